@@ -3,6 +3,8 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
+import { isDay } from "./days";
+
 /** Shorter than it takes to type the next letter of a word, and not felt. */
 const TYPING_MS = 50;
 /** Room for the longest of all languages. */
@@ -38,13 +40,7 @@ export function SelectFilter({ label, value, onFilter, options }: SelectFilterPr
 /** Takes a text, and filters once nothing more is typed. */
 export function TextFilter({ label, value, onFilter }: Filter) {
   const filter = useDebouncedCallback(onFilter, TYPING_MS);
-  const [text, setText] = useState(value ?? "");
-  const [shown, setShown] = useState(value);
-  if (value !== shown) {
-    setShown(value);
-    // What stands in the address was changed by something else than typing here.
-    if ((value ?? "") !== text.trim()) setText(value ?? "");
-  }
+  const [text, setText] = useTyped(value);
   return (
     <TextInput
       aria-label={label}
@@ -70,30 +66,61 @@ export function DaysFilter({ from, until, onFilter }: DaysFilterProps) {
   const { t } = useTranslation();
   return (
     <div className="days">
-      <TextInput
-        type="date"
-        aria-label={t("list.from")}
-        leftSection={<span aria-hidden>{t("list.from")}</span>}
-        leftSectionWidth={DAY_LABEL_WIDTH}
+      <DayFilter
+        label={t("list.from")}
+        value={from}
         max={until}
-        value={from ?? ""}
-        onChange={(event) => {
-          onFilter({ from: event.currentTarget.value });
+        onFilter={(day) => {
+          onFilter({ from: day });
         }}
       />
-      <TextInput
-        type="date"
-        aria-label={t("list.until")}
-        leftSection={<span aria-hidden>{t("list.until")}</span>}
-        leftSectionWidth={DAY_LABEL_WIDTH}
+      <DayFilter
+        label={t("list.until")}
+        value={until}
         min={from}
-        value={until ?? ""}
-        onChange={(event) => {
-          onFilter({ until: event.currentTarget.value });
+        onFilter={(day) => {
+          onFilter({ until: day });
         }}
       />
     </div>
   );
+}
+
+interface DayFilterProps extends Filter {
+  readonly min?: string | undefined;
+  readonly max?: string | undefined;
+}
+
+function DayFilter({ label, value, min, max, onFilter }: DayFilterProps) {
+  const [day, setDay] = useTyped(value);
+  return (
+    <TextInput
+      type="date"
+      aria-label={label}
+      leftSection={<span aria-hidden>{label}</span>}
+      leftSectionWidth={DAY_LABEL_WIDTH}
+      min={min}
+      max={max}
+      value={day}
+      onChange={(event) => {
+        const typed = event.currentTarget.value;
+        setDay(typed);
+        // While a year is typed it is one of the first centuries.
+        if (typed === "" || isDay(typed)) onFilter(typed);
+      }}
+    />
+  );
+}
+
+/** What stands in a field, until something else than typing there changes what is asked for. */
+function useTyped(value: string | undefined) {
+  const [text, setText] = useState(value ?? "");
+  const [shown, setShown] = useState(value);
+  if (value !== shown) {
+    setShown(value);
+    if ((value ?? "") !== text.trim()) setText(value ?? "");
+  }
+  return [text, setText] as const;
 }
 
 interface FiltersProps {

@@ -13,5 +13,6 @@ describe("days of an address", () => {
     expect(timesOf(undefined, undefined)).toEqual({});
     expect(timesOf("yesterday", "2026-12-31")).toEqual({ to: new Date(2027, 0, 1).toISOString() });
     expect(timesOf("", "20261-01-01")).toEqual({});
+    expect(timesOf("0002-01-31", undefined)).toEqual({});
   });
 });

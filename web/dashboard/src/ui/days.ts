@@ -1,6 +1,10 @@
 /** Days of a page's address, as the API takes times: in the time zone of whoever looks. */
 
-const DAY = /^(\d{4})-(\d\d)-(\d\d)$/;
+const DAY = /^([1-9]\d{3})-(\d\d)-(\d\d)$/;
+
+export function isDay(text: string): boolean {
+  return DAY.test(text);
+}
 
 /**
  * Return the moments between which days are, for a list's `from` and `to`: from the first one's beginning to before the

@@ -19,6 +19,16 @@ import { ROWS_MAX, readRows, total, type PayoutRow } from "./rows";
 
 type Rejected = Schemas["Rejected"];
 
+/** What the API said of rows before anything was paid, and of which rows it said so. */
+interface Checked {
+  readonly of: string;
+  readonly refused: ReadonlyMap<number, Rejected>;
+}
+
+interface Left extends Rejected {
+  readonly line: number;
+}
+
 /** Many payouts from a CSV file: every row is looked at before anything is sent. */
 export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] }) {
   const { t } = useTranslation();
@@ -26,13 +36,19 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const navigate = useNavigate();
   const client = useQueryClient();
   const [text, setText] = useState("");
-  const [isAsked, setAsked] = useState(false);
-  const [refused, setRefused] = useState<ReadonlyMap<number, Rejected>>(new Map());
-  const [rejected, setRejected] = useState<readonly Rejected[]>([]);
-  // One key for one text: sending the same again pays nobody twice, and another text is another batch.
+  const [checked, setChecked] = useState<Checked | null>(null);
+  const [approved, setApproved] = useState<string | null>(null);
+  const [left, setLeft] = useState<readonly Left[]>([]);
+  // One key until something was paid: where an answer was lost, neither the same rows nor mended ones are paid beside it.
   const [idempotencyKey, setKey] = useState(() => crypto.randomUUID());
   const rows = readRows(text, balance.decimals);
-  const wrong = rows.filter((one, index) => one.problem !== null || refused.has(index)).length;
+  const destinations = rows.map(({ toAddress, amount }) => ({ toAddress, amount }));
+  const asked = { chain: balance.chain, token: balance.token, destinations };
+  // What was said of other rows, or of another balance, says nothing of these.
+  const of = JSON.stringify(asked);
+  const refused = checked?.of === of ? checked.refused : NOTHING_REFUSED;
+  const unreadable = rows.filter((one) => one.problem !== null).length;
+  const wrong = unreadable + refused.size;
   const sum = total(
     rows.filter((one) => one.problem === null),
     balance.decimals,
@@ -41,28 +57,30 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
 
   function read(typed: string): void {
     setText(typed);
-    setRefused(new Map());
-    setRejected([]);
-    setKey(crypto.randomUUID());
+    setLeft([]);
   }
 
-  const destinations = rows.map(({ toAddress, amount }) => ({ toAddress, amount }));
-  const asked = { chain: balance.chain, token: balance.token, destinations };
   const params = { path: { projectId } };
   // What this page cannot know of a row the API says: whether the chain has such an address, and the limits.
   const check = useAct(async () => {
     const path = "/api/dashboard/projects/{projectId}/wallet/payout/batch/check";
-    const checked = await unwrap(api.POST(path, { params, body: asked }));
-    setRefused(new Map(checked.rejected.map((one) => [one.row, one])));
-    setAsked(checked.rejected.length === 0);
+    const { rejected } = await unwrap(api.POST(path, { params, body: asked }));
+    setChecked({ of, refused: new Map(rejected.map((one) => [one.row, one])) });
+    setApproved(rejected.length === 0 ? of : null);
   });
 
   async function pay(): Promise<void> {
     const path = "/api/dashboard/projects/{projectId}/wallet/payout/batch";
     const made = await unwrap(api.POST(path, { params, body: { ...asked, idempotencyKey } }));
     await client.invalidateQueries({ queryKey: ["project", projectId] });
-    if (made.rejected.length > 0) setRejected(made.rejected);
-    else await navigate({ to: `/${projectId}/payouts`, search: { batchId: made.batch.batchId } });
+    if (made.rejected.length === 0) {
+      await navigate({ to: `/${projectId}/payouts`, search: { batchId: made.batch.batchId } });
+      return;
+    }
+    // What is being paid must not be paid again with what is mended: the rest alone is left to be sent.
+    setText(made.rejected.map((one) => `${one.toAddress},${one.amount}\n`).join(""));
+    setLeft(made.rejected.map((one) => ({ ...one, line: rows[one.row]?.line ?? one.row + 1 })));
+    setKey(crypto.randomUUID());
   }
 
   return (
@@ -105,7 +123,12 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
               id: "amount",
               title: t("payments.amount"),
               atEnd: true,
-              cell: (one) => <span className="number">{one.amount}</span>,
+              cell: (one) =>
+                one.problem === null ? (
+                  <Amount value={one.amount} token={balance.token} />
+                ) : (
+                  <span className="number">{one.amount}</span>
+                ),
             },
             {
               id: "problem",
@@ -122,13 +145,14 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
           {isTooLong && <> · {t("batch.tooLong", { count: ROWS_MAX })}</>}
         </p>
       )}
-      {rejected.length > 0 && (
+      {left.length > 0 && (
         <div role="alert">
-          <p>{t("batch.rejected", { count: rejected.length })}</p>
+          <p>{t("batch.rejected", { count: left.length })}</p>
           <ul>
-            {rejected.map((one) => (
+            {left.map((one) => (
               <li key={one.row}>
-                {one.row}: {one.toAddress} {one.amount} · {one.error} <code>{one.code}</code>
+                {one.line}: <bdi dir="ltr">{one.toAddress}</bdi> <Amount value={one.amount} token={balance.token} /> ·{" "}
+                {one.error} <code>{one.code}</code>
               </li>
             ))}
           </ul>
@@ -137,21 +161,21 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {check.error !== null && <ErrorNote error={check.error} />}
       <div className="row">
         <Button
-          disabled={rows.length === 0 || wrong > 0 || isTooLong || rejected.length > 0}
+          disabled={rows.length === 0 || unreadable > 0 || isTooLong}
           loading={check.isRunning}
           onClick={() => void check.run()}
         >
           {t("payouts.check")}
         </Button>
       </div>
-      {isAsked && (
+      {approved === of && (
         <Confirm
           title={t("batch.confirm", { count: rows.length })}
           act={t("payouts.pay")}
           isDangerous
           onConfirm={pay}
           onClose={() => {
-            setAsked(false);
+            setApproved(null);
           }}
         >
           <p>
@@ -163,6 +187,8 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
     </div>
   );
 }
+
+const NOTHING_REFUSED: ReadonlyMap<number, Rejected> = new Map();
 
 interface JudgementProps {
   readonly row: PayoutRow;

@@ -8,6 +8,7 @@ import { NewPayout } from "./NewPayout";
 const WALLET = `/api/dashboard/projects/${PROJECT}/wallet`;
 const BALANCE = { chain: "polygon", token: "USDT", decimals: 6, available: "3000", pending: "0", held: "0" };
 const GOOD = "0x5555555555555555555555555555555555555555";
+const OTHER = "0x6666666666666666666666666666666666666666";
 
 interface Body {
   readonly destinations: readonly { readonly toAddress: string }[];
@@ -44,11 +45,50 @@ describe("many payouts", () => {
     fireEvent.click(check());
     expect(within(await screen.findByRole("row", { name: /0x12/ })).getByText("That is no address.")).toBeTruthy();
     expect(screen.getByText(/1 has to be mended/)).toBeTruthy();
-    expect(check().disabled).toBe(true);
+    expect(check().disabled).toBe(false);
     expect(screen.queryByRole("dialog")).toBeNull();
     fireEvent.change(rows, { target: { value: `${GOOD},2\n${GOOD},1\n` } });
     fireEvent.click(check());
     expect(await screen.findByRole("dialog", { name: "Pay 2 rows out?" })).toBeTruthy();
     expect(checked.map((body) => body.destinations.length)).toEqual([2, 2, 2]);
+  });
+
+  it("leave what was rejected, and keep one key where an answer was lost", async () => {
+    const keys: string[] = [];
+    await show(NewPayout, {
+      path: "payouts/new",
+      answers: {
+        [`GET ${WALLET}`]: { success: true, mode: "live", balances: [BALANCE] },
+        [`POST ${WALLET}/payout/batch/check`]: { success: true, rejected: [] },
+        [`POST ${WALLET}/payout/batch`]: async (request) => {
+          const { idempotencyKey } = (await request.json()) as { idempotencyKey: string };
+          keys.push(idempotencyKey);
+          if (keys.length === 1) return refused(503, "CHAIN_UNAVAILABLE");
+          const late = { row: 1, toAddress: OTHER, amount: "1.5", code: "PAYOUT_LIMIT_EXCEEDED", error: "Too much." };
+          return json({ success: true, batch: { batchId: "bat_1" }, payouts: [], rejected: [late] }, 201);
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: /CSV/ }));
+    fireEvent.click(screen.getByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    const rows = screen.getByLabelText<HTMLTextAreaElement>(/^Rows/);
+    const pay = async () => {
+      fireEvent.click(screen.getByRole("button", { name: "Check" }));
+      const dialog = await screen.findByRole("dialog");
+      fireEvent.click(within(dialog).getByRole("button", { name: "Pay out" }));
+      return dialog;
+    };
+    fireEvent.change(rows, { target: { value: `${GOOD},2\n\n${OTHER},1.5\n` } });
+    expect(await within(await pay()).findByText("CHAIN_UNAVAILABLE")).toBeTruthy();
+    fireEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Cancel" }));
+    fireEvent.change(rows, { target: { value: `${GOOD},3\n\n${OTHER},1.5\n` } });
+    await pay();
+    expect((await screen.findByText(/1 row was rejected/)).parentElement?.textContent).toContain("3: ");
+    expect(rows.value).toBe(`${OTHER},1.5\n`);
+    await pay();
+    await expect.poll(() => keys.length, { timeout: 20_000 }).toBe(3);
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).not.toBe(keys[0]);
   });
 });
