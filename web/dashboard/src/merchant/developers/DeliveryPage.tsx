@@ -63,7 +63,14 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
       <Section title={t("payment.details")}>
         <Facts
           facts={[
-            [t("webhooks.url"), delivery.url],
+            [
+              t("webhooks.url"),
+              delivery.url === null ? null : (
+                <bdi key="url" dir="ltr">
+                  {delivery.url}
+                </bdi>
+              ),
+            ],
             [
               t("endpoint.one"),
               delivery.endpointId === null ? null : (

@@ -26,7 +26,7 @@ export function EndpointActs({ endpoint, onSecret }: EndpointActsProps) {
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [open, setOpen] = useState<"change" | "pause" | "rotate" | "delete" | null>(null);
+  const [open, setOpen] = useState<"change" | "pause" | "resume" | "rotate" | "delete" | null>(null);
   const params = { path: { projectId, endpointId: endpoint.endpointId } };
   const to = endpoint.paused ? "resume" : "pause";
   const changed = () => client.invalidateQueries({ queryKey: ["project", projectId] });
@@ -59,21 +59,21 @@ export function EndpointActs({ endpoint, onSecret }: EndpointActsProps) {
   return (
     <>
       {opener("change", t("endpoint.change"))}
-      {opener("pause", t(`endpoint.${to}`))}
+      {opener(to, t(`endpoint.${to}`))}
       {opener("rotate", t("settings.rotate"))}
       {opener("delete", t("endpoint.delete"))}
       {open === "change" && <Change endpoint={endpoint} onClose={close} />}
-      {open === "pause" && (
+      {(open === "pause" || open === "resume") && (
         <Confirm
-          title={t(`endpoint.${to}Title`)}
-          act={t(`endpoint.${to}`)}
+          title={t(`endpoint.${open}Title`)}
+          act={t(`endpoint.${open}`)}
           onConfirm={async () => {
-            await unwrap(api.PATCH(BASE, { params, body: { paused: !endpoint.paused } }));
+            await unwrap(api.PATCH(BASE, { params, body: { paused: open === "pause" } }));
             await changed();
           }}
           onClose={close}
         >
-          <p>{t(`endpoint.${to}Words`)}</p>
+          <p>{t(`endpoint.${open}Words`)}</p>
         </Confirm>
       )}
       {open === "rotate" && (
@@ -93,7 +93,9 @@ export function EndpointActs({ endpoint, onSecret }: EndpointActsProps) {
           onConfirm={end}
           onClose={close}
         >
-          <p>{endpoint.url}</p>
+          <p>
+            <bdi dir="ltr">{endpoint.url}</bdi>
+          </p>
           <p>{t("endpoint.deleteWords")}</p>
         </Confirm>
       )}

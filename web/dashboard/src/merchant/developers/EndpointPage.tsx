@@ -65,7 +65,12 @@ function Shown({ endpoint }: { readonly endpoint: Endpoint }) {
       <Section title={t("payment.details")}>
         <Facts
           facts={[
-            [t("webhooks.url"), endpoint.url],
+            [
+              t("webhooks.url"),
+              <bdi key="url" dir="ltr">
+                {endpoint.url}
+              </bdi>,
+            ],
             [
               t("endpoint.events"),
               endpoint.events.length === 0 ? t("endpoint.all") : showList(endpoint.events, i18n.language),

@@ -51,7 +51,9 @@ export function Targets({ project }: { readonly project: Project }) {
     >
       {made !== null && (
         <div className="inset stack">
-          <b>{made.endpoint.url}</b>
+          <b>
+            <bdi dir="ltr">{made.endpoint.url}</bdi>
+          </b>
           <SecretOnce
             secret={made.webhookSecret}
             onDone={() => {
@@ -73,7 +75,9 @@ export function Targets({ project }: { readonly project: Project }) {
                 cell: (one) => (
                   <>
                     {"endpointId" in one ? (
-                      <Link to={`/${projectId}/webhooks/endpoints/${one.endpointId}`}>{one.url}</Link>
+                      <Link to={`/${projectId}/webhooks/endpoints/${one.endpointId}`}>
+                        <bdi dir="ltr">{one.url}</bdi>
+                      </Link>
                     ) : (
                       <Link to={`/${projectId}/settings`}>{one.paymentWebhookUrl ?? t("endpoint.noDefault")}</Link>
                     )}

@@ -55,7 +55,12 @@ function Shown({ tracker }: { readonly tracker: Tracker }) {
       <Section title={t("payment.details")}>
         <Facts
           facts={[
-            [t("webhooks.url"), tracker.url],
+            [
+              t("webhooks.url"),
+              <bdi key="url" dir="ltr">
+                {tracker.url}
+              </bdi>,
+            ],
             [t("payments.chain"), tracker.chain],
             [t("tracker.addresses"), t("ui.of", { value: number.format(tracker.addresses), max })],
             [t("tracker.start"), number.format(tracker.startBlock)],

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { Amount } from "../../ui/Amount";
+import { Amount, Fiat } from "../../ui/Amount";
 import { showFiat } from "../../ui/format";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
@@ -45,7 +45,12 @@ export function CollectButton({ uncollectedId, one }: CollectButtonProps) {
     >
       <p>
         <Amount value={one.amount} token={one.token} /> · {one.chain}
-        {one.valueUsd !== null && ` · ${usd(one.valueUsd)}`}
+        {one.valueUsd !== null && (
+          <>
+            {" "}
+            · <Fiat value={one.valueUsd} currency="usd" />
+          </>
+        )}
       </p>
       <p>{t("uncollected.collectWords")}</p>
       <Text
