@@ -273,7 +273,7 @@ async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(clie
     one, another = (f"mov_{tracker.webhook_id}_{number}" for number in (1, 2))
     insert = (
         "INSERT INTO webhook_deliveries (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at)"
-        " SELECT $1, project_pk, id, 'tracker.transaction.' || $2::text, $3, url, '{}', now() FROM trackers"
+        " SELECT $1, project_pk, id, 'transaction.' || $2::text, $3, url, '{}', now() FROM trackers"
         " WHERE webhook_id = $4"
     )
     async with gateway.db.transaction() as conn:
@@ -289,7 +289,7 @@ async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(clie
 
     assert await total("", merchant.bearer) == 3
     assert await total(f"resourceId={one}", merchant.bearer) == 2
-    assert await total(f"resourceId={one}&event=tracker.transaction.confirmed", merchant.bearer) == 1
+    assert await total(f"resourceId={one}&event=transaction.confirmed", merchant.bearer) == 1
     assert await total("resourceId=mov_of_nobody", merchant.bearer) == 0
 
 

@@ -3,6 +3,9 @@ import type { Delivery } from "./queries";
 /** Of nothing that happened: what a check of signatures sends. */
 export const TEST = "webhook.test";
 
+/** No endpoint is told of them: a tracker is. */
+type OfTrackers = `transaction.${string}`;
+
 /** Every event that a project can be told of, in the order in which a shop meets them. */
 const KNOWN = {
   "payment.detected": true,
@@ -29,6 +32,6 @@ const KNOWN = {
   "refund.failed": true,
   "exchange.succeeded": true,
   "exchange.failed": true,
-} as const satisfies Record<Exclude<Delivery["event"], typeof TEST>, true>;
+} as const satisfies Record<Exclude<Delivery["event"], typeof TEST | OfTrackers>, true>;
 
 export const EVENTS = Object.keys(KNOWN);
