@@ -9,10 +9,19 @@ import pytest
 
 from cambist.db import direct
 from cambist.db.direct import CONNECTIONS_MAX
-from cambist.db.engine import BusyError
+from cambist.db.engine import BusyError, connect
 
 PID = "SELECT pg_backend_pid() AS pid"
 SLOW = "SELECT pg_backend_pid() AS pid FROM pg_sleep(0.2)"
+
+
+@pytest.fixture
+async def db(databases):
+    """Give a door of this test's own, whose connections no other test opened or is given."""
+    with databases.fresh() as url:
+        database = connect(url, application_name="cambist-tests", pool_size=5, pool_timeout_s=60)
+        yield database
+        await database.close()
 
 
 async def pid(db, statement: str = PID) -> int:

@@ -1,25 +1,20 @@
-"""Fixtures for everything that tests against the real PostgreSQL and Valkey: a database of its own per test."""
+"""Fixtures for everything that tests against the real PostgreSQL and Valkey: an empty database for each test."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import count
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import asyncpg
 import pytest
 import redis
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.util import LRUCache
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
-from cambist.db.engine import Database, connect
+from cambist.db.engine import Database
 from cambist.ports import Ids
 from cambist.services.addresses.account_keys import fill_stock
 from cambist.settings import (
@@ -34,8 +29,9 @@ from cambist.signer.keystore import Keystore
 from cambist.signer.local import KeystoreXpubs
 
 from .clock import ManualClock, seeded_ids
+from .databases import Databases, KeptDatabase
 from .network import forbid_network
-from .servers import REDIS_DATABASES, TEMPLATE, TestServers, shared_servers
+from .servers import TestServers, shared_servers
 
 TEST_MNEMONIC = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 """The mnemonic of everybody's test vectors: never for money."""
@@ -79,44 +75,6 @@ def servers() -> Iterator[TestServers]:
         yield found
 
 
-class Databases:
-    """Makes this process's databases, through one connection: to connect takes as long as most tests' own work."""
-
-    def __init__(self, servers: TestServers, worker: str) -> None:
-        self._servers = servers
-        self._worker = worker
-        self._numbers = count(1)
-        # A loop in a thread of its own: the test's may be current in this one.
-        self._thread = ThreadPoolExecutor(1, "databases")
-        self._runner = asyncio.Runner()
-        self._connection = self._run(asyncpg.connect(servers.database_url))
-
-    @contextmanager
-    def fresh(self, template: str = TEMPLATE) -> Iterator[str]:
-        """Make a database that nobody else uses, migrated unless another template is named; drop it afterwards."""
-        name = f"test_{self._worker}_{next(self._numbers)}"
-        self._execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-        yield self._servers.database(name)
-        self._execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-    @property
-    def redis_url(self) -> str:
-        """The address of the Valkey database that is this process's."""
-        return self._servers.redis((1 + int(self._worker.removeprefix("gw"))) % REDIS_DATABASES)
-
-    def close(self) -> None:
-        """End the connection and its thread."""
-        self._run(self._connection.close())
-        self._thread.submit(self._runner.close).result()
-        self._thread.shutdown()
-
-    def _execute(self, statement: str) -> None:
-        self._run(self._connection.execute(statement))
-
-    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401  asyncpg ships no types
-        return self._thread.submit(self._runner.run, coroutine).result()
-
-
 @pytest.fixture(scope="session")
 def databases(servers: TestServers) -> Iterator[Databases]:
     """Give what makes this process's databases."""
@@ -125,9 +83,21 @@ def databases(servers: TestServers) -> Iterator[Databases]:
     databases.close()
 
 
+@pytest.fixture(scope="session")
+async def kept_database(databases: Databases) -> AsyncIterator[KeptDatabase]:
+    """Give what lends one database to the tests that use ``db``."""
+    kept = KeptDatabase(databases)
+    yield kept
+    await kept.close()
+
+
 @pytest.fixture
-def database_url(databases: Databases) -> Iterator[str]:
-    """Give the address of a fresh, migrated database that nobody else uses."""
+def database_url(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
+    """Give the address of a migrated database that nobody else uses, with nothing in it."""
+    if "db" in request.fixturenames:
+        kept: KeptDatabase = request.getfixturevalue("kept_database")
+        yield kept.lend()
+        return
     with databases.fresh() as url:
         yield url
 
@@ -140,11 +110,11 @@ def empty_database_url(databases: Databases) -> Iterator[str]:
 
 
 @pytest.fixture
-async def db(database_url: str) -> AsyncIterator[Database]:
-    """Give the door to a fresh, migrated database."""
-    database = connect(database_url, application_name="cambist-tests", pool_size=5, pool_overflow=20, pool_timeout_s=60)
+async def db(database_url: str, kept_database: KeptDatabase) -> AsyncIterator[Database]:
+    """Give the door to a migrated database with nothing in it."""
+    database = kept_database.open(database_url)
     yield database
-    await database.close()
+    await kept_database.take_back(database)
 
 
 @pytest.fixture

@@ -1,0 +1,187 @@
+"""The databases of tests: one for each, or one that is emptied after each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from typing import Any
+
+import asyncpg
+from sqlalchemy.pool import QueuePool
+
+from cambist.db.engine import Database, connect
+
+from .servers import REDIS_DATABASES, TEMPLATE, TestServers
+
+USES_MAX = 50
+"""Deleted rows stay in the files until then."""
+
+# Whoever changes the schema is noticed, whether that is undone or not.
+_WATCH = """
+CREATE SCHEMA kept;
+CREATE SEQUENCE kept.changes;
+CREATE FUNCTION kept.note() RETURNS event_trigger SECURITY DEFINER LANGUAGE plpgsql AS
+    'BEGIN PERFORM nextval(''kept.changes''); END';
+"""
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
+_SEQUENCES = "SELECT sequencename, start_value FROM pg_sequences WHERE schemaname = 'public' ORDER BY sequencename"
+# The connections that are left are the pool's, and none is in a transaction or holds a lock.
+_EMPTY = """
+CREATE FUNCTION kept.empty(pooled bigint) RETURNS boolean LANGUAGE plpgsql AS $body$
+BEGIN
+    IF (SELECT is_called FROM kept.changes) OR EXISTS (
+        SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+        WHERE d.datname = current_database() AND l.pid <> pg_backend_pid() AND l.locktype = 'advisory'
+    ) OR (
+        SELECT count(*) <> pooled OR count(*) FILTER (WHERE state <> 'idle') > 0 FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+    ) THEN
+        RETURN false;
+    END IF;
+    STEPS
+    RETURN true;
+END
+$body$;
+CREATE EVENT TRIGGER kept ON ddl_command_start EXECUTE FUNCTION kept.note();
+ALTER EVENT TRIGGER kept ENABLE ALWAYS;
+SELECT setval('kept.changes', 1, false);
+-- Deleting asks no trigger: neither those of foreign keys, nor those that keep the ledger from it.
+SET session_replication_role = replica;
+"""
+
+
+class Databases:
+    """Makes this process's databases, through one connection: to connect takes as long as most tests' own work."""
+
+    def __init__(self, servers: TestServers, worker: str) -> None:
+        self._servers = servers
+        self._worker = worker
+        self._numbers = count(1)
+        # A loop in a thread of its own: the test's may be current in this one.
+        self._thread = ThreadPoolExecutor(1, "databases")
+        self._runner = asyncio.Runner()
+        self._connection = self.run(asyncpg.connect(servers.database_url))
+
+    @contextmanager
+    def fresh(self, template: str = TEMPLATE) -> Iterator[str]:
+        """Make a database that nobody else uses, migrated unless another template is named; drop it afterwards."""
+        name = f"test_{self._worker}_{next(self._numbers)}"
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+        yield self._servers.database(name)
+        self._execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    @property
+    def redis_url(self) -> str:
+        """The address of the Valkey database that is this process's."""
+        return self._servers.redis((1 + int(self._worker.removeprefix("gw"))) % REDIS_DATABASES)
+
+    def close(self) -> None:
+        """End the connection and its thread."""
+        self.run(self._connection.close())
+        self._thread.submit(self._runner.close).result()
+        self._thread.shutdown()
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401  asyncpg ships no types
+        """Do something beside the test's loop, and return its result."""
+        return self._thread.submit(self._runner.run, coroutine).result()
+
+    def _execute(self, statement: str) -> None:
+        self.run(self._connection.execute(statement))
+
+
+class KeptDatabase:
+    """Lends one database to one test after the other, with a pool whose connections stay warm.
+
+    It is emptied after each test, where that makes it what a new one is, and dropped otherwise. To copy the template
+    and to drop the copy takes PostgreSQL 27 ms, and to read the catalogue and plan on new connections as long again.
+    """
+
+    def __init__(self, databases: Databases) -> None:
+        """Make none before it is needed."""
+        self._databases = databases
+        self._made = ExitStack()
+        self._url: str | None = None
+        self._connection: Any = None
+        self._database: Database | None = None
+        self._given_up: list[Database] = []
+        self._uses = 0
+        self._is_lent = False
+
+    def lend(self) -> str:
+        """Return the address of a database that is as a new one."""
+        if self._is_lent:
+            self._give_up()  # the test before did not come to give it back
+        if self._url is None:
+            self._url = self._make()
+        self._is_lent = True
+        self._uses += 1
+        return self._url
+
+    def open(self, url: str) -> Database:
+        """Return the door to the database at this address: the one that is kept, where it is the one that was lent."""
+        if url != self._url:
+            return _open(url)
+        self._database = self._database or _open(url)
+        return self._database
+
+    async def take_back(self, database: Database) -> None:
+        """Empty what was lent for the next test, or drop it. The door to another database is closed."""
+        if database is not self._database:
+            await database.close()
+        elif self._uses == USES_MAX or not self._empty(database):
+            await self.close()
+        self._is_lent = False
+
+    async def close(self) -> None:
+        """Drop what is kept."""
+        if self._database is not None:
+            await self._database.close()
+            self._database = None
+        self._give_up()
+        while self._given_up:
+            await self._given_up.pop().close()
+
+    def _make(self) -> str:
+        url = self._made.enter_context(self._databases.fresh())
+        self._connection = self._databases.run(asyncpg.connect(url))
+        self._made.callback(lambda: self._databases.run(self._connection.close()))
+        tables = [row[0] for row in self._fetch(_TABLES)]
+        filled = [name for name in tables if self._fetch(f"SELECT FROM public.{name} LIMIT 1")]
+        steps = [f"DELETE FROM public.{name};" for name in tables]  # noqa: S608  names of the catalogue
+        steps += [f"INSERT INTO public.{name} SELECT * FROM kept.{name};" for name in filled]  # noqa: S608  likewise
+        steps += [
+            f"PERFORM setval('public.{name}', {first}, false) FROM public.{name} WHERE is_called;"
+            for name, first in self._fetch(_SEQUENCES)
+        ]
+        copies = [f"CREATE TABLE kept.{name} AS TABLE public.{name};" for name in filled]
+        script = "\n".join([_WATCH, *copies, _EMPTY.replace("STEPS", "\n".join(steps))])
+        self._databases.run(self._connection.execute(script))
+        return url
+
+    def _empty(self, database: Database) -> bool:
+        """Empty it and return True; False where more than rows is left of the test."""
+        pool = database.engine.pool
+        assert isinstance(pool, QueuePool)
+        idle = pool.checkedin() + len(database._direct._idle)  # noqa: SLF001  they are closed with it, too
+        try:
+            ((emptied,),) = self._fetch("SELECT kept.empty($1)", idle)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return False  # a test ended this connection, too
+        return bool(emptied)
+
+    def _fetch(self, statement: str, *arguments: object) -> Sequence[Any]:
+        rows: Sequence[Any] = self._databases.run(self._connection.fetch(statement, *arguments))
+        return rows
+
+    def _give_up(self) -> None:
+        self._made.close()
+        if self._database is not None:
+            self._given_up.append(self._database)
+        self._url, self._database, self._uses, self._is_lent = None, None, 0, False
+
+
+def _open(url: str) -> Database:
+    return connect(url, application_name="cambist-tests", pool_size=5, pool_overflow=20, pool_timeout_s=60)

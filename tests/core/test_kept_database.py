@@ -1,0 +1,96 @@
+"""The database that tests get one after the other is as a new one, or it is a new one."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from cambist.db.engine import connect
+from cambist.testing.databases import KeptDatabase
+
+MERCHANT = "INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_1', 'ada@shop.example', 'Shop')"
+
+
+@pytest.fixture
+async def kept(databases):
+    kept = KeptDatabase(databases)
+    yield kept
+    await kept.close()
+
+
+async def used(kept, *statements):
+    """Be a test that does this in what it is lent; return its address."""
+    url = kept.lend()
+    database = kept.open(url)
+    async with database.autocommit() as conn:
+        for statement in statements:
+            await conn.exec_driver_sql(statement)
+    await kept.take_back(database)
+    return url
+
+
+async def picture(url):
+    """Return all rows of all tables, and where each sequence stands."""
+    database, found = connect(url, application_name="test", pool_size=1), {}
+    async with database.autocommit() as conn:
+        names = await conn.exec_driver_sql(
+            "SELECT relname, relkind::text FROM pg_class WHERE relkind IN ('r', 'S')"
+            " AND relnamespace = 'public'::regnamespace"
+        )
+        for name, kind in names.all():
+            columns = "to_jsonb(t)::text" if kind == "r" else "last_value, is_called"
+            found[name] = (await conn.exec_driver_sql(f"SELECT {columns} FROM {name} t")).all()  # noqa: S608  of the catalogue
+    await database.close()
+    return found
+
+
+async def test_whatever_was_written_is_gone_and_numbers_begin_anew(kept, databases):
+    url = await used(kept, MERCHANT, "DELETE FROM schema_version", "UPDATE merchants SET name = 'Store'")
+    assert kept.lend() == url
+    with databases.fresh() as fresh:
+        assert await picture(url) == await picture(fresh)
+    assert len(await picture(url)) > 100
+
+
+async def test_what_may_not_be_deleted_is_gone_too(kept):
+    account = (
+        "INSERT INTO ledger_accounts (mode, asset, purpose, guarded, debit_normal, balance)"
+        " VALUES ('live', 'x/y', 'suspense', false, false, 0)"
+    )
+    url = await used(kept, account)
+    assert kept.lend() == url
+    assert (await picture(url))["ledger_accounts"] == []
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        ["CREATE TABLE more ()"],
+        ["ALTER TABLE merchants DISABLE TRIGGER USER"],
+        ["BEGIN", "ALTER TABLE merchants RENAME TO sellers", "ROLLBACK"],
+        ["SET session_replication_role = replica", "CREATE INDEX more ON merchants (name)"],
+        ["SELECT pg_advisory_lock(1)"],
+    ],
+    ids=["table", "trigger", "undone", "untold", "lock"],
+)
+async def test_where_more_than_rows_is_left_the_next_test_gets_another(kept, left):
+    url = await used(kept, MERCHANT)
+    assert await used(kept, *left) == url
+    assert await used(kept) != url
+
+
+async def test_where_somebody_is_still_connected_the_next_test_gets_another(kept):
+    url = kept.lend()
+    database = kept.open(url)
+    left = await asyncpg.connect(url)
+    await kept.take_back(database)
+    assert kept.lend() != url
+    left.terminate()
+
+
+async def test_what_was_not_given_back_is_not_lent_again(kept):
+    url = kept.lend()
+    database = kept.open(url)
+    async with database.autocommit() as conn:
+        await conn.exec_driver_sql(MERCHANT)
+    assert kept.lend() != url
