@@ -87,6 +87,7 @@ class AnvilHarness(ChainHarness):
         replacement=True,
         payload_names_chain=True,
         fees_in_payload=True,
+        finding=True,
         calls=True,
         sweeping=True,
     )

@@ -110,6 +110,7 @@ class TronHarness(ChainHarness):
         expiry=True,
         activation=True,
         lending=True,
+        finding=True,
     )
 
     def __init__(self, chain: Chain, network: Network, faces: Sequence[Faults]) -> None:

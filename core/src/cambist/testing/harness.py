@@ -55,9 +55,9 @@ class Abilities(Struct, frozen=True, kw_only=True):
     ``fees_in_payload``: it names limit and price, whose product is the most that it can cost.
 
     ``activation``: an address can send nothing before it was sent native coin. ``lending``: the chain is a
-    LendingChain, and lends. ``calls``: the chain is a ContractChain, and there is a contract to call.
-    ``tags``: the family has tags, and transfers carry them. ``sweeping``: the chain is a SweepingChain whose sweeper is
-    deployed, for ``SweepConformance``.
+    LendingChain, and lends. ``finding``: it finds transactions as they were signed. ``calls``: the chain is a
+    ContractChain, and there is a contract to call. ``tags``: the family has tags, and transfers carry them.
+    ``sweeping``: the chain is a SweepingChain whose sweeper is deployed, for ``SweepConformance``.
     """
 
     several_per_tx: bool = False
@@ -80,6 +80,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     fees_in_payload: bool = False
     activation: bool = False
     lending: bool = False
+    finding: bool = False
     calls: bool = False
     tags: bool = False
     sweeping: bool = False

@@ -59,6 +59,7 @@ ABILITIES = Abilities(
     outages=True,
     refusals=True,
     sending=True,
+    finding=True,
     payload_names_chain=True,
     tags=True,
 )
