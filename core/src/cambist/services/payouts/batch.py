@@ -19,7 +19,6 @@ from cambist.plugin import Units
 from cambist.services.accounting.ledger import SPENDING, lock_balances
 from cambist.services.actor import Actor
 from cambist.services.addresses.wallets import main_wallet
-from cambist.services.errors import ServiceError
 from cambist.services.idempotency import choose_key, claim_of, hash_request, lead_to, take_key
 
 from . import limits
@@ -30,11 +29,11 @@ from .batch_rows import (
     Replayed,
     Valid,
     asked_of,
+    check_rows,
     drop_keys,
     in_order,
     judge_rows,
     reject,
-    row_claim,
 )
 from .create import named_asset, require_open, require_payouts
 from .queue import PayoutContext, debit_and_queue
@@ -115,14 +114,7 @@ async def check_batch(
     would refuse the whole.
     """
     judge = await _judge(conn, context, actor, request)
-    valid: list[Valid] = []
-    rejected: list[Rejected] = []
-    taken: set[str] = set()
-    for row, destination in enumerate(request.destinations):
-        try:
-            valid.append(judge.valid(row, destination, row_claim(actor, request, destination, taken)))
-        except ServiceError as error:
-            rejected.append(reject(row, destination, error))
+    valid, rejected = check_rows(judge, request)
     if judge.limits.per_day is not None:
         _, beyond = _by_day(judge, valid, await _sent_today(conn, judge))
         rejected += beyond

@@ -104,7 +104,7 @@ def asked_of(request: BatchRequest) -> BatchRequest:
     return by_value(request, destinations=rows)
 
 
-def row_claim(actor: Actor, request: BatchRequest, destination: Destination, taken: set[str]) -> Claim | None:
+def _row_claim(actor: Actor, request: BatchRequest, destination: Destination, taken: set[str]) -> Claim | None:
     """Return the key of a row, as the same payout alone would use it. Raises InvalidError."""
     key = choose_key(None, destination.idempotency_key)
     if key is None:
@@ -126,23 +126,11 @@ async def judge_rows(
     conn: AsyncConnection, judge: Judge, request: BatchRequest
 ) -> tuple[Sequence[Valid], Sequence[Rejected], Sequence[Replayed]]:
     """Judge every row, and take the keys of those that are valid. A row with a used key is not judged again."""
-    rejected: list[Rejected] = []
-    claims: dict[int, Claim | None] = {}
-    taken: set[str] = set()
-    for row, destination in enumerate(request.destinations):
-        try:
-            claims[row] = row_claim(judge.actor, request, destination, taken)
-        except ServiceError as error:
-            rejected.append(reject(row, destination, error))
+    claims, rejected = _claimed(judge, request)
     used = await _used(conn, [claim for claim in claims.values() if claim is not None])
-    valid: list[Valid] = []
-    for row, claim in claims.items():
-        if claim is not None and claim.key in used:
-            continue
-        try:
-            valid.append(judge.valid(row, request.destinations[row], claim))
-        except ServiceError as error:
-            rejected.append(reject(row, request.destinations[row], error))
+    new = {row: claim for row, claim in claims.items() if claim is None or claim.key not in used}
+    valid, refused = _judged(judge, request, new)
+    rejected += refused
     late = await _take_keys(conn, judge, valid)
     used |= await _used(conn, late)
     replayed: list[Replayed] = []
@@ -155,6 +143,36 @@ async def judge_rows(
             rejected.append(reject(row, request.destinations[row], error))
     valid = [one for one in valid if one.claim is None or one.claim.key not in used]
     return valid, rejected, replayed
+
+
+def check_rows(judge: Judge, request: BatchRequest) -> tuple[list[Valid], list[Rejected]]:
+    """Judge every row as if no key had been used, and take none."""
+    claims, rejected = _claimed(judge, request)
+    valid, refused = _judged(judge, request, claims)
+    return valid, rejected + refused
+
+
+def _claimed(judge: Judge, request: BatchRequest) -> tuple[dict[int, Claim | None], list[Rejected]]:
+    claims: dict[int, Claim | None] = {}
+    rejected, taken = list[Rejected](), set[str]()
+    for row, destination in enumerate(request.destinations):
+        try:
+            claims[row] = _row_claim(judge.actor, request, destination, taken)
+        except ServiceError as error:
+            rejected.append(reject(row, destination, error))
+    return claims, rejected
+
+
+def _judged(
+    judge: Judge, request: BatchRequest, claims: Mapping[int, Claim | None]
+) -> tuple[list[Valid], list[Rejected]]:
+    valid, rejected = list[Valid](), list[Rejected]()
+    for row, claim in claims.items():
+        try:
+            valid.append(judge.valid(row, request.destinations[row], claim))
+        except ServiceError as error:
+            rejected.append(reject(row, request.destinations[row], error))
+    return valid, rejected
 
 
 async def _used(conn: AsyncConnection, claims: Sequence[Claim]) -> dict[str, AnyRow]:

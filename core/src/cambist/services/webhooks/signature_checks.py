@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Project, WebhookAttempt, WebhookDelivery, WebhookEndpoint
+from cambist.db.models import WebhookAttempt, WebhookDelivery
 from cambist.domain.webhooks import TEST_EVENT, SignatureCheck, judge_signature_check
 from cambist.ports import Ids
 from cambist.services.actor import Actor
@@ -19,7 +19,7 @@ from . import endpoints
 from .outbox import encode_body, moment
 from .secrets import ENDPOINT_FIELD, FIELD, SigningSecrets
 from .sender import AttemptResult, Message
-from .test_deliveries import signing
+from .test_deliveries import receiver, signing
 
 _MESSAGES = {
     "genuine": "This is a test, signed rightly. It tells of nothing. Answer it with a 2xx status.",
@@ -112,20 +112,9 @@ async def record(  # noqa: PLR0913  each by name
 
 
 async def _keep(conn: AsyncConnection, project: Actor, tried: Tried, values: dict[str, Any]) -> bool:
-    if tried.endpoint_pk is None:
-        same = (
-            Project.id == project.project_pk,
-            Project.payment_webhook_url == tried.url,
-            Project.webhook_secret_encrypted == tried.secret_sealed,
-        )
-        changed = await conn.execute(update(Project).where(*same).values(values))
-    else:
-        same = (
-            WebhookEndpoint.id == tried.endpoint_pk,
-            WebhookEndpoint.url == tried.url,
-            WebhookEndpoint.secret_encrypted == tried.secret_sealed,
-        )
-        changed = await conn.execute(update(WebhookEndpoint).where(*same).values(values))
+    one = receiver(project.project_pk, tried.endpoint_pk)
+    same = one.own, one.url == tried.url, one.secret == tried.secret_sealed
+    changed = await conn.execute(update(one.table).where(*same).values(values))
     return changed.rowcount > 0
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import InstrumentedAttribute
 
 from cambist.db.models import Project, WebhookEndpoint
 from cambist.db.structs import AnySelect
@@ -105,22 +106,35 @@ async def prepare(  # noqa: PLR0913  each by name
     return webhook_url, message
 
 
+class Receiver(NamedTuple):
+    """Where it is kept where the default target or an endpoint is, and what signs there; ``own`` finds its row."""
+
+    table: type[Project | WebhookEndpoint]
+    url: InstrumentedAttribute[Any]
+    secret: InstrumentedAttribute[Any]
+    own: ColumnElement[bool]
+
+
+def receiver(project_pk: int, endpoint_pk: int | None) -> Receiver:
+    if endpoint_pk is None:
+        return Receiver(
+            Project, Project.payment_webhook_url, Project.webhook_secret_encrypted, Project.id == project_pk
+        )
+    return Receiver(
+        WebhookEndpoint, WebhookEndpoint.url, WebhookEndpoint.secret_encrypted, WebhookEndpoint.id == endpoint_pk
+    )
+
+
 def signing(project_pk: int, endpoint_pk: int | None) -> AnySelect:
     """Select where the default target or an endpoint is, and what signs there."""
-    table: type[Project | WebhookEndpoint] = Project if endpoint_pk is None else WebhookEndpoint
-    url, secret = (
-        (Project.payment_webhook_url, Project.webhook_secret_encrypted)
-        if endpoint_pk is None
-        else (WebhookEndpoint.url, WebhookEndpoint.secret_encrypted)
-    )
+    one = receiver(project_pk, endpoint_pk)
     columns = (
-        url.label("url"),
-        secret.label("secret"),
-        table.previous_secret_encrypted.label("previous"),
-        table.previous_secret_until.label("until"),
+        one.url.label("url"),
+        one.secret.label("secret"),
+        one.table.previous_secret_encrypted.label("previous"),
+        one.table.previous_secret_until.label("until"),
     )
-    wanted = table.id == (project_pk if endpoint_pk is None else endpoint_pk)
-    return select(*columns).where(wanted)
+    return select(*columns).where(one.own)
 
 
 def _exchange(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
