@@ -47,6 +47,21 @@ class Person:
         """Press the button of the dialog that asks whether it is meant."""
         await self.press(name, self.page.get_by_role("dialog"))
 
+    async def set_password(self, link: str) -> None:
+        """Set a password by a one-time link."""
+        await self.page.goto(link)
+        for label in ("Password", "Again"):
+            await self.page.get_by_label(label).fill(PASSWORD)
+        await self.press("Set it")
+        await expect(self.page.get_by_label("Password")).to_be_hidden()
+
+    async def sign_in(self, url: str, email: str) -> None:
+        """Fill in the form by which one signs in at this app."""
+        await self.page.goto(url)
+        await self.page.get_by_label("E-mail").fill(email)
+        await self.page.get_by_role("textbox", name="Password").fill(PASSWORD)
+        await self.press("Sign in")
+
     async def step_up(self) -> None:
         """Type a code into the dialog that asks for one."""
         assert self.phone is not None

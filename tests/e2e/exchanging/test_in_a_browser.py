@@ -190,15 +190,8 @@ async def invite(ada: Person, open_page: Any, role: str, email: str) -> Person:
     link = await form.locator("code").inner_text()
     other = Person(await open_page())
     base = page.url.partition("/dashboard")[0]
-    await other.page.goto(base + link[link.index("/", len("https://")) :])
-    for label in ("Password", "Again"):
-        await other.page.get_by_label(label).fill(PASSWORD)
-    await other.press("Set it")
-    await expect(other.page.get_by_label("Password")).to_be_hidden()
-    await other.page.goto(f"{base}/dashboard/")
-    await other.page.get_by_label("E-mail").fill(email)
-    await other.page.get_by_role("textbox", name="Password").fill(PASSWORD)
-    await other.press("Sign in")
+    await other.set_password(base + link[link.index("/", len("https://")) :])
+    await other.sign_in(f"{base}/dashboard/", email)
     await expect(other.page.get_by_role("navigation", name="Navigation")).to_be_visible()
     await other.page.goto(page.url.replace("/team", "/payments"))
     await expect(other.page.get_by_role("heading", name="Payments", level=1)).to_be_visible()
@@ -225,15 +218,8 @@ async def begin(officer: Person, gateway: Any, email: str) -> None:
     code, printed = await gateway.run(*who, *gateway.options)
     assert code == 0, printed
     link = printed.split()[-1]
-    await page.goto(gateway.url + link[link.index("/", len("https://")) :])
-    for label in ("Password", "Again"):
-        await page.get_by_label(label).fill(PASSWORD)
-    await officer.press("Set it")
-    await expect(page.get_by_label("Password")).to_be_hidden()
-    await page.goto(f"{gateway.url}/operator/")
-    await page.get_by_label("E-mail").fill(email)
-    await page.get_by_role("textbox", name="Password").fill(PASSWORD)
-    await officer.press("Sign in")
+    await officer.set_password(gateway.url + link[link.index("/", len("https://")) :])
+    await officer.sign_in(f"{gateway.url}/operator/", email)
     await expect(page.get_by_role("heading", name="Set up your authenticator")).to_be_visible()
     officer.carry(await page.locator("form code").inner_text())
     await page.get_by_label("Code").fill(await officer.phone.code())

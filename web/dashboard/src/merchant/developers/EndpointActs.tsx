@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -6,6 +5,7 @@ import { useTranslation } from "react-i18next";
 
 import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
+import { useOpened } from "../../ui/useOpened";
 import { api, unwrap } from "../api";
 import { useProjectId } from "../project";
 
@@ -26,23 +26,10 @@ export function EndpointActs({ endpoint, onSecret }: EndpointActsProps) {
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [open, setOpen] = useState<"change" | "pause" | "resume" | "rotate" | "delete" | null>(null);
+  const { open, close, opener } = useOpened<"change" | "pause" | "resume" | "rotate" | "delete">();
   const params = { path: { projectId, endpointId: endpoint.endpointId } };
   const to = endpoint.paused ? "resume" : "pause";
   const changed = () => client.invalidateQueries({ queryKey: ["project", projectId] });
-  const close = () => {
-    setOpen(null);
-  };
-  const opener = (what: typeof open, label: string) => (
-    <Button
-      variant="default"
-      onClick={() => {
-        setOpen(what);
-      }}
-    >
-      {label}
-    </Button>
-  );
 
   async function rotate(overlapMinutes: number): Promise<void> {
     const body = { overlapMinutes };

@@ -1,10 +1,10 @@
-import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Confirm } from "../../ui/Confirm";
+import { useOpened } from "../../ui/useOpened";
 import { api, unwrap } from "../api";
 import { useProjectId } from "../project";
 
@@ -18,25 +18,12 @@ export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [open, setOpen] = useState<"switch" | "redeliver" | "end" | null>(null);
+  const { open, close, opener } = useOpened<"switch" | "redeliver" | "end">();
   const [queued, setQueued] = useState<number | null>(null);
   const base = "/api/dashboard/projects/{projectId}/trackers/{webhookId}";
   const params = { path: { projectId, webhookId: tracker.webhookId } };
   const to = tracker.isActive ? "deactivate" : "activate";
   const forget = () => client.invalidateQueries({ queryKey: ["project", projectId] });
-  const close = () => {
-    setOpen(null);
-  };
-  const opener = (what: typeof open, label: string) => (
-    <Button
-      variant="default"
-      onClick={() => {
-        setOpen(what);
-      }}
-    >
-      {label}
-    </Button>
-  );
 
   async function redeliver(): Promise<void> {
     const body = { since: new Date(Date.now() - 24 * HOUR_MS).toISOString() };
