@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.hints import Hints
-from cambist.services.trackers import deferred
+from cambist.services.trackers import deferred, fan_out
 from cambist.services.trackers.fan_out import FanOut
 from cambist.testing.memory.family import named_address
 from tests.support.trackers import Watchers
@@ -33,9 +33,12 @@ async def break_movement(watchers, units, decimals):
     await watchers.rows("UPDATE movements SET decimals = $2 WHERE units = $1 RETURNING id", units, decimals)
 
 
+@pytest.mark.parametrize("stages_max", [fan_out.STAGES_MAX, 2], ids=["all at once", "two while two are looked up"])
 async def test_one_movement_that_cannot_be_told_stops_no_other_and_is_told_in_order_when_it_can(
-    shop, chain, watcher, usdx, watchers, fan, clock, db
+    shop, chain, watcher, usdx, watchers, fan, clock, db, monkeypatch, stages_max
 ):
+    for name in ("STAGES_FIRST", "STAGES_MAX"):
+        monkeypatch.setattr(fan_out, name, stages_max)
     tracker = await watchers.make([ALICE, BOB])
     for number in range(1, 8):
         chain.transfer(usdx, ALICE, number * ONE)

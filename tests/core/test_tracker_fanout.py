@@ -7,7 +7,7 @@ import pytest
 
 from cambist.hints import Hints
 from cambist.services.platform import PlatformSettings
-from cambist.services.trackers import telling, transactions
+from cambist.services.trackers import fan_out, telling, transactions
 from cambist.services.trackers.fan_out import FanOut
 from cambist.services.trackers.telling import Stage
 from cambist.services.webhooks.outbox import moment
@@ -246,6 +246,54 @@ async def test_an_address_of_very_many_trackers_is_told_in_bounded_transactions(
     assert await fan.drain("memory", 0) == 4 * 5 + 4
     for tracker in (*trackers, few):
         assert len(await watchers.told(tracker)) == 4
+
+
+async def test_what_comes_next_is_looked_up_while_what_came_before_is_written(
+    shop, chain, watcher, usdx, watchers, db, clock, monkeypatch
+):
+    for name in ("STAGES_FIRST", "STAGES_MAX"):
+        monkeypatch.setattr(fan_out, name, 2)
+    used = []
+    take = fan_out.Ahead.take
+
+    async def taken(ahead, after):
+        found = await take(ahead, after)
+        used.append(found is not None)
+        return found
+
+    monkeypatch.setattr(fan_out.Ahead, "take", taken)
+    tracker = await watchers.make([ALICE])
+    sent = [chain.transfer(usdx, ALICE, ONE + number) for number in range(9)]
+    chain.mine()
+    await shop.poll(watcher)
+    workers = [FanOut(db, clock, Hints(None)) for _ in range(3)]
+    assert sum(await asyncio.gather(*[worker.drain("memory", 0) for worker in workers])) == 9
+    assert [one["data"]["txHash"] for one in await watchers.told(tracker)] == sent
+    assert sum(used) >= 3
+
+
+async def test_what_was_looked_up_ahead_may_be_orphaned_before_it_is_written(
+    shop, chain, watcher, usdx, watchers, db, clock
+):
+    """Who has heard of the transfer as it was mined again does not hear of its earlier block."""
+    tracker = await watchers.make([ALICE])
+    tx_id = chain.transfer(usdx, ALICE, ONE)
+    chain.mine()
+    await shop.poll(watcher)
+    [row] = await watchers.rows("SELECT movement_pk, stage, head, at FROM movement_stages")
+    async with db.transaction() as conn:
+        findings = await telling.look_up(conn, "memory", 0, [Stage(*row)])
+    chain.reorg(1, mine_again=[tx_id])
+    await shop.poll(watcher)
+    again = (await watchers.rows("SELECT movement_pk, stage, head, at FROM movement_stages ORDER BY id"))[-1]
+    async with db.transaction() as conn:
+        rest = {"settings": PlatformSettings(), "now": clock.now()}
+        told = await telling.tell(conn, "memory", 0, [Stage(*again)], only_trackers=[tracker], **rest)
+        late = await telling.queue(conn, "memory", findings, **rest)
+    assert (told.deliveries, late.deliveries) == (1, 0)
+    [heard] = await watchers.told(tracker)
+    [stands] = await watchers.rows("SELECT block_hash FROM movements WHERE status <> 'orphaned'")
+    assert heard["data"]["blockHash"] == stands.block_hash
 
 
 async def test_each_transfer_is_metered_once_for_each_tracker(shop, chain, watcher, usdx, watchers, fan):

@@ -117,7 +117,7 @@ class WebhookDelivery(Base):
             "id",
             where="endpoint_pk IS NOT NULL AND status IN ('pending', 'paused')",
         ),
-        partial_index("ix_webhook_deliveries_resource", "resource_id", "id", where="status IN ('pending', 'paused')"),
+        partial_index("ix_webhook_deliveries_resource", "resource_id", where="status IN ('pending', 'paused')"),
         partial_index("ix_webhook_deliveries_failing", "id", where="status = 'pending' AND attempts > 0"),
         partial_index(
             "ix_webhook_deliveries_ended_badly",

@@ -7,8 +7,10 @@ told, which is put aside (``deferred.py``).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy.exc import DBAPIError
@@ -21,15 +23,19 @@ from cambist.ports import Clock
 from cambist.services.platform import PlatformSettings, PlatformSettingsCache
 
 from . import deferred
-from .telling import Stage, Told, tell
+from .telling import Findings, Stage, Told, look_up, queue, tell
 
 log = structlog.get_logger(__name__)
 
 STAGES_MAX = 1_250
 """Stages that are looked at in one transaction."""
+STAGES_FIRST = 625
+"""Where more wait, the first of them: nothing can be written before they are looked up."""
 
+# What a statement takes and sorts stays in memory: some 5 MB, which would go to the disk and back with the usual room.
 _LOCK = """
-SELECT stage_pk, EXISTS (SELECT FROM deferred_stages WHERE chain = $1 AND scope = $2) AS any_deferred
+SELECT stage_pk, set_config('work_mem', '32MB', true),
+    EXISTS (SELECT FROM deferred_stages WHERE chain = $1 AND scope = $2) AS any_deferred
 FROM tracker_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE SKIP LOCKED
 """
 _WAIT = "SELECT stage_pk FROM tracker_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE"
@@ -67,10 +73,56 @@ async def hold_cursor(conn: AsyncConnection, chain: str, scope: int) -> int:
     return (await conn.exec_driver_sql(_HEAD, (chain, scope))).scalar_one()  # type: ignore[no-any-return]
 
 
-async def fan_out(  # noqa: PLR0913  each by name
+class _Found(NamedTuple):
+    """The stages that come next, and who hears of them."""
+
+    rows: Sequence[AnyRow]
+    findings: Findings
+
+
+class Ahead:
+    """Looks up what comes next while what was looked up before is written, so that both take the time of one.
+
+    The lists are looked at after the stages were stored: whoever watched an address by then hears of it.
+    """
+
+    def __init__(self, db: Database, chain: str, scope: int) -> None:
+        self._db = db
+        self._chain = chain
+        self._scope = scope
+        self._after = 0
+        self._task: asyncio.Task[_Found] | None = None
+
+    def begin(self, after: int, stages_max: int) -> None:
+        """Look up the stages behind this one. Whoever calls this calls ``close`` in the end."""
+        self._after, self._task = after, asyncio.create_task(self._look_up(after, stages_max))
+
+    async def take(self, after: int) -> _Found | None:
+        """Return what was looked up behind this stage, if it was. Raises what looking up raised."""
+        if self._task is None or self._after != after:
+            await self.close()
+            return None
+        task, self._task = self._task, None
+        return await task
+
+    async def close(self) -> None:
+        """Give up what nobody took."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _look_up(self, after: int, stages_max: int) -> _Found:
+        async with self._db.autocommit() as conn:
+            rows = await _stage_rows(conn, self._chain, self._scope, after, stages_max)
+            return _Found(rows, await look_up(conn, self._chain, self._scope, _stages(rows)))
+
+
+async def fan_out(  # noqa: PLR0913  each by name, but whose stages and who looks ahead
     conn: AsyncConnection,
     chain: str,
     scope: int,
+    ahead: Ahead,
     *,
     settings: PlatformSettings,
     now: datetime,
@@ -78,7 +130,8 @@ async def fan_out(  # noqa: PLR0913  each by name
 ) -> Told | None:
     """Tell trackers of the next stages of a chain, and move the cursor past them. None while somebody else does.
 
-    One stage alone that cannot be told is put aside, and the cursor moves past it.
+    Where more follow, ``ahead`` looks them up meanwhile. One stage alone that cannot be told is put aside, and the
+    cursor moves past it.
     """
     held: AnyRow | None = (await conn.exec_driver_sql(_LOCK, (chain, scope))).one_or_none()
     if held is None:
@@ -86,7 +139,8 @@ async def fan_out(  # noqa: PLR0913  each by name
         if not begun.rowcount:
             return None
     stage_pk = 0 if held is None else held.stage_pk
-    rows = (await conn.exec_driver_sql(_STAGES, (chain, scope, stage_pk, stages_max))).all()
+    found = await ahead.take(stage_pk)
+    rows = found.rows if found else await _stage_rows(conn, chain, scope, stage_pk, stages_max)
     late = (
         await deferred.behind(conn, chain, scope, [row.id for row in rows])
         if held is not None and held.any_deferred
@@ -98,9 +152,11 @@ async def fan_out(  # noqa: PLR0913  each by name
         if told is None:
             late, told = {rows[0].id}, Told(stages=1, deliveries=0)
     else:
-        told = await tell(conn, chain, scope, _stages(tellable), settings=settings, now=now)
-    # Those that wait behind one that was put aside are dealt with, too, as far as this comes.
-    passed = rows if told.stages == len(tellable) else rows[: rows.index(tellable[told.stages])]
+        findings = found.findings if found and not late else await look_up(conn, chain, scope, _stages(tellable))
+        if tellable and (findings.done < len(tellable) or len(rows) == stages_max):
+            ahead.begin(_passed(rows, tellable, findings.done)[-1].id, _following(findings.done))
+        told = await queue(conn, chain, findings, settings=settings, now=now)
+    passed = _passed(rows, tellable, told.stages)
     if late := late & {row.id for row in passed}:
         await deferred.defer(conn, sorted(late), now)
     if passed:
@@ -108,6 +164,20 @@ async def fan_out(  # noqa: PLR0913  each by name
         if moved.rowcount != 1:
             raise AssertionError("the cursor moved although it was locked")
     return Told(stages=len(passed), deliveries=told.deliveries)
+
+
+def _passed(rows: Sequence[AnyRow], tellable: Sequence[AnyRow], told: int) -> Sequence[AnyRow]:
+    """Return the rows that are dealt with: those that wait behind one that was put aside, too, as far as this comes."""
+    return rows if told == len(tellable) else rows[: rows.index(tellable[told])]
+
+
+def _following(told: int) -> int:
+    """Return how many stages to look at after so many. Of addresses that many trackers watch, more would be in vain."""
+    return min(STAGES_MAX, max(1, 2 * told))
+
+
+async def _stage_rows(conn: AsyncConnection, chain: str, scope: int, after: int, stages_max: int) -> Sequence[AnyRow]:
+    return (await conn.exec_driver_sql(_STAGES, (chain, scope, after, stages_max))).all()
 
 
 async def tell_deferred(
@@ -172,12 +242,18 @@ class FanOut:
         Ends early where another process is at it. What was put aside is tried also where the stage at the cursor
         fails, so that it makes place: that stage is tried again by whoever calls next.
         """
-        deliveries, stages_max = 0, STAGES_MAX
+        ahead = Ahead(self._db, chain, scope)
+        try:
+            return await self._drain(chain, scope, ahead)
+        finally:
+            await ahead.close()
+
+    async def _drain(self, chain: str, scope: int, ahead: Ahead) -> int:
+        deliveries, stages_max = 0, STAGES_FIRST
         failed: Exception | None = None
         while True:
-            async with self._db.transaction() as conn:
-                found = await conn.exec_driver_sql(_WAITING, (chain, scope, self._clock.now()))
-                row = found.one()
+            async with self._db.autocommit() as conn:
+                row = (await conn.exec_driver_sql(_WAITING, (chain, scope, self._clock.now()))).one()
             is_waiting = row.is_waiting and failed is None
             if not is_waiting and not row.is_due:
                 break
@@ -185,7 +261,9 @@ class FanOut:
             try:
                 async with self._db.transaction() as conn:
                     if is_waiting:
-                        told = await fan_out(conn, chain, scope, settings=settings, now=now, stages_max=stages_max)
+                        told = await fan_out(
+                            conn, chain, scope, ahead, settings=settings, now=now, stages_max=stages_max
+                        )
                     else:
                         told = await tell_deferred(conn, chain, scope, settings=settings, now=now)
             except Exception as error:
@@ -200,8 +278,7 @@ class FanOut:
             if told is None:
                 break
             deliveries += told.deliveries
-            # Addresses that many trackers watch: looking at more than can be told would be looking in vain.
-            stages_max = min(STAGES_MAX, max(1, 2 * told.stages))
+            stages_max = _following(told.stages)
             if told.deliveries:
                 await self._hints.publish("webhooks")
         if failed is not None:

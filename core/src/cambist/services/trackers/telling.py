@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.engine import attempt
 from cambist.db.structs import AnyRow, transposed
 from cambist.domain.identifiers import derived_id, names
 from cambist.domain.usage import Operation
@@ -60,9 +61,10 @@ def delivery_id(transaction_id: str, incarnation: int, stage: str) -> str:
 
 _MOVEMENTS = """
 SELECT id, tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, mined_at,
-    required_confirmations, incarnation, status
+    required_confirmations, incarnation
 FROM movements WHERE id = ANY($1::bigint[])
 """
+_ORPHANED = "SELECT id FROM movements WHERE id = ANY($1::bigint[]) AND status = 'orphaned'"
 
 # Each address is looked up by itself: no plan can begin at the other end. Then each tracker once, however many of its
 # addresses were found. Lists of trackers that are switched off are passed by there: a merchant has few of them.
@@ -95,18 +97,37 @@ FROM trackers t JOIN projects p ON p.id = t.project_pk WHERE t.id = ANY($1::bigi
 
 _HEARD = "SELECT transaction_id, movement_pk FROM tracker_transactions WHERE transaction_id = ANY($1::text[])"
 
-# A transfer that was mined again is the same transaction to a tracker, whose newest incarnation is shown.
-_REMEMBER = """
+_STORE = """
 WITH stored AS (
     INSERT INTO tracker_transactions AS t (transaction_id, tracker_pk, movement_pk, direction, address, created_at)
     SELECT new.*, $6 FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS new
-    ON CONFLICT (transaction_id) DO UPDATE SET movement_pk = excluded.movement_pk
-    WHERE t.movement_pk < excluded.movement_pk
+    {otherwise}
     RETURNING id, transaction_id, tracker_pk, xmax = 0 AS is_new
 )
 SELECT tracker_pk, count(*) AS number, (array_agg(transaction_id ORDER BY id))[1] AS first
 FROM stored WHERE is_new GROUP BY tracker_pk ORDER BY min(id)
 """
+_REMEMBER_NEW = _STORE.format(otherwise="")
+# A transfer that was mined again is the same transaction to a tracker, whose newest incarnation is shown.
+_REMEMBER = _STORE.format(
+    otherwise="""ON CONFLICT (transaction_id) DO UPDATE SET movement_pk = excluded.movement_pk
+    WHERE t.movement_pk < excluded.movement_pk"""
+)
+
+
+class Findings(NamedTuple):
+    """Who hears of stages, and what: as the lists were when it was looked up. Nothing of it is written yet.
+
+    ``done`` stages were dealt with, from the first on. ``deliveries`` stand beside the news that they tell. Where
+    ``at_first``, each stage is the first thing that became of a transfer.
+    """
+
+    stages: Sequence[Stage]
+    done: int
+    at_first: bool = False
+    news: Sequence[_News] = ()
+    deliveries: Sequence[TrackerDelivery] = ()
+    trackers: Mapping[int, AnyRow] = {}
 
 
 async def tell(  # noqa: PLR0913  each by name
@@ -119,53 +140,76 @@ async def tell(  # noqa: PLR0913  each by name
     now: datetime,
     only_trackers: Sequence[int] | None = None,
 ) -> Told:
-    """Queue what trackers hear of these stages, in their order; what was queued before is not queued again.
+    """Queue what trackers hear of these stages: ``look_up`` and ``queue`` in one transaction."""
+    findings = await look_up(conn, chain, scope, stages, only_trackers=only_trackers)
+    return await queue(conn, chain, findings, settings=settings, now=now)
+
+
+async def look_up(
+    conn: AsyncConnection,
+    chain: str,
+    scope: int,
+    stages: Sequence[Stage],
+    *,
+    only_trackers: Sequence[int] | None = None,
+) -> Findings:
+    """Find who hears of these stages, in their order, and write what they are told.
 
     Heard by every tracker that is active, watches sender or recipient, and begins no later than that block; or by
     ``only_trackers`` (primary keys) where their history is read. Deals with as many stages as trackers can be told
     of in one transaction: with one at least, so that whoever calls again with the others comes to an end.
     """
     if not stages:
-        return Told(stages=0, deliveries=0)
+        return Findings(stages, 0)
     found = await conn.exec_driver_sql(_MOVEMENTS, (list({stage.movement_pk for stage in stages}),))
-    movements = {row.id: row for row in found}
-    told = [movements[stage.movement_pk] for stage in stages]
+    by_pk = {row.id: row for row in found}
+    movements = [by_pk[stage.movement_pk] for stage in stages]
     done = len(stages)
-    matched = await _match(conn, chain, scope, told, only_trackers, MATCHES_MAX + 1)
+    matched = await _match(conn, chain, scope, movements, only_trackers, MATCHES_MAX + 1)
     if len(matched) > MATCHES_MAX:
         # Of the last stage there may be more.
         done = matched[-1].number // 2
         matched = [row for row in matched if row.number < 2 * done]
     if not done:
-        done, matched = 1, await _match(conn, chain, scope, told[:1], only_trackers, None)
-    news = await _newsworthy(conn, _news(chain, told, matched), stages, told)
-    if not news:
-        return Told(stages=done, deliveries=0)
-    rows = await conn.exec_driver_sql(_TRACKERS, (list({one.tracker_pk for one in news}),))
+        done, matched = 1, await _match(conn, chain, scope, movements[:1], only_trackers, None)
+    if not matched:
+        return Findings(stages, done)
+    rows = await conn.exec_driver_sql(_TRACKERS, (list({row.tracker_pk for row in matched}),))
     trackers = {row.id: row for row in rows}
-    # Bodies are written while the database is at work. Whatever fails, it is done with that before this ends.
-    remembering = asyncio.create_task(_remember(conn, chain, news, stages, trackers, settings, now))
-    try:
-        await asyncio.sleep(0)
-        bodies = _deliveries(chain, news, stages, told, trackers)
-    finally:
-        await remembering
-    deliveries = await enqueue_for_trackers(conn, bodies, now=now)
-    return Told(stages=done, deliveries=deliveries)
+    at_first = all(stage.stage == "detected" for stage in stages) and all(row.incarnation == 1 for row in movements)
+    # So much of it keeps a process busy for a tenth of a second: beside the database, and beside the process's others.
+    news, deliveries = await asyncio.to_thread(_written, chain, stages, movements, matched, trackers)
+    return Findings(stages, done, at_first, news, deliveries, trackers)
+
+
+async def queue(
+    conn: AsyncConnection, chain: str, findings: Findings, *, settings: PlatformSettings, now: datetime
+) -> Told:
+    """Queue what was looked up. What was queued before is not queued again.
+
+    Whoever calls this keeps everybody else from telling of this chain (``hold_cursor``), and knows that nobody was told
+    of these stages since they were looked up.
+    """
+    news, deliveries = await _newsworthy(conn, findings)
+    if not news:
+        return Told(stages=findings.done, deliveries=0)
+    are_new = await _remember(conn, chain, news, findings, settings, now)
+    queued = await enqueue_for_trackers(conn, deliveries, are_new=are_new, now=now)
+    return Told(stages=findings.done, deliveries=queued)
 
 
 async def _match(  # noqa: PLR0913, PLR0917  what is matched, and for whom
     conn: AsyncConnection,
     chain: str,
     scope: int,
-    told: Sequence[AnyRow],
+    movements: Sequence[AnyRow],
     only_trackers: Sequence[int] | None,
     rows_max: int | None,
 ) -> Sequence[AnyRow]:
     """Return who watches the ends of these movements: ``number`` is twice the movement's, plus 1 for its sender."""
     ends = [
         (2 * number + is_out, address, movement.height)
-        for number, movement in enumerate(told)
+        for number, movement in enumerate(movements)
         for is_out, address in enumerate((movement.recipient, movement.sender))
         if address is not None
     ]
@@ -173,14 +217,14 @@ async def _match(  # noqa: PLR0913, PLR0917  what is matched, and for whom
     return found.all()
 
 
-def _news(chain: str, told: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequence[_News]:
+def _news(chain: str, movements: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequence[_News]:
     news = []
     ends: dict[int, tuple[str, str, str]] = {}
     for end, tracker_pk, webhook_id, label in matched:
         number = end // 2
         seen = ends.get(end)
         if seen is None:
-            movement, direction = told[number], DIRECTIONS[end % 2]
+            movement, direction = movements[number], DIRECTIONS[end % 2]
             address = movement.sender if end % 2 else movement.recipient
             # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
             # list.
@@ -193,54 +237,77 @@ def _news(chain: str, told: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequ
     return news
 
 
-async def _newsworthy(
-    conn: AsyncConnection, news: Sequence[_News], stages: Sequence[Stage], told: Sequence[AnyRow]
-) -> Sequence[_News]:
+async def _newsworthy(conn: AsyncConnection, findings: Findings) -> tuple[Sequence[_News], Sequence[TrackerDelivery]]:
     """Leave out the end of what a tracker never heard of, and what became of it before what was told of last.
 
     Who had its past read meanwhile may have heard of a transfer that was mined again.
     """
-    gone = [one.transaction_id for one in news if told[one.number].status == "orphaned"]
-    if not gone:
-        return news
+    news, deliveries = findings.news, findings.deliveries
+    if not news:
+        return news, deliveries
+    movement_pks = list({stage.movement_pk for stage in findings.stages[: findings.done]})
+    orphaned = set((await conn.exec_driver_sql(_ORPHANED, (movement_pks,))).scalars())
+    if not orphaned:
+        return news, deliveries
+    gone = [one.transaction_id for one in news if findings.stages[one.number].movement_pk in orphaned]
     heard = {row.transaction_id: row.movement_pk for row in await conn.exec_driver_sql(_HEARD, (gone,))}
-    found = []
-    for one in news:
-        stage = stages[one.number]
+    told = []
+    for one, delivery in zip(news, deliveries, strict=True):
+        stage = findings.stages[one.number]
         last = heard.get(one.transaction_id, 0)
         if last == stage.movement_pk or (last < stage.movement_pk and stage.stage != "orphaned"):
             heard[one.transaction_id] = stage.movement_pk
-            found.append(one)
-    return found
+            told.append((one, delivery))
+    return [one for one, _ in told], [delivery for _, delivery in told]
 
 
 async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
     conn: AsyncConnection,
     chain: str,
     news: Sequence[_News],
-    stages: Sequence[Stage],
-    trackers: Mapping[int, AnyRow],
+    findings: Findings,
     settings: PlatformSettings,
     now: datetime,
-) -> None:
-    """Store the trackers' transactions, and meter those that are new: one record for each tracker."""
+) -> bool:
+    """Store the trackers' transactions, and meter those that are new: one record for each tracker.
+
+    Say whether all are, so that nobody can have heard of them.
+    """
+    stages = findings.stages
     newest = {
         transaction_id: (transaction_id, tracker_pk, stages[number].movement_pk, direction, address)
         for transaction_id, number, tracker_pk, direction, address, _ in news
     }
-    added = await conn.exec_driver_sql(_REMEMBER, (*transposed(list(newest.values())), now))
+    rows = (*transposed(list(newest.values())), now)
+    added = await attempt(conn, _REMEMBER_NEW, rows) if findings.at_first else None
+    if added is None:
+        added = await conn.exec_driver_sql(_REMEMBER, rows)
+    new = added.all()
     metered = []
-    for row in added:
-        tracker = trackers[row.tracker_pk]
+    for row in new:
+        tracker = findings.trackers[row.tracker_pk]
         metered.append((Metered(tracker.merchant_pk, tracker.mode, Operation.TRACKER, chain, row.first), row.number))
     await meter_sums(conn, metered, settings, now)
+    stored: int = sum(row.number for row in new)
+    return stored == len(newest)
+
+
+def _written(
+    chain: str,
+    stages: Sequence[Stage],
+    movements: Sequence[AnyRow],
+    matched: Sequence[AnyRow],
+    trackers: Mapping[int, AnyRow],
+) -> tuple[Sequence[_News], Sequence[TrackerDelivery]]:
+    news = _news(chain, movements, matched)
+    return news, _deliveries(chain, news, stages, movements, trackers)
 
 
 def _deliveries(
     chain: str,
     news: Sequence[_News],
     stages: Sequence[Stage],
-    told: Sequence[AnyRow],
+    movements: Sequence[AnyRow],
     trackers: Mapping[int, AnyRow],
 ) -> Sequence[TrackerDelivery]:
     deliveries = []
@@ -249,10 +316,10 @@ def _deliveries(
         stage, tracker = stages[number].stage, trackers[tracker_pk]
         written = alike.get(number)
         if written is None:
-            written = alike[number] = pieces(chain, told[number], *stages[number][1:])
+            written = alike[number] = pieces(chain, movements[number], *stages[number][1:])
         deliveries.append(
             TrackerDelivery(
-                delivery_id(transaction_id, told[number].incarnation, stage),
+                delivery_id(transaction_id, movements[number].incarnation, stage),
                 tracker.project_pk,
                 tracker_pk,
                 EVENTS[stage],

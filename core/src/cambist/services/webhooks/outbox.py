@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.engine import attempt
 from cambist.db.structs import transposed
 from cambist.domain.webhooks import resource_of
 from cambist.ports import Ids
@@ -115,7 +116,7 @@ class TrackerDelivery(NamedTuple):
     body: bytes
 
 
-_INSERT_FOR_TRACKERS = """
+_INSERT_NEW_FOR_TRACKERS = """
 INSERT INTO webhook_deliveries (
     delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at, created_at
 )
@@ -123,8 +124,8 @@ SELECT delivery_id, project_pk, tracker_pk, event, resource_id, url, body, $8, $
 FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])
     WITH ORDINALITY AS new (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, number)
 ORDER BY number
-ON CONFLICT (delivery_id) DO NOTHING
 """
+_INSERT_FOR_TRACKERS = _INSERT_NEW_FOR_TRACKERS + "ON CONFLICT (delivery_id) DO NOTHING"
 # Who records attempts locks several deliveries, too: both in the order of their ids, and not in that of telling.
 _RENEW = """
 WITH held AS MATERIALIZED (
@@ -135,15 +136,20 @@ UPDATE webhook_deliveries d SET status = 'pending', attempts = 0, due_at = $2 FR
 """
 
 
-async def enqueue_for_trackers(conn: AsyncConnection, told: Sequence[TrackerDelivery], *, now: datetime) -> int:
+async def enqueue_for_trackers(
+    conn: AsyncConnection, told: Sequence[TrackerDelivery], *, are_new: bool, now: datetime
+) -> int:
     """Write what trackers are told, due at once and in this order, and return how many are new.
 
-    What was told before is not told again, unless it was cancelled before it was delivered. After the commit, publish
-    the hint ``webhooks``.
+    What was told before is not told again, unless it was cancelled before it was delivered. ``are_new`` says that
+    nothing of it should have been. After the commit, publish the hint ``webhooks``.
     """
     if not told:
         return 0
-    done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, (*transposed(told), now))
+    rows = (*transposed(told), now)
+    if are_new and await attempt(conn, _INSERT_NEW_FOR_TRACKERS, rows):
+        return len(told)
+    done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, rows)
     if done.rowcount == len(told):
         return len(told)
     renewed = await conn.exec_driver_sql(_RENEW, ([one.delivery_id for one in told], now))

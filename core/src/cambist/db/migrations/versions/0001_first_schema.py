@@ -1283,7 +1283,7 @@ TABLES = (
     ),
     "CREATE INDEX ix_webhook_deliveries_project_pk_id ON webhook_deliveries (project_pk, id)",
     (
-        "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id, id)"
+        "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id)"
         " WHERE status IN ('pending', 'paused')"
     ),
     (
