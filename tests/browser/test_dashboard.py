@@ -12,10 +12,9 @@ import stripe
 from aiohttp import web
 from playwright.async_api import expect
 
-from cambist_web.app import attach, build_app
 from cambist_web.dashboard.files import BUILT
 from tests.support.checkout import serving
-from tests.support.web import PASSWORD, memory_gateway, web_settings
+from tests.support.web import PASSWORD, lent_app, memory_gateway, web_settings
 from tests.support.webhooks import receiver
 
 EMAIL = "ada@shop.example"
@@ -35,11 +34,9 @@ def axe() -> str:
 
 @pytest.fixture
 async def url(database_url, redis_url, clock, ids):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids) as gateway:
-        app = build_app(gateway.settings.web)
-        attach(app, gateway)
-        async with serving(app) as url:
-            yield url
+    settings = web_settings(database_url, redis_url)
+    async with memory_gateway(settings, clock, ids) as gateway, lent_app(gateway) as app, serving(app) as url:
+        yield url
 
 
 async def violations(page, axe: str) -> list[str]:

@@ -11,7 +11,6 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from cambist_web.app import attach, build_app
 from cambist_web.dashboard.files import BUILT
 from tests.browser.test_dashboard import PHONE, sign_up, violations
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
@@ -19,7 +18,7 @@ from tests.browser.test_dashboard import url as url  # noqa: PLC0414  likewise
 from tests.browser.test_operator import sign_in
 from tests.support.checkout import serving
 from tests.support.operators import Officer
-from tests.support.web import memory_gateway, web_settings
+from tests.support.web import lent_app, memory_gateway, web_settings
 
 TEXTS = Path("web/dashboard/src/i18n")
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
@@ -98,9 +97,8 @@ async def test_a_merchant_reads_every_page_in_arabic_and_in_german(open_page, ur
 async def test_an_operator_reads_every_page_in_arabic_and_in_german(
     open_page, database_url, redis_url, clock, ids, axe
 ):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=2) as gateway:
-        app = build_app(gateway.settings.web)
-        attach(app, gateway)
+    settings = web_settings(database_url, redis_url)
+    async with memory_gateway(settings, clock, ids, stock=2) as gateway, lent_app(gateway) as app:
         transport = httpx.ASGITransport(app=app)
         async with serving(app) as url, httpx.AsyncClient(transport=transport, base_url=url) as client:
             officer = await Officer(client).settle("owner")
@@ -126,15 +124,15 @@ async def test_a_refusal_is_said_in_the_readers_language_and_its_code_is_shown(o
     await expect(alert).to_contain_text("INVALID_CREDENTIALS")
 
 
-@pytest.mark.parametrize("language, mark", MARKS.items())
-async def test_a_page_is_marked_before_anything_is_painted(open_page, url, language, mark):
-    page = await open_page()
-    # The app itself does not come: what marks the page is what runs before it.
-    await page.route(re.compile(r"/dashboard-assets/(?!first-paint).*\.js"), lambda route: route.abort())
-    await page.add_init_script(f"localStorage.setItem('cambist-language', '{language}')")
-    await page.goto(f"{url}/dashboard/sign-in", wait_until="commit")
-    await expect(page.locator("html")).to_have_attribute("lang", mark)
-    assert await marks(page) == (mark, "rtl" if language == "ar" else "ltr")
+async def test_a_page_is_marked_before_anything_is_painted(open_page, url):
+    for language, mark in MARKS.items():
+        page = await open_page()
+        # The app itself does not come: what marks the page is what runs before it.
+        await page.route(re.compile(r"/dashboard-assets/(?!first-paint).*\.js"), lambda route: route.abort())
+        await page.add_init_script(f"localStorage.setItem('cambist-language', '{language}')")
+        await page.goto(f"{url}/dashboard/sign-in", wait_until="commit")
+        await expect(page.locator("html")).to_have_attribute("lang", mark)
+        assert await marks(page) == (mark, "rtl" if language == "ar" else "ltr")
 
 
 async def test_a_language_that_cannot_be_loaded_changes_nothing_and_says_so(open_page, url):

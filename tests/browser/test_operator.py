@@ -8,14 +8,13 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from cambist_web.app import attach, build_app
 from cambist_web.dashboard.files import BUILT
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of both apps' tests
 from tests.browser.test_dashboard import read_every_page, violations
 from tests.support.checkout import serving
 from tests.support.operators import Officer
 from tests.support.uncollected_rows import insert_uncollected
-from tests.support.web import PASSWORD, Merchant, memory_gateway, web_settings
+from tests.support.web import PASSWORD, Merchant, lent_app, memory_gateway, web_settings
 
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
 
@@ -27,9 +26,8 @@ pytestmark = pytest.mark.skipif(
 async def test_an_operator_signs_in_reads_every_page_and_steers_a_chain(
     open_page, database_url, redis_url, clock, ids, axe
 ):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=2) as gateway:
-        app = build_app(gateway.settings.web)
-        attach(app, gateway)
+    settings = web_settings(database_url, redis_url)
+    async with memory_gateway(settings, clock, ids, stock=2) as gateway, lent_app(gateway) as app:
         transport = httpx.ASGITransport(app=app)
         async with serving(app) as url, httpx.AsyncClient(transport=transport, base_url=url) as client:
             officer = await Officer(client).settle("owner")

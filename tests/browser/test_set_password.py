@@ -4,20 +4,17 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from cambist_web.app import attach, build_app
 from tests.support.checkout import serving
-from tests.support.web import ADMIN_KEY, PASSWORD, memory_gateway, web_settings
+from tests.support.web import ADMIN_KEY, PASSWORD, lent_app, memory_gateway, web_settings
 
 EMAIL = "new@shop.example"
 
 
 @pytest.fixture
 async def url(database_url, redis_url, clock, ids):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids) as gateway:
-        app = build_app(gateway.settings.web)
-        attach(app, gateway)
-        async with serving(app) as url:
-            yield url
+    settings = web_settings(database_url, redis_url)
+    async with memory_gateway(settings, clock, ids) as gateway, lent_app(gateway) as app, serving(app) as url:
+        yield url
 
 
 @pytest.fixture

@@ -32,10 +32,9 @@ from cambist.services.audit import entries
 from cambist.services.identity.api_keys import SCOPES
 from cambist.testing.harness import Abilities, ChainHarness
 from cambist_web import auth, operator_auth, tracker_auth
-from cambist_web.app import create_app
 from cambist_web.errors import camel
 from cambist_web.permissions import MEMBER_PERMISSIONS, PERMISSIONS, member_permission_of
-from tests.support.web import memory_gateway, web_settings
+from tests.support.web import lent_app, memory_gateway, web_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -64,8 +63,9 @@ def rows(name: str, columns: int) -> set[tuple[str, ...]]:
 
 @pytest.fixture
 async def app(database_url, redis_url, clock, ids):
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=0) as gateway:
-        yield create_app(gateway)
+    settings = web_settings(database_url, redis_url)
+    async with memory_gateway(settings, clock, ids, stock=0) as gateway, lent_app(gateway) as app:
+        yield app
 
 
 def endpoints(app):

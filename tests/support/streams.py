@@ -12,9 +12,9 @@ import aiohttp
 from msgspec import Struct
 
 from cambist.bootstrap import Gateway
-from cambist_web.app import create_app
 from cambist_web.live.hub import Live, LiveOptions
 from tests.support.checkout import serving
+from tests.support.web import lent_app
 
 QUICK = LiveOptions(look_s=0.1, look_least_s=0.02, check_s=0.1, flush_s=0.05, heartbeat_s=60)
 WITHIN_S = 60
@@ -106,8 +106,8 @@ class Page:
 @asynccontextmanager
 async def served(gateway: Gateway, options: LiveOptions = QUICK) -> AsyncIterator[Served]:
     """Serve the gateway on loopback."""
-    app = create_app(gateway)
-    app.state.live.options = options
-    async with serving(app) as url:
-        yield Served(url, app.state.live)
-        app.state.live.close()
+    async with lent_app(gateway) as app:
+        app.state.live.options = options
+        async with serving(app) as url:
+            yield Served(url, app.state.live)
+            app.state.live.close()

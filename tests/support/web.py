@@ -40,6 +40,7 @@ from tests.support.authenticator import Authenticator
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)
 JWT_SECRET = "a secret of tests, and long enough"
 ADMIN_KEY = "an admin key of tests, and long enough"
+PUBLIC_URL = "http://gateway.example"
 PASSWORD = "correct horse battery staple"
 UNLIMITED = RateLimitSettings(per_key=0, per_address=0, login_per_address=0)
 CHAINS: Mapping[str, Mapping[str, Any]] = {
@@ -63,7 +64,7 @@ def web_settings(
         database=DatabaseSettings(url=database_url, pool_timeout_s=60),
         redis=RedisSettings(url=redis_url),
         webhooks=WebhookSettings(allow_private_targets=True, timeout_ms=1000),
-        web=WebSettings(rate_limits=rate_limits, public_url="http://gateway.example", **web),
+        web=WebSettings(rate_limits=rate_limits, public_url=PUBLIC_URL, **web),
         keys=KeySettings(application_key="5c" * 32),
         auth=AuthSettings(jwt_secret=JWT_SECRET, admin_key=ADMIN_KEY),
         plugins={"memory": {"chains": CHAINS}},
@@ -86,41 +87,48 @@ async def memory_gateway(
 
 
 @asynccontextmanager
-async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
-    """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""
+async def lent_app(gateway: Gateway) -> AsyncIterator[Litestar]:
+    """Lend an app that works on this gateway, to be run by one server or client at a time. Another gets it then."""
     web = gateway.settings.web
     free = _free_apps[web.base_url, web.body_bytes_max]
     app = free.pop() if free else build_app(web)
     attach(app, gateway)
-    # The real thing takes a tenth of a second for each password, by design.
-    app.state.web.passwords = Passwords(
-        gateway.ids.random_bytes, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    )
-    # This client takes an answer when it is whole: a stream ends as soon as it has said that it is ready.
-    app.state.live.options = LiveOptions(lifetime_s=0)
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 1234))
-    started, ended = asyncio.Event(), asyncio.Event()
-
-    async def live() -> None:
-        # A task of its own: a fixture may begin and end in different ones, which the app's task group refuses.
-        async with app.lifespan():
-            started.set()
-            await ended.wait()
-
-    life = asyncio.create_task(live())
-    await started.wait()
-
-    async def check(response: httpx.Response) -> None:
-        if response.is_error:
-            await response.aread()
-            _check_described(app, response)
-
-    hooks = {"response": [check]}
-    async with httpx.AsyncClient(transport=transport, base_url="http://gateway.example", event_hooks=hooks) as client:
-        yield client
-    ended.set()
-    await life
+    yield app
     free.append(app)
+
+
+@asynccontextmanager
+async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
+    """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""
+    async with lent_app(gateway) as app:
+        # The real thing takes a tenth of a second for each password, by design.
+        app.state.web.passwords = Passwords(
+            gateway.ids.random_bytes, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        )
+        # This client takes an answer when it is whole: a stream ends as soon as it has said that it is ready.
+        app.state.live.options = LiveOptions(lifetime_s=0)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 1234))
+        started, ended = asyncio.Event(), asyncio.Event()
+
+        async def live() -> None:
+            # A task of its own: a fixture may begin and end in different ones, which the app's task group refuses.
+            async with app.lifespan():
+                started.set()
+                await ended.wait()
+
+        life = asyncio.create_task(live())
+        await started.wait()
+
+        async def check(response: httpx.Response) -> None:
+            if response.is_error:
+                await response.aread()
+                _check_described(app, response)
+
+        hooks = {"response": [check]}
+        async with httpx.AsyncClient(transport=transport, base_url=PUBLIC_URL, event_hooks=hooks) as client:
+            yield client
+        ended.set()
+        await life
 
 
 _errors: dict[tuple[str, str], Mapping[str, Collection[str]]] = {}

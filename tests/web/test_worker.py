@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cambist_web.app import create_app
 from cambist_web.start import worker as started_worker
 from tests.support.checkout import serving
+from tests.support.web import lent_app
 
 PROGRAM = """
 import multiprocessing, os, signal
@@ -83,7 +83,7 @@ NEXT = b"GET /health/live HTTP/1.1\r\nHost: gateway.example\r\nConnection: close
 )
 async def test_a_message_ends_where_the_standard_says(gateway, lengths, body, statuses):
     """What a proxy takes for a body, nobody behind it may take for a request."""
-    async with serving(create_app(gateway)) as url:
+    async with lent_app(gateway) as app, serving(app) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(ASKED + lengths + body)
         answer = await asyncio.wait_for(reader.read(), 20)
