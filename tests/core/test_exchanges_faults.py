@@ -10,8 +10,6 @@ from cambist.hints import Hints
 from cambist.plugin import BridgeStatus, ChainError, Log, StateUnavailableError, Units
 from cambist.services.exchanges import refunding
 from cambist.services.exchanges.runner import claim_due, look_at
-from cambist.services.sending import settling
-from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.suspended import wake
 from cambist.testing.memory import Output
 from cambist_tasks.exchanges import ExchangeFollower
@@ -182,44 +180,6 @@ async def test_a_filled_bridge_whose_deposit_a_reorg_threw_away_leaves_nothing_b
     balance = await env.balance_of("memory", "USDX")
     assert (balance.available, balance.pending) == (100 * USDX - 500_000, 0)
     await env.check_all_books()
-
-
-@pytest.mark.parametrize("why", ["its time is over", "the chain would refuse it"])
-async def test_a_restored_database_gives_up_nothing_that_may_have_been_sent(env, why):
-    await env.opened(mem=5 * MEM)
-    txn_id = await env.ask("memory/MEM", 2 * MEM, "memory/USDX")
-    row = await env.go_on(txn_id, until="sent")
-    await env.mine(3)
-    async with env.db.transaction() as conn:
-        for statement in (
-            "DELETE FROM outbound_txs WHERE slot_pk IN (SELECT id FROM outbound_slots WHERE intent_pk = $1)",
-            "DELETE FROM outbound_slots WHERE intent_pk = $1",
-            "UPDATE outbound_intents SET state = 'waiting' WHERE id = $1",
-            "UPDATE exchanges SET step = 'queued', tx_id = NULL, broadcast_at = NULL WHERE intent_pk = $1",
-        ):
-            await conn.exec_driver_sql(statement, (row.intent_pk,))
-        await conn.exec_driver_sql(
-            "UPDATE outbound_senders SET next_sequence = next_sequence - 1 WHERE address_pk = $1", (row.source_pk,)
-        )
-    if why == "the chain would refuse it":
-        env.chain.accounts.refuses = "never again"
-    for seconds in (10, 10, 3_700, 40, 3_700, 40):
-        await env.mine(seconds=seconds)
-        for _ in range(3):
-            await env.tick()
-    assert (await env.row(txn_id)).status == "pending"
-    assert (await env.balance_of("memory", "MEM")).pending == 2 * MEM
-    assert env.alerts["cancel_unproven"] == 1
-    assert (await env.row(txn_id)).waits_for == "signed_before"
-    # A call under its nonce may be its own or not: what it says could have been built anew. So nothing is decided.
-    async with env.db.transaction() as conn:
-        found = await conn.exec_driver_sql("SELECT intent_id FROM outbound_intents WHERE id = $1", (row.intent_pk,))
-        named = await listing.find_intent(conn, found.scalar_one())
-        assert await acts.ask_to_settle(conn, named, row.tx_id, env.clock.now())
-    await env.tick()
-    async with env.db.transaction() as conn:
-        assert (await listing.find_intent(conn, named.intent_id)).settle_refusal == settling.UNCLEAR
-    assert (await env.balance_of("memory", "MEM")).pending == 2 * MEM
 
 
 @pytest.mark.parametrize("how", ["raises", "says nothing", "names a transaction that is none"])

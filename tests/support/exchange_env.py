@@ -17,6 +17,7 @@ from cambist.services import platform
 from cambist.services.accounting import ledger
 from cambist.services.addresses.account_keys import register_gas_stations
 from cambist.services.chain_scope import ChainScope
+from cambist.services.exchanges.calls import Readers
 from cambist.services.exchanges.context import ExchangeContext
 from cambist.services.exchanges.create import prepare
 from cambist.services.exchanges.offers import best_offer
@@ -161,7 +162,7 @@ class ExchangeEnv(Treasury):
             rates=self.rates,
             clock=self.clock,
             ids=self.ids,
-            handlers=intent_handlers(self.ids),
+            handlers=intent_handlers(self.ids, Readers(readers=[FairReader()], infos=self.registry.chains)),
             settings=self.settings,
             chain_scope=ChainScope(info=info, scope=0, mode="live"),
             alerts=self.alerts,

@@ -11,6 +11,7 @@ from msgspec import field
 from cambist.bootstrap import Gateway
 from cambist.hints import Hints
 from cambist.services.chain_scope import ChainScope
+from cambist.services.exchanges.calls import Readers
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.engine import Engine
@@ -91,6 +92,7 @@ def chain_senders(gateway: Gateway, leases: Leases) -> list[ChainSender]:
     if gateway.signer is None or not gateway.settings.outbound.enabled:
         return []
     senders = []
+    readers = Readers(readers=gateway.registry.call_readers(), infos=gateway.registry.chains)
     for chain in gateway.chains.values():
         context = EngineContext(
             db=gateway.db,
@@ -101,7 +103,7 @@ def chain_senders(gateway: Gateway, leases: Leases) -> list[ChainSender]:
             rates=gateway.rates,
             clock=gateway.clock,
             ids=gateway.ids,
-            handlers=intent_handlers(gateway.ids),
+            handlers=intent_handlers(gateway.ids, readers),
             settings=gateway.settings.outbound,
             chain_scope=ChainScope(info=chain.info, scope=0, mode="live"),
             alerts=Counter(),

@@ -7,6 +7,7 @@ from typing import assert_never
 from cambist.domain.intents import FACTS, HandlerName
 from cambist.ports import Ids
 
+from .exchanges.calls import Readers
 from .exchanges.ending import Endings
 from .exchanges.handler import ApprovalHandler, ExchangeHandler
 from .payouts.handler import PayoutHandler
@@ -18,10 +19,12 @@ from .sending.gas.stakes import StakeHandler
 from .sending.handler import IntentHandler, IntentHandlers
 from .sending.sweeps.handler import SweepHandler
 
+NOBODY_READS = Readers(readers=(), infos={})
 
-def intent_handlers(ids: Ids) -> IntentHandlers:
-    """Return the handlers of all kinds."""
-    return IntentHandlers({kind: _handler(facts.handler, ids) for kind, facts in FACTS.items()})
+
+def intent_handlers(ids: Ids, readers: Readers = NOBODY_READS) -> IntentHandlers:
+    """Return the handlers of all kinds. ``readers`` tell a forgotten call of an exchange by what it does."""
+    return IntentHandlers({kind: _handler(facts.handler, ids, readers) for kind, facts in FACTS.items()})
 
 
 def endings(ids: Ids) -> Endings:
@@ -29,7 +32,7 @@ def endings(ids: Ids) -> Endings:
     return Endings(ids, SwappedPayouts(ids))
 
 
-def _handler(name: HandlerName, ids: Ids) -> IntentHandler:
+def _handler(name: HandlerName, ids: Ids, readers: Readers) -> IntentHandler:
     match name:
         case HandlerName.PAYOUTS:
             return PayoutHandler(PaymentRefundHandler(ids), ids)
@@ -44,7 +47,7 @@ def _handler(name: HandlerName, ids: Ids) -> IntentHandler:
         case HandlerName.APPROVALS:
             return ApprovalHandler()
         case HandlerName.EXCHANGES:
-            return ExchangeHandler(endings(ids))
+            return ExchangeHandler(endings(ids), readers)
         case HandlerName.NONE:
             return IntentHandler()
         case _:

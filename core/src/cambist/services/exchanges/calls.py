@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import structlog
@@ -18,6 +18,7 @@ from cambist.domain.exchanges import AWAY_MAX_S, BPS, Kind
 from cambist.domain.money import UNITS_MAX
 from cambist.plugin import (
     Call,
+    CallReader,
     ChainInfo,
     ChainToken,
     ExchangeEffects,
@@ -36,6 +37,43 @@ log = structlog.get_logger(__name__)
 
 CALL_BYTES_MAX = 64_000
 REASON_CHARS_MAX = 200
+
+
+class Readers(Struct, frozen=True, kw_only=True):
+    """Who reads calls, and the chains that they may name."""
+
+    readers: Sequence[CallReader]
+    infos: Mapping[str, ChainInfo]
+
+    def read(self, chain: ChainInfo, sender: str, call: Call) -> ExchangeEffects:
+        """Return what a call does, told by the one reader whose contract it calls. Raises whatever a plugin raises.
+
+        UnreadablePayloadError: nobody reads it, or it lets somebody else take tokens.
+        """
+        if not 0 < len(call.data) <= CALL_BYTES_MAX:
+            raise UnreadablePayloadError("it is empty, or too long")
+        for reader in self.readers:
+            effects = reader.read(chain, sender, call, self.infos)
+            if effects is None:
+                continue
+            if effects.spender is not None and effects.spender not in reader.spenders(chain):
+                raise UnreadablePayloadError(f"{effects.spender} may take no tokens")
+            return effects
+        raise UnreadablePayloadError(f"it calls {call.to_address}, which nobody reads")
+
+    def is_call_of(self, row: ExchangeRow, call: Call) -> bool | None:
+        """Whether this is the call of an exchange; None where nobody can read it.
+
+        One that differs never was: whatever was built for it was compared with the same terms, which never change.
+        """
+        chain = self.infos.get(row.source_chain)
+        if chain is None:
+            return None
+        try:
+            return difference(row, call, self.read(chain, row.sender, call)) is None
+        except Exception as error:  # noqa: BLE001  whatever a plugin trips over, it has not read the call
+            log.warning("call_not_read", txn_id=row.txn_id, error=f"{type(error).__name__}: {error}")
+            return None
 
 
 class Built(Struct, frozen=True):
@@ -99,23 +137,10 @@ def _read(worker: ExchangeWorker, row: ExchangeRow, call: Call) -> ExchangeEffec
     """Return what the call does, told by the one reader whose contract it calls. Raises NotNow."""
     chain = worker.infos[row.source_chain]
     try:
-        return _told(worker, row, call, chain)
+        return Readers(readers=worker.readers, infos=worker.infos).read(chain, row.sender, call)
     except Exception as error:  # whatever a plugin trips over, it has not read the call
         worker.alert("call_not_read", row, error=str(error))
         raise NotNow(f"what {row.provider} built cannot be read") from error
-
-
-def _told(worker: ExchangeWorker, row: ExchangeRow, call: Call, chain: ChainInfo) -> ExchangeEffects:
-    if not 0 < len(call.data) <= CALL_BYTES_MAX:
-        raise UnreadablePayloadError("it is empty, or too long")
-    for reader in worker.readers:
-        effects = reader.read(chain, row.sender, call, worker.infos)
-        if effects is None:
-            continue
-        if effects.spender is not None and effects.spender not in reader.spenders(chain):
-            raise UnreadablePayloadError(f"{effects.spender} may take no tokens")
-        return effects
-    raise UnreadablePayloadError(f"it calls {call.to_address}, which nobody reads")
 
 
 def _timing(worker: ExchangeWorker, row: ExchangeRow, read: ExchangeEffects) -> str | None:

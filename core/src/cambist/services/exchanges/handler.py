@@ -12,10 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Exchange, OutboundIntent
 from cambist.db.structs import one_of
 from cambist.domain.exchanges import Kind, MadeFor, Status, Step
+from cambist.plugin import Call
 from cambist.services.sending.batches import WAITS_FOR_CALL
 from cambist.services.sending.handler import IntentHandler, IntentUpdate
 
 from . import posting
+from .calls import Readers
 from .ending import Endings
 from .rows import ExchangeRow, lock_by_intents, save
 
@@ -29,8 +31,12 @@ NOT_SEEN = {"unseen_units": 0, "unseen_height": None, "unseen_hash": None}
 class ExchangeHandler(IntentHandler):
     """Serves the kinds swap and bridge: the calls themselves."""
 
-    def __init__(self, endings: Endings) -> None:
-        self._endings = endings
+    def __init__(self, endings: Endings, readers: Readers) -> None:
+        self._endings, self._readers = endings, readers
+
+    async def recognizes(self, conn: AsyncConnection, one: IntentUpdate, call: Call) -> bool | None:
+        row = (await lock_by_intents(conn, [one.intent_pk])).get(one.intent_pk)
+        return None if row is None else self._readers.is_call_of(row, call)
 
     async def on_waiting(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         async for row, one in _changes(conn, updates):

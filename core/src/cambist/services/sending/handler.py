@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import EXCHANGING, IntentKind
 from cambist.domain.intents import SPENDING as SPENDING_KINDS
-from cambist.plugin import Units
+from cambist.plugin import Call, Units
 from cambist.services.accounting import ledger
 from cambist.services.accounting.ledger import PLATFORM, SPENDING, Account, Movement, Posting, Purpose, asset_key
 
@@ -71,12 +71,19 @@ class IntentHandler:
     async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Post the opposite: a reorg took back what was final. It may become final again, or fail."""
 
+    async def recognizes(self, conn: AsyncConnection, one: IntentUpdate, call: Call) -> bool | None:  # noqa: ARG002
+        """Whether a call is the one that an intent was to make; None where that cannot be told."""
+        return None
+
 
 class IntentHandlers(IntentHandler):
     """Pass updates on to the handlers of their kinds, those of a kind together."""
 
     def __init__(self, by_kind: Mapping[IntentKind, IntentHandler]) -> None:
         self._by_kind = by_kind
+
+    async def recognizes(self, conn: AsyncConnection, one: IntentUpdate, call: Call) -> bool | None:
+        return await self._by_kind[one.kind].recognizes(conn, one, call)
 
     async def on_waiting(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         for handler, own in self._split(updates):

@@ -77,7 +77,7 @@ async def _settle(context: EngineContext, intent: IntentRow, signed: Voided, tx_
         return await _refuse(context, intent, tx_id, refusal)
     if mined.status.block is None:
         return await _wait(context, intent, tx_id, None)
-    nature = _nature(context, intent, signed, mined)
+    nature = await _nature(context, intent, signed, mined)
     async with context.db.transaction() as conn:
         await lock_cursor(conn, *context.chain_scope.key)
         if not await settle_store.is_final(conn, context.chain_scope, mined):
@@ -133,11 +133,11 @@ def _foreign(intent: IntentRow, signed: Voided, found: FoundTx) -> str | None:
     return None
 
 
-def _nature(context: EngineContext, intent: IntentRow, signed: Voided, mined: Mined) -> Nature:
+async def _nature(context: EngineContext, intent: IntentRow, signed: Voided, mined: Mined) -> Nature:
     """Tell whether it is the transfer of the intent, by what was signed and by nothing else.
 
-    A call may be the one that an exchange was to make, built by then otherwise than it would be now. Where it failed it
-    has moved nothing, whatever it is.
+    A call is an exchange's where it does what the exchange was promised, as its provider's reader tells: it was built
+    by then otherwise than it would be now. Where it failed it has moved nothing, whatever it is.
     """
     if signed.tx_id is not None:
         return "own"
@@ -150,7 +150,11 @@ def _nature(context: EngineContext, intent: IntentRow, signed: Voided, mined: Mi
         log.exception("settling_failed", reference=own.reference, tx_id=mined.found.tx.tx_id)
         return "unclear"
     if own.kind in EXCHANGING:
-        return "unclear" if effects.call is not None and mined.status.state == "succeeded" else "other"
+        if effects.call is None or mined.status.state != "succeeded":
+            return "other"
+        async with context.db.transaction() as conn:
+            is_own = await context.handlers.recognizes(conn, own, effects.call)
+        return "unclear" if is_own is None else "own" if is_own else "other"
     if effects.call is not None:
         # A token that is registered no more is called as any contract is.
         return "unclear" if effects.call.to_address == own.contract else "other"
