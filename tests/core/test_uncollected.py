@@ -211,10 +211,16 @@ async def test_a_wish_that_nobody_can_plan_keeps_no_payout_from_being_sent(treas
     assert await failures(treasury, engine, ticks=60) == [14, 29, 44, 59]
     assert {(await treasury.payout(one)).status for one in (payout_id, later)} == {"completed"}
     assert (await find_row(treasury, stuck)).asked_at is not None
+    one = await find_row(treasury, stuck)
+    waits = explaining.wish_waits_for(one, paused=False)
+    assert (waits.code, waits.since) == ("look_failed", one.hindered_at)
+    assert waits.text.startswith("The chain could not say")
+    assert waits.text.endswith(f"It says: two balances of {stuck.address}")
     treasury.chain.faults.contradicted = set()
     assert await failures(treasury, engine, ticks=15) == []
     one = await find_row(treasury, stuck)
-    assert (one.asked_at, one.refusal) == (None, "fee_above_share")
+    assert (one.asked_at, one.refusal, one.hindrance) == (None, "fee_above_share", None)
+    assert explaining.wish_waits_for(one, paused=False) is None
 
 
 async def test_without_a_wish_as_many_ticks_fail(treasury):

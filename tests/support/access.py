@@ -203,6 +203,7 @@ auditor   -        GET    /api/admin/collections/uncollected
 auditor   -        GET    /api/admin/collections/uncollected/sums
 auditor   -        GET    /api/admin/collections/addresses/{address}
 operator  step-up  POST   /api/admin/collections/uncollected/{uncollectedId}/collect
+operator  step-up  DELETE /api/admin/collections/uncollected/{uncollectedId}/collect
 auditor   -        GET    /api/admin/plugins
 auditor   -        GET    /api/admin/overview
 auditor   -        GET    /api/admin/audit

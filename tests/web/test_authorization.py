@@ -129,6 +129,7 @@ OPERATOR = {
     ("GET", "/api/admin/collections/uncollected/sums"): None,
     ("GET", "/api/admin/collections/addresses/{address}"): None,
     ("POST", "/api/admin/collections/uncollected/{uncollected_id}/collect"): {},
+    ("DELETE", "/api/admin/collections/uncollected/{uncollected_id}/collect"): None,
     ("GET", "/api/admin/plugins"): None,
     ("GET", "/api/admin/overview"): None,
     ("GET", "/api/admin/audit"): None,

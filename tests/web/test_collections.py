@@ -135,6 +135,30 @@ async def test_an_operator_has_one_collected_now_for_a_bounded_fee_and_the_log_s
     refused(await client.post(path, headers=merchant.key, json={}), 401, "ADMIN_KEY_INVALID")
 
 
+async def test_an_operator_takes_a_wish_back_and_the_log_says_so(client, merchant, gateway, clock):
+    (found, address), admin = await insert_uncollected(gateway.db, merchant.merchant_id), {"X-Admin-Key": ADMIN_KEY}
+    path, at = f"{UNCOLLECTED}/{found}/collect", f"/api/admin/collections/addresses/{address}"
+    asked = (await client.post(path, headers=admin, json={"maxFeeShareBps": 10})).json()["uncollected"]
+    text = "No worker has looked at it yet: that takes a moment, or none sends on this chain."
+    assert asked["wishWaitsFor"] == {"code": "not_looked_at", "text": text, "since": None}
+    pause = {"what": "sending", "reason": "its nodes lie"}
+    assert (await client.post("/api/admin/chains/memory/pause", headers=admin, json=pause)).status_code == 200
+    clock.advance(2)
+    (row,) = (await client.get(UNCOLLECTED, headers=admin)).json()["uncollected"]
+    (one,) = (await client.get(at, headers=admin)).json()["deposits"]
+    assert row["wishWaitsFor"]["code"] == one["wishWaitsFor"]["code"] == "paused"
+    for _ in range(2):
+        answer = await client.delete(path, headers=admin)
+        shown = answer.json()["uncollected"]
+        assert answer.status_code == 200
+        assert [shown[name] for name in ("askedAt", "maxFeeShareBps", "wishWaitsFor", "refusal")] == [None] * 4
+    entries = (await client.get("/api/admin/audit?action=collection.withdrawn", headers=admin)).json()["entries"]
+    assert [(one["subject"], one["merchantId"]) for one in entries] == [(found, merchant.merchant_id)]
+    assert entries[0]["details"]["address"] == address
+    refused(await client.delete(f"{UNCOLLECTED}/unc_x/collect", headers=admin), 404, "UNCOLLECTED_NOT_FOUND")
+    refused(await client.delete(path, headers=merchant.key), 401, "ADMIN_KEY_INVALID")
+
+
 async def test_an_address_is_read_in_any_spelling_with_what_it_waits_for(client, sandbox_merchant, gateway):
     shop = sandbox_merchant.key
     order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "12.5"}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from cambist.domain import exchanges, payments, payouts
+from cambist.domain.collections import Hindrance
 from cambist.domain.intents import AskedBy
 from cambist.domain.payments import HeldReason
 from cambist.domain.usage import Operation
@@ -17,6 +18,7 @@ from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TEST_EVENT, TRACKER
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.identity.api_keys import SCOPES
 from cambist.services.oversight.kinds import Name
+from cambist.services.sending.collections.explaining import NOT_LOOKED_AT, PAUSED
 from cambist.services.trackers.transactions import Direction, MovementStatus
 
 from .openapi_merchants import VERSION_WORDS
@@ -158,6 +160,11 @@ SettlementView.refusal       Why the last transaction that was named did not end
 SettlementView.signed_tx_hash What was signed last, where transactions have no nonce; null elsewhere.
 SettlementView.tx_hash       The transaction that was named last; null before.
 Settle.tx_hash               The transaction that used the nonce, or where there is none what was signed.
+UncollectedView.wish_waits_for Why what somebody wants has no answer yet; null where nobody wants it.
+AtAddressView.wish_waits_for Why what somebody wants has no answer yet; null where nobody wants it.
+WishWaitsView.code          What it waits for, in a word.
+WishWaitsView.since         When it was looked at without an answer; null where nobody has looked.
+WishWaitsView.text          What it waits for, in a sentence.
 UncollectedView.refusal     Why it was not collected when somebody last asked; null where nobody was refused.
 UncollectedView.text        Why it stays where it is, in a sentence.
 UncollectedView.until       When the reason ends by itself; null where it does not.
@@ -261,6 +268,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "TransactionView.type": TYPES,
     "UncollectedView.purpose": ("payment", "account"),
     "UsageView.operation": Operation,
+    "WishWaitsView.code": (PAUSED, NOT_LOOKED_AT, *Hindrance),
     "WithdrawalView.status": payouts.Status,
 }
 """What a text in an answer may be, where its type does not say so, by its name or by its Struct's and its own."""

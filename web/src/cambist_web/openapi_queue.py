@@ -33,6 +33,7 @@ QUEUE_VALUES: Mapping[str, Any] = {
     "AtAddressView.fee_usd": "0.84",
     "AtAddressView.asked_at": None,
     "AtAddressView.max_fee_share_bps": None,
+    "AtAddressView.wish_waits_for": None,
     "AtAddressView.refusal": None,
     "AtAddressView.refused_at": None,
     "CollectNow.max_fee_share_bps": 5_000,
@@ -78,6 +79,7 @@ QUEUE_VALUES: Mapping[str, Any] = {
     "UncollectedView.judged_at": MOMENT,
     "UncollectedView.max_fee_share_bps": None,
     "UncollectedView.purpose": "payment",
+    "UncollectedView.wish_waits_for": None,
     "UncollectedView.refusal": None,
     "UncollectedView.refused_at": None,
     "UncollectedView.reason": "below_minimum",
@@ -88,4 +90,7 @@ QUEUE_VALUES: Mapping[str, Any] = {
     "WaitsForView.code": "pending",
     "WaitsForView.text": "It is sent, and no block has it yet.",
     "WaitsForView.until": None,
+    "WishWaitsView.code": "look_failed",
+    "WishWaitsView.since": MOMENT,
+    "WishWaitsView.text": "The chain could not say what it would cost when it was looked at.",
 }

@@ -127,7 +127,8 @@ transactions.Transactions        list listTransactions · export exportTransacti
 two_factor.TwoFactorReset        reset resetMerchantTwoFactor
 two_factor.TwoFactorRoutes       status getTwoFactor · enrol enrolTwoFactor · confirm confirmTwoFactor
 two_factor.TwoFactorRoutes       disable disableTwoFactor · renew_recovery_codes renewRecoveryCodes
-uncollected.UncollectedMoney      list listUncollected · sums sumUncollected · collect collectNow · read getAddressMoney
+uncollected.UncollectedMoney      list listUncollected · sums sumUncollected · collect collectNow
+uncollected.UncollectedMoney      withdraw withdrawCollection · read getAddressMoney
 usage.Calculator                 read getCptCalculatorConfig
 usage.Usage                      list listUsage
 wallets.Addresses                list listWalletAddresses

@@ -30,6 +30,14 @@ class UncollectedReason(StrEnum):
     FEE_ABOVE_SHARE = "fee_above_share"
 
 
+class Hindrance(StrEnum):
+    """Why the engine's last look gave a wish no answer. The wish stays, and is looked at again with all else."""
+
+    NO_GAS_STATION = "no_gas_station"
+    NO_NODE_ANSWERS = "no_node_answers"
+    LOOK_FAILED = "look_failed"
+
+
 class CollectionRule(Group, frozen=True, kw_only=True):
     """When moving a confirmed deposit to the main wallet is worth it.
 

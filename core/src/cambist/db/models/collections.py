@@ -8,7 +8,7 @@ from decimal import Decimal
 from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cambist.domain.collections import UncollectedReason
+from cambist.domain.collections import Hindrance, UncollectedReason
 
 from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
@@ -19,8 +19,9 @@ class UncollectedFunds(Base):
     ``value_usd`` and ``fee_usd`` are as they were when it judged so, at ``judged_at``: the row is written again only
     when the judgement changes. ``until`` is when the reason ends by itself, ``detail`` the chain's words.
     ``created_at`` is when the oldest of the deposits was confirmed. ``asked_at`` is set while an operator wants it to
-    be collected at the engine's next look, for at most ``asked_fee_share_bps`` of it; ``refusal`` is why the last look
-    that was asked did not.
+    be collected at the engine's next look, for at most ``asked_fee_share_bps`` of it; ``hindrance`` is why a look gave
+    that no answer, ``hindrance_detail`` in the words of what failed; ``refusal`` is why the last look that was asked
+    did not.
 
     The row goes when a collection takes the deposits. It is worked out anew from them, so nothing restores it.
     """
@@ -33,9 +34,15 @@ class UncollectedFunds(Base):
         CheckConstraint("units > 0", name="units_positive"),
         CheckConstraint("asked_fee_share_bps IS NULL OR asked_at IS NOT NULL", name="asked_whole"),
         CheckConstraint("asked_fee_share_bps BETWEEN 0 AND 9999", name="asked_below_all"),
+        CheckConstraint(
+            "num_nulls(hindrance, hindered_at) IN (0, 2) AND (hindrance IS NULL OR asked_at IS NOT NULL)"
+            " AND (hindrance_detail IS NULL OR hindrance IS NOT NULL)",
+            name="hindrance_whole",
+        ),
         CheckConstraint("num_nulls(refusal, refused_at) IN (0, 2)", name="refusal_whole"),
         holds_one_of("reason", *UncollectedReason),
         holds_one_of("refusal", *UncollectedReason),
+        holds_one_of("hindrance", *Hindrance),
         # For lists: of all, of a merchant, and of one reason.
         Index("ix_uncollected_funds_created_at", "created_at", "id"),
         Index("ix_uncollected_funds_merchant_pk", "merchant_pk", "created_at", "id"),
@@ -62,6 +69,9 @@ class UncollectedFunds(Base):
     judged_at: Mapped[datetime]
     asked_at: Mapped[datetime | None]
     asked_fee_share_bps: Mapped[int | None]
+    hindrance: Mapped[str | None]
+    hindrance_detail: Mapped[str | None]
+    hindered_at: Mapped[datetime | None]
     refusal: Mapped[str | None]
     refused_at: Mapped[datetime | None]
     created_at: Mapped[datetime]

@@ -91,6 +91,7 @@ class Action(StrEnum):
     SETTLE_ASKED = "outbound.settle_asked"
     SETTLED = "outbound.settled"
     COLLECTION_ASKED = "collection.asked"
+    COLLECTION_WITHDRAWN = "collection.withdrawn"
     AUTO_PAYOUT_MADE = "auto_payout.made"
     AUTO_CONVERT_MADE = "auto_convert.made"
     ACCOUNT_ACTIVATED = "account.activated"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import structlog
 from msgspec import structs
 
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
 from cambist.domain.intents import CANCELLABLE, IntentKind
-from cambist.plugin import FeeAboveCeilingError, Token
+from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Token
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.receiving.deposits.rows import lock_cursor
+from cambist.signer.protocol import SignerUnavailableError
 
 from . import finality_store, store
 from .cancelling import cancel_asked
@@ -24,6 +26,8 @@ from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
 from .rows import IntentRow, OwnPath
 
+log = structlog.get_logger(__name__)
+
 GAS_PAUSE = timedelta(seconds=1)
 FUNDS_PAUSE = timedelta(seconds=2)
 EMPTY_STATION_PAUSE = timedelta(seconds=15)
@@ -32,6 +36,8 @@ REFUSED_PAUSE = timedelta(seconds=60)
 CALL_PAUSE = timedelta(seconds=5)
 SUSPENDED_PAUSE = timedelta(minutes=10)
 SHORT_PATIENCE = timedelta(minutes=10)
+SILENT_SENDERS_MAX = 3
+"""Senders of a tick whose chain or signer may fail to answer before the rest is left to the next tick."""
 
 SHORT = "The address holds less than what it has received."
 
@@ -53,7 +59,11 @@ _SHORTAGE = {
 
 
 async def send_waiting(context: EngineContext) -> bool:
-    """Send one batch of each sender; return True if more intents could be sent at once."""
+    """Send one batch of each sender; return True if more intents could be sent at once.
+
+    What is raised about one sender keeps none of the others from sending: the first of it is raised after them. An
+    outage of the chain or the signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``.
+    """
     now = context.clock.now()
     async with context.db.transaction() as conn:
         held = await store.held_back(conn, context.chain_scope, now, context.settings.batch_max)
@@ -63,11 +73,23 @@ async def send_waiting(context: EngineContext) -> bool:
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         by_sender.setdefault(intent.source.pk, []).append(intent)
-    more = False
+    more, failures, silent = False, list[Exception](), 0
     for intents in by_sender.values():
         if await context.is_paused():
-            return True
-        more |= await _send_from(context, intents, station)
+            more = True
+            break
+        try:
+            more |= await _send_from(context, intents, station)
+        except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is sent
+            address = intents[0].source.address
+            words = f"{type(error).__name__}: {error}"
+            log.warning("sending_failed", chain=context.chain_scope.info.id, address=address, error=words)
+            failures.append(error)
+            silent += isinstance(error, (ChainUnavailableError, SignerUnavailableError))
+        if silent == SILENT_SENDERS_MAX:
+            break
+    if failures:
+        raise failures[0]
     return more
 
 

@@ -7,14 +7,15 @@ have left something to others.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import datetime
+from typing import TypeVar
 
 import structlog
 from msgspec import Struct
 
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.receiving.deposits import opening_balances
-from cambist.signer.protocol import SignerUnavailableError
 
 from .agenda import Agenda, read_agenda
 from .batches import send_waiting
@@ -26,6 +27,8 @@ from .following import Follower
 from .gas.loans import ask_back
 from .holding import hold_back, let_go
 from .sweeps.building import sweep_waiting
+
+Result = TypeVar("Result")
 
 log = structlog.get_logger(__name__)
 
@@ -61,12 +64,13 @@ class Engine:
         """Do what there is to do now, a bounded part of it.
 
         Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again. What
-        collecting raises, whatever it is, is raised when what waits was sent.
+        cancelling, collecting, asking back and sweeping raise, whatever it is, is raised when what waits was sent.
         """
-        context = self.context
+        context, failures = self.context, list[Exception]()
         collects_all = self._collects_all()
         agenda = await self._read_agenda(collects_all=collects_all)
-        cancelled = agenda.cancel and await self._cancel()
+        # Before a node is asked: that it does not answer may be why something is cancelled.
+        cancelled = agenda.cancel and await self._try("cancelling_failed", cancel_asked(context), failures)
         if agenda.follow:
             await self._follower.follow()
         if agenda.cancel or agenda.follow:
@@ -80,62 +84,69 @@ class Engine:
             self._may_hold_back = True
             more = (agenda.send and await hold_back(context)) or finalized
             return TickResult(more=more, told=more, paused=True)
-        if isinstance(cancelled, SignerUnavailableError):
-            raise cancelled
         if self._may_hold_back:
             self._may_hold_back = await let_go(context)
-        if not await self._are_books_open():
-            return TickResult(more=finalized, told=finalized)
-        collected = await self._collect(agenda, collects_all=collects_all)
+        collected = 0
+        if await self._are_books_open():
+            collected, more = await self._collect_and_send(agenda, failures, collects_all=collects_all)
+            finalized = finalized or more
+        if failures:
+            raise failures[0]
+        return TickResult(more=finalized, told=finalized, collected=collected)
+
+    async def _collect_and_send(
+        self, agenda: Agenda, failures: list[Exception], *, collects_all: bool
+    ) -> tuple[int, bool]:
+        """Return how many collections were asked for, and whether there may be more to send."""
+        failed_before = len(failures)
+        collected = await self._collect(agenda, failures, collects_all=collects_all)
         if agenda.ask_back:
-            await ask_back(context)
+            await self._try("asking_back_failed", ask_back(self.context), failures)
         # Collecting that failed may have asked for some before.
-        more = (agenda.send or agenda.ask_back or collected != 0) and await self._send()
-        if isinstance(collected, Exception):
-            raise collected
-        return TickResult(more=more or finalized, told=finalized or more, collected=collected)
+        if not (agenda.send or agenda.ask_back or collected or len(failures) > failed_before):
+            return collected, False
+        # Together where that is possible.
+        swept = await self._try("sweeping_failed", sweep_waiting(self.context), failures)
+        return collected, await send_waiting(self.context) or swept is True
 
-    async def _collect(self, agenda: Agenda, *, collects_all: bool) -> int | Exception:
-        """Collect what is due; return how much, or why that failed: one bad token keeps nothing else from being sent.
+    async def _try(self, name: str, step: Awaitable[Result], failures: list[Exception]) -> Result | None:
+        """Do a step; note what it raises among the failures, and return None."""
+        try:
+            return await step
+        except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is done
+            log.warning(name, chain=self.context.chain_scope.info.id, error=f"{type(error).__name__}: {error}")
+            failures.append(error)
+            return None
 
-        A wish has all deposits looked at when it is new. What that leaves without an answer waits for its turn, as all
-        else does: however long it stays, most ticks do not look.
+    async def _collect(self, agenda: Agenda, failures: list[Exception], *, collects_all: bool) -> int:
+        """Collect what is due; return how much.
+
+        A wish has all deposits looked at when it is new. What that leaves without an answer says so, and waits for its
+        turn, as all else does: however long it stays, most ticks do not look.
         """
         is_new = agenda.asked_at not in (None, self._asked_at)
         looks = collects_all or is_new
         try:
             if not (agenda.collect or is_new):
                 return 0
-            async with asyncio.timeout(LOOK_TIMEOUT_S):
-                return await self._collector.collect(only_needed=not looks)
-        except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is done
-            chain = self.context.chain_scope.info.id
-            log.warning("collecting_failed", chain=chain, error=f"{type(error).__name__}: {error}")
-            return error
+            look = self._look(only_needed=not looks)
+            collected = await self._try("collecting_failed", look, failures)
+            if looks and collected is None and agenda.asked_at is not None:
+                hindered = self._collector.note_hindrance(agenda.asked_at, failures[-1])
+                await self._try("collecting_failed", hindered, failures)
+            return collected or 0
         finally:
             if looks:
                 # From its end on: a look that takes longer than the interval would leave no tick to anything else.
                 self._asked_at, self._collected_at = agenda.asked_at, self.context.clock.monotonic()
 
-    async def _send(self) -> bool:
-        """Send what waits, together where that is possible; return whether there may be more."""
-        swept = await sweep_waiting(self.context)
-        return await send_waiting(self.context) or swept
+    async def _look(self, *, only_needed: bool) -> int:
+        async with asyncio.timeout(LOOK_TIMEOUT_S):
+            return await self._collector.collect(only_needed=only_needed)
 
     async def _read_agenda(self, *, collects_all: bool) -> Agenda:
         async with self.context.db.autocommit() as conn:
             return await read_agenda(conn, self.context, self.context.clock.now(), collects_all=collects_all)
-
-    async def _cancel(self) -> bool | SignerUnavailableError:
-        """Cancel what was asked to be, before a node is asked: that it does not answer may be why.
-
-        What is sent already is followed whether the signer answers or not.
-        """
-        try:
-            return await cancel_asked(self.context)
-        except SignerUnavailableError as error:
-            log.warning("cancelling_waits_for_signer", chain=self.context.chain_scope.info.id, error=str(error))
-            return error
 
     async def _are_books_open(self) -> bool:
         """Whether the gas station's opening balance is posted: before it is, nothing may leave it."""

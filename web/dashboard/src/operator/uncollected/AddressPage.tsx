@@ -16,6 +16,7 @@ import { usePermitted } from "../queries";
 
 import { CollectButton } from "./CollectButton";
 import { addressQuery, type AtAddress } from "./queries";
+import { WithdrawButton } from "./WithdrawButton";
 
 const POLL_MS = 10_000;
 const TONES = {
@@ -59,7 +60,14 @@ function Part({ one }: { readonly one: AtAddress }) {
   return (
     <Section
       title={`${one.token} · ${one.chain}`}
-      actions={one.uncollectedId !== null && <CollectButton uncollectedId={one.uncollectedId} one={one} />}
+      actions={
+        one.uncollectedId !== null && (
+          <>
+            {one.askedAt !== null && <WithdrawButton uncollectedId={one.uncollectedId} />}
+            <CollectButton uncollectedId={one.uncollectedId} one={one} />
+          </>
+        )
+      }
     >
       <div className="stack">
         <p className="row">
@@ -99,6 +107,20 @@ function Part({ one }: { readonly one: AtAddress }) {
               ),
             ],
             [t("uncollected.askedAt"), one.askedAt === null ? null : <When key="asked" at={one.askedAt} />],
+            [
+              t("uncollected.wishWaits"),
+              one.wishWaitsFor === null ? null : (
+                <span key="wish">
+                  <Said of="waits" code={one.wishWaitsFor.code} words={one.wishWaitsFor.text} withOwn />
+                  {one.wishWaitsFor.since !== null && (
+                    <>
+                      {" "}
+                      · <When at={one.wishWaitsFor.since} />
+                    </>
+                  )}
+                </span>
+              ),
+            ],
             [
               t("uncollected.lastRefusal"),
               one.refusal === null || one.refusedAt === null ? null : (

@@ -1,3 +1,4 @@
+import { Said } from "../../ui/Said";
 import { Chip, type Tone } from "../../ui/Status";
 import { Moment } from "../../ui/When";
 import { useWords } from "../api";
@@ -25,9 +26,9 @@ export function ReasonChip({ reason }: { readonly reason: Reason }) {
   return <Chip tone={TONES[reason]}>{t(`uncollected.reasons.${reason}`)}</Chip>;
 }
 
-type Standing = Pick<Uncollected, "reason" | "until" | "sendingPaused" | "askedAt" | "refusal">;
+type Standing = Pick<Uncollected, "reason" | "until" | "sendingPaused" | "askedAt" | "wishWaitsFor" | "refusal">;
 
-/** The same, with what is known besides: until when, and whether somebody has asked for it. */
+/** The same, with what is known besides: until when, whether somebody has asked for it, and what came of that. */
 export function Why({ of }: { readonly of: Standing }) {
   const { t } = useWords();
   return (
@@ -40,6 +41,11 @@ export function Why({ of }: { readonly of: Standing }) {
       {of.until !== null && (
         <div className="muted">
           {t("queue.until")} <Moment at={of.until} />
+        </div>
+      )}
+      {of.wishWaitsFor !== null && (
+        <div className="muted">
+          <Said of="waits" code={of.wishWaitsFor.code} words={of.wishWaitsFor.text} />
         </div>
       )}
       {of.refusal !== null && (

@@ -14,6 +14,8 @@ const SUMS = `GET ${PATH}/sums`;
 const ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7";
 const AT = `GET /api/admin/collections/addresses/${ADDRESS}`;
 const COLLECT = `POST ${PATH}/unc_1/collect`;
+const WITHDRAW = `DELETE ${PATH}/unc_1/collect`;
+const WAITS = { code: "look_failed", text: "The chain could not say what it would cost." } as const;
 const CHAINS = { chains: [{ chain: "polygon", name: "Polygon" }] };
 const MOMENT = "2026-01-01T12:00:00.000Z";
 
@@ -50,6 +52,7 @@ const ROW: Uncollected = {
   judgedAt: MOMENT,
   askedAt: null,
   maxFeeShareBps: null,
+  wishWaitsFor: null,
   refusal: null,
   refusedAt: null,
   createdAt: MOMENT,
@@ -73,6 +76,7 @@ const PART: AtAddress = {
   feeUsd: "0.8422",
   askedAt: null,
   maxFeeShareBps: null,
+  wishWaitsFor: null,
   refusal: null,
   refusedAt: null,
 };
@@ -115,7 +119,8 @@ describe("what is not collected", () => {
       unpriced: 1200,
     } as const;
     const some = { ...SUM, token: "USDC", contractAddress: "0xe3", reason: "refused", unpriced: 3 } as const;
-    const stuck = { ...ROW, sendingPaused: true, askedAt: MOMENT, refusal: "fee_above_share", feeUsd: null } as const;
+    const asked = { askedAt: MOMENT, wishWaitsFor: { ...WAITS, since: MOMENT } } as const;
+    const stuck = { ...ROW, ...asked, sendingPaused: true, refusal: "fee_above_share", feeUsd: null } as const;
     await showOperator(UncollectedPage, { ...page, answers: answers([stuck], [SUM, unpriced, some]) });
     const sums = await screen.findByRole("table", { name: "How much, and why" });
     const usdt = within(sums).getByRole("row", { name: /USDT/ });
@@ -129,6 +134,7 @@ describe("what is not collected", () => {
     expect(within(list).getByText("Sending paused")).toBeTruthy();
     expect(within(list).getByText("Asked for")).toBeTruthy();
     expect(within(list).getByText("Asked for, and not done: Fee takes too much of it")).toBeTruthy();
+    expect(within(list).getByText(WAITS.text)).toBeTruthy();
     expect(within(list).getByText("$3.50")).toBeTruthy();
     const link = within(list).getAllByRole("link")[0];
     expect(link?.getAttribute("href")).toBe(`/uncollected/${ADDRESS}`);
@@ -241,5 +247,28 @@ describe("what is at an address", () => {
     fireEvent.click(within(dialog).getByRole("button", { name: "Collect now" }));
     expect(share.matches(":invalid")).toBe(true);
     expect(sent.some(({ method }) => method === "POST")).toBe(false);
+  });
+
+  it("says why what was asked for has no answer, and takes it back", async () => {
+    let isAsked = true;
+    const asked = { ...PART, askedAt: MOMENT, wishWaitsFor: { ...WAITS, since: MOMENT } } as const;
+    const sent = await showOperator(AddressPage, {
+      ...address,
+      permissions: ["money.read", "collections.ask"],
+      answers: {
+        [AT]: () => json({ deposits: [isAsked ? asked : PART] }),
+        [WITHDRAW]: () => {
+          isAsked = false;
+          return json({ uncollected: ROW });
+        },
+      },
+    });
+    expect(await screen.findByText(WAITS.text)).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Take the request back" }));
+    const dialog = await screen.findByRole("dialog", { name: "Take this request back?" });
+    fireEvent.click(within(dialog).getByRole("button", { name: "Take the request back" }));
+    await expect.poll(() => screen.queryByText(WAITS.text), { timeout: 20_000 }).toBeNull();
+    expect(sent.filter(({ method }) => method === "DELETE")).toHaveLength(1);
+    expect(screen.queryByRole("button", { name: "Take the request back" })).toBeNull();
   });
 });

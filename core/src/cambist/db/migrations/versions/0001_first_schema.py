@@ -1650,6 +1650,9 @@ TABLES = (
         judged_at TIMESTAMP WITH TIME ZONE NOT NULL,
         asked_at TIMESTAMP WITH TIME ZONE,
         asked_fee_share_bps BIGINT,
+        hindrance TEXT,
+        hindrance_detail TEXT,
+        hindered_at TIMESTAMP WITH TIME ZONE,
         refusal TEXT,
         refused_at TIMESTAMP WITH TIME ZONE,
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
@@ -1658,6 +1661,10 @@ TABLES = (
         CONSTRAINT ck_uncollected_funds_units_positive CHECK (units > 0),
         CONSTRAINT ck_uncollected_funds_asked_whole CHECK (asked_fee_share_bps IS NULL OR asked_at IS NOT NULL),
         CONSTRAINT ck_uncollected_funds_asked_below_all CHECK (asked_fee_share_bps BETWEEN 0 AND 9999),
+        CONSTRAINT ck_uncollected_funds_hindrance_whole CHECK (
+            num_nulls(hindrance, hindered_at) IN (0, 2) AND (hindrance IS NULL OR asked_at IS NOT NULL)
+            AND (hindrance_detail IS NULL OR hindrance IS NOT NULL)
+        ),
         CONSTRAINT ck_uncollected_funds_refusal_whole CHECK (num_nulls(refusal, refused_at) IN (0, 2)),
         CONSTRAINT ck_uncollected_funds_reason CHECK (reason IN (
             'token_not_sendable', 'failed_lately', 'collecting_off', 'fees_above_ceiling', 'refused', 'price_missing',
@@ -1667,6 +1674,9 @@ TABLES = (
             'token_not_sendable', 'failed_lately', 'collecting_off', 'fees_above_ceiling', 'refused', 'price_missing',
             'fee_above_value', 'below_minimum', 'fee_above_share'
         )),
+        CONSTRAINT ck_uncollected_funds_hindrance CHECK (
+            hindrance IN ('no_gas_station', 'no_node_answers', 'look_failed')
+        ),
         CONSTRAINT fk_uncollected_funds_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id),
         CONSTRAINT fk_uncollected_funds_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, convert, structs
 from sqlalchemy import select, update
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Account, Address, Merchant, Payment, UncollectedFunds
 from cambist.db.structs import columns_of, to_struct
-from cambist.domain.collections import UncollectedReason
+from cambist.domain.collections import Hindrance, UncollectedReason
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.errors import NotFoundError
@@ -33,6 +33,17 @@ TEXTS: Mapping[UncollectedReason, str] = {
     UncollectedReason.BELOW_MINIMUM: "It is worth less than the least amount that is collected before its time.",
     UncollectedReason.FEE_ABOVE_SHARE: "The fee is a larger share of it than is allowed.",
 }
+
+
+HINDRANCE_TEXTS: Mapping[Hindrance, str] = {
+    Hindrance.NO_GAS_STATION: "No gas station is known that could pay for it: the worker makes one known as it begins.",
+    Hindrance.NO_NODE_ANSWERS: "The chain's nodes did not answer when it was looked at.",
+    Hindrance.LOOK_FAILED: "The chain could not say what it would cost when it was looked at.",
+}
+PAUSED = "paused"
+NOT_LOOKED_AT = "not_looked_at"
+PAUSED_TEXT = "An operator has paused sending on this chain, so nobody looks at it."
+NOT_LOOKED_AT_TEXT = "No worker has looked at it yet: that takes a moment, or none sends on this chain."
 
 
 class UncollectedRow(Struct, frozen=True, kw_only=True):
@@ -60,6 +71,9 @@ class UncollectedRow(Struct, frozen=True, kw_only=True):
     judged_at: datetime
     asked_at: datetime | None
     asked_fee_share_bps: int | None
+    hindrance: Hindrance | None
+    hindrance_detail: str | None
+    hindered_at: datetime | None
     refusal: UncollectedReason | None
     refused_at: datetime | None
     created_at: datetime
@@ -135,11 +149,52 @@ async def ask(
     before = await find(conn, uncollected_id)
     if before.asked_at is not None and before.asked_fee_share_bps == max_fee_share_bps:
         return before, False
-    asked = {"asked_at": now, "asked_fee_share_bps": max_fee_share_bps, "refusal": None, "refused_at": None}
-    changed = await conn.execute(update(UncollectedFunds).where(UncollectedFunds.id == before.pk).values(**asked))
+    asked = {"asked_at": now, "asked_fee_share_bps": max_fee_share_bps, **_UNHINDERED}
+    return await _change(conn, before, {**asked, "refusal": None, "refused_at": None}), True
+
+
+async def withdraw(conn: AsyncConnection, uncollected_id: str) -> tuple[UncollectedRow, bool]:
+    """Take a wish back; return what it was about, and whether there was one.
+
+    It is collected as everything else from then on: when that is worth it. What an engine is judging meanwhile is not
+    collected for it either. Raises NotFoundError, also once it is on its way.
+    """
+    before = await find(conn, uncollected_id)
+    if before.asked_at is None:
+        return before, False
+    return await _change(conn, before, {"asked_at": None, "asked_fee_share_bps": None, **_UNHINDERED}), True
+
+
+_UNHINDERED = {"hindrance": None, "hindrance_detail": None, "hindered_at": None}
+
+
+async def _change(conn: AsyncConnection, before: UncollectedRow, values: Mapping[str, Any]) -> UncollectedRow:
+    changed = await conn.execute(update(UncollectedFunds).where(UncollectedFunds.id == before.pk).values(**values))
     if not changed.rowcount:
-        before = await find(conn, uncollected_id)
-    return structs.replace(before, **asked), True
+        before = await find(conn, before.uncollected_id)
+    return structs.replace(before, **values)
+
+
+class WishWaits(Struct, frozen=True):
+    """Why a wish has no answer yet: a word for programs, a sentence for people, and since when that is known."""
+
+    code: str
+    text: str
+    since: datetime | None = None
+
+
+def wish_waits_for(one: UncollectedRow | AtAddress, *, paused: bool) -> WishWaits | None:
+    """Say why what somebody wants is neither collected nor refused; None where nobody wants it."""
+    if one.asked_at is None:
+        return None
+    if paused:
+        return WishWaits(PAUSED, PAUSED_TEXT)
+    if one.hindrance is None:
+        return WishWaits(NOT_LOOKED_AT, NOT_LOOKED_AT_TEXT)
+    text = HINDRANCE_TEXTS[one.hindrance]
+    if one.hindrance_detail is not None:
+        text = f"{text} It says: {one.hindrance_detail}"
+    return WishWaits(one.hindrance, text, one.hindered_at)
 
 
 class UncollectedSum(Struct, frozen=True, kw_only=True):
@@ -207,6 +262,9 @@ class AtAddress(Struct, frozen=True, kw_only=True):
     fee_usd: Decimal | None
     asked_at: datetime | None
     asked_fee_share_bps: int | None
+    hindrance: Hindrance | None
+    hindrance_detail: str | None
+    hindered_at: datetime | None
     refusal: UncollectedReason | None
     refused_at: datetime | None
 
@@ -232,7 +290,9 @@ SELECT CASE WHEN d.status = 'detected' THEN 'confirming' WHEN d.collection_pk IS
     max(d.required_confirmations) AS confirmations, c.height AS reached, i.intent_id,
     min(u.uncollected_id) AS uncollected_id, min(u.reason) AS reason, min(u.detail) AS detail,
     min(u.value_usd) AS value_usd, min(u.fee_usd) AS fee_usd, min(u.asked_at) AS asked_at,
-    min(u.asked_fee_share_bps) AS asked_fee_share_bps, min(u.refusal) AS refusal, min(u.refused_at) AS refused_at
+    min(u.asked_fee_share_bps) AS asked_fee_share_bps, min(u.hindrance) AS hindrance,
+    min(u.hindrance_detail) AS hindrance_detail, min(u.hindered_at) AS hindered_at,
+    min(u.refusal) AS refusal, min(u.refused_at) AS refused_at
 FROM deposit d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('payment', 'account')
     JOIN merchants r ON r.id = d.merchant_pk
     LEFT JOIN chain_cursors c ON c.chain = d.chain AND c.scope = d.scope

@@ -11,10 +11,10 @@ from decimal import Decimal
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.collections import CollectionRule, Cost, Judgement, judge, judge_unplanned
+from cambist.domain.collections import CollectionRule, Cost, Hindrance, Judgement, judge, judge_unplanned
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import value_of
-from cambist.plugin import FeeAboveCeilingError, Intent, Plan, Token, Units
+from cambist.plugin import ChainError, ChainUnavailableError, FeeAboveCeilingError, Intent, Plan, Token, Units
 from cambist.plugin.text import printable
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.wallets import OwnAddress, gas_station, main_wallet
@@ -28,7 +28,9 @@ from . import uncollected
 from .uncollected import Key, Uncollected
 
 REFUSAL_MAX = 400
-"""Characters that are kept of why a chain refuses."""
+"""Characters that are kept of why a chain refuses, or of why a look has failed."""
+WISHES_APART_MAX = 20
+"""Wishes that are judged one by one where they cannot be planned together."""
 
 
 class Collector:
@@ -51,7 +53,12 @@ class Collector:
             rule = (await load(conn)).collection
             found, place = await uncollected.look(conn, context.chain_scope, now, self._place)
             station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-        if not found or station is None:
+        if not found:
+            return 0
+        if station is None:
+            wishes = [one.asked_at for one in found if one.asked_at is not None]
+            if wishes:
+                await self._note_hindrance(max(wishes), Hindrance.NO_GAS_STATION, None)
             return 0
         chosen = _covering(found, needs)
         forced, failure = {one.key for one in chosen}, None
@@ -69,6 +76,20 @@ class Collector:
             raise failure
         return made
 
+    async def note_hindrance(self, asked_at: datetime, error: Exception) -> None:
+        """Write down why the wishes until then got no answer of a look that has failed."""
+        if isinstance(error, ChainUnavailableError):
+            await self._note_hindrance(asked_at, Hindrance.NO_NODE_ANSWERS, None)
+            return
+        # Chains say what may be shown; what anything else says is for the log.
+        detail = str(error) if isinstance(error, ChainError) else type(error).__name__
+        await self._note_hindrance(asked_at, Hindrance.LOOK_FAILED, printable(detail)[:REFUSAL_MAX])
+
+    async def _note_hindrance(self, asked_at: datetime, hindrance: Hindrance, detail: str | None) -> None:
+        now = self._context.clock.now()
+        async with self._context.db.transaction() as conn:
+            await uncollected.note_hindrance(conn, self._context.chain_scope, asked_at, hindrance, detail, now)
+
     async def _judge_apart(
         self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime
     ) -> tuple[Sequence[Uncollected], Exception | None]:
@@ -79,11 +100,14 @@ class Collector:
         """
         due, failure = list[Uncollected](), None
         wanted, others = [[one for one in found if (one.wish is None) is rest] for rest in (False, True)]
-        for some in (wanted, others):
+        groups = [wanted, others]
+        for some in groups:
             try:
                 due += await self._judge(some, rule, station, now)
             except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
                 failure = failure or error
+                if some is wanted and len(wanted) > 1 and not isinstance(error, ChainUnavailableError):
+                    groups += [[one] for one in wanted[:WISHES_APART_MAX]]
         return due, failure
 
     async def _judge(
@@ -167,7 +191,7 @@ async def _submit(
         (*context.chain_scope.key, one.address_pk, one.token.contract),
     )
     deposits = {row.id: int(row.units) for row in rows}
-    if not deposits:
+    if not deposits or not (is_forced or await uncollected.is_wanted_still(conn, one)):
         return 0
     reference = f"{IntentKind.COLLECTION}:{context.ids.new('col')}"
     intent = NewIntent(

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import AnyRow, transposed
-from cambist.domain.collections import RETRY_AFTER, Holding, Judgement, UncollectedReason, Wish
+from cambist.domain.collections import RETRY_AFTER, Hindrance, Holding, Judgement, UncollectedReason, Wish
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Token, Units
 from cambist.ports import Ids
@@ -180,7 +180,8 @@ ON CONFLICT (chain, scope, address_pk, (coalesce(contract, ''))) DO UPDATE SET
 """
 # What was asked for in the meantime is for the next look.
 _ANSWER = """
-UPDATE uncollected_funds u SET asked_at = NULL, asked_fee_share_bps = NULL, refusal = n.refusal, refused_at = $1
+UPDATE uncollected_funds u SET asked_at = NULL, asked_fee_share_bps = NULL, hindrance = NULL, hindrance_detail = NULL,
+    hindered_at = NULL, refusal = n.refusal, refused_at = $1
 FROM unnest($2::bigint[], $3::timestamptz[], $4::text[]) AS n (id, asked_at, refusal)
 WHERE u.id = n.id AND u.asked_at = n.asked_at
 """
@@ -208,6 +209,34 @@ async def note(
     answered = [(one.row_pk, one.asked_at, str(why.reason)) for one, why in judged if one.asked_at is not None]
     if answered:
         await conn.exec_driver_sql(_ANSWER, (now, *transposed(answered)))
+
+
+_HINDER = """
+WITH asked AS (
+    SELECT id FROM uncollected_funds WHERE chain = $1 AND scope = $2 AND asked_at <= $3 ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE uncollected_funds u SET hindrance = $4, hindrance_detail = $5, hindered_at = $6 FROM asked WHERE u.id = asked.id
+"""
+
+
+async def note_hindrance(  # noqa: PLR0913, PLR0917  of which, why and when
+    conn: AsyncConnection,
+    chain_scope: ChainScope,
+    asked_at: datetime,
+    hindrance: Hindrance,
+    detail: str | None,
+    now: datetime,
+) -> None:
+    """Write down why the wishes until then, those that are left, have no answer yet."""
+    await conn.exec_driver_sql(_HINDER, (*chain_scope.key, asked_at, str(hindrance), detail, now))
+
+
+async def is_wanted_still(conn: AsyncConnection, one: Uncollected) -> bool:
+    """Whether what somebody wanted when it was judged is wanted still, and lock its row; True where nobody did."""
+    if one.asked_at is None:
+        return True
+    locked = "SELECT asked_at FROM uncollected_funds WHERE id = $1 FOR UPDATE"
+    return (await conn.exec_driver_sql(locked, (one.row_pk,))).scalar_one_or_none() == one.asked_at
 
 
 async def forget(conn: AsyncConnection, chain_scope: ChainScope, one: Uncollected) -> None:

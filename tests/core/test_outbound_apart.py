@@ -1,0 +1,136 @@
+"""What fails in a tick, about one sender or in one step, keeps nothing else from being sent by that tick."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist.domain.intents import IntentKind
+from cambist.plugin import ChainUnavailableError, InconsistentChainError
+from cambist.services.sending import batches
+from cambist.services.sending.context import EngineContext
+from cambist.services.sending.gas import loans
+from cambist.signer.protocol import SignerUnavailableError
+from tests.support.dated_treasury import dated_treasury
+from tests.support.treasury import Treasury
+
+AMOUNT = 5_000_000
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
+
+
+async def merchants(treasury: Treasury, count: int) -> list[tuple[int, int]]:
+    """Return merchants and projects whose wallets hold money and gas."""
+    found = [(treasury.merchant, treasury.project)]
+    found += [await treasury.new_merchant(f"mer_{number}") for number in range(2, count + 1)]
+    for merchant, project in found:
+        await treasury.receive("USDX", 20 * AMOUNT, merchant=merchant)
+        to_address = await treasury.stranger(merchant)
+        await treasury.pay_out("USDX", AMOUNT, to_address, merchant=merchant, project=project)
+    await treasury.work(treasury.engine())
+    return found
+
+
+async def pay_outs(treasury: Treasury, found: list[tuple[int, int]]) -> list[str]:
+    to_address = await treasury.stranger(500)
+    return [await treasury.pay_out("USDX", 7, to_address, merchant=one, project=of) for one, of in found]
+
+
+async def wallet_of(treasury: Treasury, merchant: int) -> str:
+    query = "SELECT address FROM addresses WHERE merchant_pk = $1 AND purpose = 'wallet' AND mode = 'live'"
+    async with treasury.db.transaction() as conn:
+        return (await conn.exec_driver_sql(query, (merchant,))).scalar_one()
+
+
+async def statuses(treasury: Treasury, payouts: list[str]) -> list[str]:
+    return [(await treasury.payout(one)).status for one in payouts]
+
+
+async def test_a_sender_whose_transfer_nobody_can_plan_keeps_no_other_from_sending(treasury):
+    found = await merchants(treasury, 3)
+    treasury.chain.faults.contradicted = {await wallet_of(treasury, found[0][0])}
+    payouts, engine = await pay_outs(treasury, found), treasury.engine()
+    with pytest.raises(InconsistentChainError):
+        await engine.tick()
+    assert await statuses(treasury, payouts) == ["requested", "broadcast", "broadcast"]
+    treasury.chain.faults.contradicted = set()
+    await treasury.work(engine)
+    assert await statuses(treasury, payouts) == ["completed"] * 3
+
+
+async def test_one_question_that_the_signer_fails_to_answer_keeps_no_other_sender_from_sending(treasury, monkeypatch):
+    found = await merchants(treasury, 3)
+    payouts, engine = await pay_outs(treasury, found), treasury.engine()
+    sign, failing = EngineContext.sign, await wallet_of(treasury, found[1][0])
+
+    async def fail_one(context, items, dead):
+        if items[0][0].source.address == failing:
+            raise SignerUnavailableError("its store is locked")
+        return await sign(context, items, dead)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineContext, "sign", fail_one)
+        with pytest.raises(SignerUnavailableError):
+            await engine.tick()
+    assert await statuses(treasury, payouts) == ["broadcast", "requested", "broadcast"]
+    await treasury.work(engine)
+    assert await statuses(treasury, payouts) == ["completed"] * 3
+
+
+async def test_an_outage_is_met_by_a_few_senders_and_ends_the_tick(treasury, monkeypatch):
+    monkeypatch.setattr(batches, "SILENT_SENDERS_MAX", 2)
+    found = await merchants(treasury, 3)
+    payouts, engine = await pay_outs(treasury, found), treasury.engine()
+    asked = []
+
+    async def away(call):
+        if call == "plan":
+            asked.append(call)
+            raise ChainUnavailableError("no node answers")
+
+    treasury.chain.faults.before = away
+    with pytest.raises(ChainUnavailableError):
+        await engine.tick()
+    assert (len(asked), await statuses(treasury, payouts)) == (2, ["requested"] * 3)
+    treasury.chain.faults.before = None
+    await treasury.work(engine)
+    assert await statuses(treasury, payouts) == ["completed"] * 3
+
+
+async def test_what_is_lent_and_cannot_be_asked_back_keeps_nothing_from_being_sent(
+    db, clock, ids, tmp_path, monkeypatch
+):
+    async with dated_treasury(db, clock, ids, tmp_path) as lending:
+        lending.chain.endow(lending.station, 10**12)
+        await lending.open()
+        await lending.receive("USDX", 100 * AMOUNT)
+        engine = await lending.ready()
+        other, project = await lending.new_merchant("mer_2")
+        await lending.receive("USDX", 100 * AMOUNT, merchant=other)
+        first = await lending.pay_out("USDX", AMOUNT, await lending.stranger(1), merchant=other, project=project)
+        while (await lending.payout(first)).status != "broadcast":
+            await engine.tick()
+            await lending.mine()
+        ask, failed = loans.ask_station, 0
+
+        async def refuse_returns(conn, context, station, kind, *more):
+            if kind is IntentKind.LOAN_RETURN:
+                raise InconsistentChainError("it cannot be asked back")
+            await ask(conn, context, station, kind, *more)
+
+        later = await lending.pay_out("USDX", AMOUNT, await lending.stranger(2))
+        with monkeypatch.context() as patch:
+            patch.setattr(loans, "ask_station", refuse_returns)
+            while (await lending.payout(later)).status != "completed":
+                try:
+                    await engine.tick()
+                except InconsistentChainError:
+                    failed += 1
+                await lending.mine()
+        assert failed > 1
+        await lending.work(engine)

@@ -1,0 +1,169 @@
+"""A wish to have something collected says why it has no answer yet, and may be taken back until it has one."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from cambist.plugin import ChainUnavailableError, InconsistentChainError
+from cambist.services.errors import NotFoundError
+from cambist.services.listing import Part
+from cambist.services.sending.collections import explaining, planning
+from cambist.services.sending.collections.explaining import ask, find, list_uncollected, wish_waits_for, withdraw
+from tests.support.treasury import Treasury
+
+ONE = 10**6
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        treasury.chain.fees.base_price = 10**9
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
+
+
+async def small(treasury, count=1):
+    """Have something small lie on addresses; return an engine that looks at all of it seldom, and the rows."""
+    engine = treasury.engine(structs.replace(treasury.settings, collect_interval_ms=3_600_000))
+    for _ in range(count):
+        await treasury.receive("USDX", 3 * ONE)
+    await engine.tick()
+    async with treasury.db.transaction() as conn:
+        found = (await list_uncollected(conn, Part(limit=100))).items
+    assert len(found) == count
+    return engine, found
+
+
+async def wish(treasury, *found, share=9_000):
+    treasury.clock.advance(1)
+    async with treasury.db.transaction() as conn:
+        for one in found:
+            await ask(conn, one.uncollected_id, share, treasury.clock.now())
+
+
+async def take_back(treasury, one):
+    async with treasury.db.transaction() as conn:
+        return await withdraw(conn, one.uncollected_id)
+
+
+async def waits_for(treasury, one, *, paused=False):
+    async with treasury.db.transaction() as conn:
+        waits = wish_waits_for(await find(conn, one.uncollected_id), paused=paused)
+    return None if waits is None else waits.code
+
+
+async def test_a_wish_says_that_nobody_has_looked_or_that_sending_is_paused(treasury):
+    _, (one,) = await small(treasury)
+    assert await waits_for(treasury, one) is None
+    await wish(treasury, one)
+    assert await waits_for(treasury, one) == "not_looked_at"
+    assert await waits_for(treasury, one, paused=True) == "paused"
+
+
+async def test_a_wish_says_that_the_chain_does_not_answer_and_is_met_later(treasury):
+    engine, (one,) = await small(treasury)
+    await wish(treasury, one)
+
+    async def away(call):
+        if call == "plan":
+            raise ChainUnavailableError("no node answers")
+
+    treasury.chain.faults.before = away
+    with pytest.raises(ChainUnavailableError):
+        await engine.tick()
+    assert await waits_for(treasury, one) == "no_node_answers"
+    treasury.chain.faults.before = None
+    await wish(treasury, one, share=8_000)
+    assert await waits_for(treasury, one) == "not_looked_at", "it is another wish"
+    assert (await engine.tick()).collected == 1
+
+
+async def test_what_no_chain_says_is_named_and_not_quoted(treasury):
+    engine, (one,) = await small(treasury)
+    await wish(treasury, one)
+
+    async def broken(call):
+        if call == "plan":
+            raise KeyError("https://node.example/key-of-ours")
+
+    treasury.chain.faults.before = broken
+    with pytest.raises(KeyError):
+        await engine.tick()
+    async with treasury.db.transaction() as conn:
+        told = wish_waits_for(await find(conn, one.uncollected_id), paused=False)
+    assert (told.code, told.text.endswith("It says: KeyError")) == ("look_failed", True)
+
+
+async def test_a_wish_says_that_no_gas_station_is_known(treasury, monkeypatch):
+    engine, (one,) = await small(treasury)
+    await wish(treasury, one)
+
+    async def unknown(*_):
+        return None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(planning, "gas_station", unknown)
+        assert (await engine.tick()).collected == 0
+    assert await waits_for(treasury, one) == "no_gas_station"
+
+
+async def test_one_wish_that_nobody_can_plan_keeps_no_other_from_being_met(treasury):
+    engine, (stuck, *others) = await small(treasury, count=3)
+    treasury.chain.faults.contradicted = {stuck.address}
+    await wish(treasury, stuck, *others)
+    with pytest.raises(InconsistentChainError):
+        await engine.tick()
+    assert await waits_for(treasury, stuck) == "look_failed"
+    async with treasury.db.transaction() as conn:
+        left = (await list_uncollected(conn, Part(limit=100))).items
+    assert [one.uncollected_id for one in left] == [stuck.uncollected_id]
+    treasury.chain.faults.contradicted = set()
+    await treasury.work(engine)
+    assert [await treasury.on_chain(one.address, "USDX") for one in others] == [0, 0]
+
+
+async def test_a_wish_that_is_taken_back_is_not_met_and_leaves_nothing_behind(treasury):
+    engine, (one,) = await small(treasury)
+    assert (await take_back(treasury, one))[1] is False
+    await wish(treasury, one)
+    row, was_asked = await take_back(treasury, one)
+    assert (row.asked_at, row.asked_fee_share_bps, was_asked) == (None, None, True)
+    assert (await take_back(treasury, one))[1] is False
+    await engine.tick()
+    await treasury.work(engine, rounds=3, until="enough")
+    assert await treasury.on_chain(one.address, "USDX") == 3 * ONE
+    await wish(treasury, one)
+    assert (await engine.tick()).collected == 1
+    with pytest.raises(NotFoundError):
+        await take_back(treasury, one)
+    await treasury.work(engine)
+
+
+async def test_a_wish_that_is_taken_back_while_it_is_judged_is_not_met(treasury):
+    """The engine has found that it may be collected, and is about to ask for that."""
+    engine, (one,) = await small(treasury)
+    await wish(treasury, one)
+    taken_back = []
+
+    async def take_back_meanwhile(call):
+        if call == "plan" and not taken_back:
+            taken_back.append(await take_back(treasury, one))
+
+    treasury.chain.faults.before = take_back_meanwhile
+    assert (await engine.tick()).collected == 0
+    assert taken_back[0][1] is True
+    assert await waits_for(treasury, one) is None
+    assert await treasury.open_intents() == []
+
+
+async def test_a_wish_whose_look_failed_may_be_taken_back(treasury):
+    engine, (one,) = await small(treasury)
+    treasury.chain.faults.contradicted = {one.address}
+    await wish(treasury, one)
+    with pytest.raises(InconsistentChainError):
+        await engine.tick()
+    row, was_asked = await take_back(treasury, one)
+    assert (row.hindrance, row.hindered_at, was_asked) == (None, None, True)
+    assert explaining.wish_waits_for(row, paused=False) is None
