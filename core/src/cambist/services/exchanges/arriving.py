@@ -50,7 +50,7 @@ async def find_call(conn: AsyncConnection, row: ExchangeRow) -> MinedCall | None
 
 async def look_for_output(worker: ExchangeWorker, row: ExchangeRow) -> None:
     """Claim the output of a swap, and what came back of the source, once all of it is confirmed."""
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         call = await find_call(conn, row)
     if call is None:
         await later(worker, row, PAUSE)

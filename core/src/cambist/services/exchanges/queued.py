@@ -140,7 +140,7 @@ async def _prepare(worker: ExchangeWorker, chain: ContractChain, row: ExchangeRo
         now = worker.clock.now()
         await _wait(worker, row, WAITS_FOR_ALLOWANCE, now + ALLOWANCE_PAUSE)
         return
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         station = await gas_station(conn, chain.info.family, row.mode)
     built = await build(worker, row, None if station is None else station.address)
     spender, now = built.effects.spender, worker.clock.now()
@@ -163,7 +163,7 @@ async def _is_allowance_coming(worker: ExchangeWorker, chain: ContractChain, row
         return False
     intent = OutboundIntent
     newest = intent.reference == approval_reference(row.txn_id, row.approvals - 1)
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         one = (await conn.execute(select(intent.state, intent.reason, intent.units).where(newest))).one()
     if one.state == "failed":
         raise Never(f"The allowance could not be given: {one.reason}")

@@ -69,6 +69,8 @@ async def send_waiting(context: EngineContext) -> bool:
         held = await store.held_back(conn, context.chain_scope, now, context.settings.batch_max)
         await context.defer(conn, held, WAITS_FOR_REINSTATEMENT, now + SUSPENDED_PAUSE, now)
         waiting = await store.waiting(conn, context.chain_scope, now, context.settings.batch_max)
+        if not waiting:
+            return False
         station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
@@ -219,6 +221,17 @@ async def _store_waiting(  # noqa: PLR0913  each by name
     needs_loan = [intent for intent, _ in allocated.needs_loan]
     gas_reason, gas_pause = (WAITS_FOR_STATION, EMPTY_STATION_PAUSE) if is_station else (WAITS_FOR_GAS, GAS_PAUSE)
     reason, pause = _SHORTAGE[source.purpose]
+    lacking = 0
+    if not is_station:
+        lacking = allocation.gas_needed(
+            source.purpose,
+            [fee for _, fee in allocated.needs_gas],
+            allocated.left,
+            short_of_native=any(intent.contract is None for intent in short),
+            wallet_transfers=context.settings.wallet_gas_transfers,
+        )
+    if not (maybe_spent or short or needs_gas or needs_loan or lacking > 0):
+        return
     async with context.db.transaction() as conn:
         await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now)
         await context.defer(conn, short, reason, now + pause, now)
@@ -226,14 +239,7 @@ async def _store_waiting(  # noqa: PLR0913  each by name
         if needs_loan:
             await context.defer(conn, needs_loan, WAITS_FOR_GAS, now + GAS_PAUSE, now)
             await ask_for_loan(conn, context, source, sum(stake for _, stake in allocated.needs_loan), now)
-        if not is_station:
-            lacking = allocation.gas_needed(
-                source.purpose,
-                [fee for _, fee in allocated.needs_gas],
-                allocated.left,
-                short_of_native=any(intent.contract is None for intent in short),
-                wallet_transfers=context.settings.wallet_gas_transfers,
-            )
+        if lacking > 0:
             await ask_for_gas(conn, context, source, lacking, now)
     waiting = fresh + len(short)
     if is_station and waiting:

@@ -53,7 +53,7 @@ async def cancel_asked(context: EngineContext) -> bool:
     Raises SignerUnavailableError: then nothing was cancelled that is not cancelled the next time.
     """
     now, chain_scope = context.clock.now(), context.chain_scope
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         asked = await cancel_store.cancelling(conn, chain_scope, now, CANCELLED_AT_ONCE_MAX)
     if not asked:
         return False

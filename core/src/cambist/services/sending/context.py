@@ -120,6 +120,6 @@ class EngineContext(Struct, frozen=True, kw_only=True):
             now = self.clock.now()
             accepted = [tx.tx_id for tx in some if said[tx.tx_id].state == "accepted"]
             others = [tx.tx_id for tx in some if said[tx.tx_id].state != "accepted"]
-            async with self.db.transaction() as conn:
+            async with self.db.autocommit() as conn:
                 await store.note_tries(conn, self.chain_scope, accepted=accepted, others=others, now=now)
         return said

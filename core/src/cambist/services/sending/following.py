@@ -128,7 +128,7 @@ class Follower:
     async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus]) -> None:
         seen = [(tx, statuses[tx.id]) for tx in asked if statuses[tx.id].block is not None or tx.state == "mined"]
         if seen:
-            async with self._context.db.transaction() as conn:
+            async with self._context.db.autocommit() as conn:
                 await finality_store.note_mined(conn, seen)
 
     async def _check_taken(self, taken: Slots, found: Depth) -> None:

@@ -25,9 +25,11 @@ async def let_go(context: EngineContext) -> bool:
 
 async def _change(context: EngineContext, reason: str | None, *, is_held: bool) -> bool:
     now = context.clock.now()
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         found = await store.held(
             conn, context.chain_scope, now, WAITS_FOR_OPERATOR, is_held=is_held, limit=HELD_BACK_MAX
         )
-        await context.defer(conn, found, reason, now, now)
+    if found:
+        async with context.db.transaction() as conn:
+            await context.defer(conn, found, reason, now, now)
     return len(found) == HELD_BACK_MAX

@@ -167,7 +167,7 @@ class Watcher:
 
     async def _begin(self, view: ChainView, head: Head, now: datetime) -> None:
         """Start where the oldest address on this chain could first have been paid to; at the head if there is none."""
-        async with self._db.transaction() as conn:
+        async with self._db.autocommit() as conn:
             since = await store.oldest_address(conn, self._chain_scope)
         height = head.height if since is None else await _height_before(view, head.height, since)
         block = await view.block(height)
@@ -191,7 +191,7 @@ class Watcher:
 
     async def _walk_back(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> PollResult:
         """Take everything back that stood above the fork: deposits are orphaned, their credits reversed."""
-        async with self._db.transaction() as conn:
+        async with self._db.autocommit() as conn:
             heights = await store.stored_heights(conn, self._chain_scope)
         fork = await self._fork(view, heights)
         async with self._db.transaction() as conn:
@@ -214,7 +214,7 @@ class Watcher:
         while low <= high:
             middle = (low + high) // 2
             block = await view.block(heights[middle])
-            async with self._db.transaction() as conn:
+            async with self._db.autocommit() as conn:
                 known = await store.stored_hash(conn, self._chain_scope, block.height)
             if block.hash == known:
                 fork, low = block, middle + 1
