@@ -393,7 +393,7 @@ def _still_there(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_up_serves_restarts_a_killed_worker_and_stops_cleanly(start_up):
+def test_up_serves_restarts_a_killed_worker_starts_again_after_a_kill_and_stops_cleanly(start_up, tmp_path):
     up = start_up()
     up.wait_until_ready()
     assert up.is_healthy()
@@ -401,6 +401,7 @@ def test_up_serves_restarts_a_killed_worker_and_stops_cleanly(start_up):
     passphrase = "CAMBIST_KEYS__PASSPHRASE"
     assert passphrase in worker.environ()
     assert passphrase not in up.child("web").environ()
+    assert "KEYSTORE MADE" in up.log.read_text()
 
     worker.kill()
     deadline = time.monotonic() + 120
@@ -410,12 +411,22 @@ def test_up_serves_restarts_a_killed_worker_and_stops_cleanly(start_up):
     assert up.is_healthy()
 
     below = _everything_below(up.process.pid)
+    same = ("up", "--config", "cambist.toml", "--data-dir", "data", "--port", str(up.port))
+    second = run_command(*same, cwd=tmp_path)
+    assert second.returncode == 1
+    assert f"in use by another cambist process (pid {up.process.pid})" in second.stderr
+
+    assert up.stop(signal.SIGKILL) == -signal.SIGKILL
+    up = start_up()
+    up.wait_until_ready()
+    assert not _still_there(below)
+
+    below = _everything_below(up.process.pid)
     assert up.stop() == 0
     assert not _still_there(below)
     assert not (up.data_dir / "postgres" / "postmaster.pid").exists()
     for name in ("keystore.json", "keystore.passphrase", "application.key", "jwt.secret"):
         assert (up.data_dir / name).stat().st_mode & 0o077 == 0
-    assert "KEYSTORE MADE" in up.log.read_text()
 
 
 def test_up_gives_the_passphrase_to_a_signer_of_its_own_and_to_nobody_else(start_up):
@@ -426,25 +437,9 @@ def test_up_gives_the_passphrase_to_a_signer_of_its_own_and_to_nobody_else(start
     assert passphrase not in up.child("web").environ()
     assert passphrase not in up.child("worker").environ()
     below = _everything_below(up.process.pid)
-    assert up.stop() == 0
+    assert up.stop(signal.SIGINT) == 0
     assert not _still_there(below)
     assert (up.data_dir / "signer" / "signed.sqlite").stat().st_mode & 0o077 == 0
-
-
-def test_up_again_after_it_was_killed_leaves_no_process_behind(start_up, tmp_path):
-    up = start_up()
-    up.wait_until_ready()
-    below = _everything_below(up.process.pid)
-    same = ("up", "--config", "cambist.toml", "--data-dir", "data", "--port", str(up.port))
-    second = run_command(*same, cwd=tmp_path)
-    assert second.returncode == 1
-    assert f"in use by another cambist process (pid {up.process.pid})" in second.stderr
-
-    assert up.stop(signal.SIGKILL) == -signal.SIGKILL
-    again = start_up()
-    again.wait_until_ready()
-    assert not _still_there(below)
-    assert again.stop(signal.SIGINT) == 0
 
 
 def test_up_on_a_port_that_is_taken_says_so_before_it_starts_a_server(tmp_path):
