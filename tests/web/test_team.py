@@ -151,13 +151,30 @@ async def test_bad_input_is_told_by_field(client, merchant, other):
     assert (await merchant.ask("GET", INVITATIONS))["total"] == 0
 
 
+async def test_nobody_replaces_a_members_projects_as_somebody_else_has_left_them_unseen(client, team):
+    merchant, members = team
+    path, wanted = f"{MEMBERS}/{members['finance'].member_id}", {"projectIds": [merchant.project_id]}
+    refused(await client.patch(path, json=wanted, headers=merchant.bearer), 400, "VALIDATION_ERROR", "version")
+    first = (await merchant.ask("PATCH", path, {"version": 0} | wanted))["member"]
+    assert (first["version"], first["projectIds"]) == (1, [merchant.project_id])
+    stale = {"version": 0, "projectIds": None}
+    refused(await client.patch(path, json=stale, headers=merchant.bearer), 409, "VERSION_MISMATCH")
+    stale = {"version": 0, "role": "viewer"}
+    refused(await client.patch(path, json=stale, headers=merchant.bearer), 409, "VERSION_MISMATCH")
+    read = [one for one in (await merchant.ask("GET", MEMBERS))["members"] if one["memberId"] == first["memberId"]]
+    assert read == [first]
+    second = (await merchant.ask("PATCH", path, {"version": 1, "projectIds": None}))["member"]
+    assert (second["version"], second["projectIds"], second["role"]) == (2, None, "finance")
+    assert (await merchant.ask("PATCH", path, {"role": "viewer"}))["member"]["version"] == 3
+
+
 async def test_a_role_that_is_changed_holds_from_the_next_request_on(client, team):
     merchant, members = team
     finance = members["finance"]
     payout = f"/api/dashboard/projects/{merchant.project_id}/wallet/payout"
     refused(await finance.ask("POST", payout, {"no such field": 0}), 400, "VALIDATION_ERROR")
     path = f"{MEMBERS}/{finance.member_id}"
-    changed = await merchant.ask("PATCH", path, {"role": "viewer", "projectIds": [merchant.project_id]})
+    changed = await merchant.ask("PATCH", path, {"version": 0, "role": "viewer", "projectIds": [merchant.project_id]})
     assert (changed["member"]["role"], changed["member"]["projectIds"]) == ("viewer", [merchant.project_id])
     refused(await finance.ask("POST", payout, {"no such field": 0}), 403, "ROLE_NOT_ALLOWED")
     changed = await merchant.ask("PATCH", path, {"role": "admin"})

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 ADMIN_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/admin/(settings|plans/\{planId\}|merchants/\{merchantId\}/limits)$", "p", {409: ["VERSION_MISMATCH"]}),
+    (r"/dashboard/members/\{memberId\}$", "patch", {409: ["VERSION_MISMATCH"]}),
+    (r"/wallet/coins$", "put", {409: ["VERSION_MISMATCH"]}),
     (r"/admin/plans", "p", {409: ["PLAN_NAME_TAKEN"]}),
     (r"/admin/plans$", "post", {409: ["TOO_MANY_PLANS"]}),
     (r"\{planId\}", "", {404: ["PLAN_NOT_FOUND"], 409: ["PLAN_IS_DEFAULT"]}),

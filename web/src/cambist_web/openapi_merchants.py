@@ -14,13 +14,16 @@ MERCHANT_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/\{merchantId\}/reinstate$", "post", {409: ["MERCHANT_NOT_SUSPENDED"]}),
 )
 
-_VERSIONED = ("ChangePlan", "LimitsSet", "PlanView", "PlatformPatch", "PlatformSettingsAnswer", "SetLimits")
+_SENT = ("ChangeMember", "ChangePlan", "EnabledCoins", "PlatformPatch", "SetLimits")
+_VERSIONED = (*_SENT, "CoinList", "LimitsSet", "MemberView", "PlanView", "PlatformSettingsAnswer")
 _READ = "The version that was read: where it is another by now, nothing is changed."
 
 VERSION_WORDS: Mapping[str, str] = {
-    **{f"{name}.version": _READ for name in ("ChangePlan", "PlatformPatch", "SetLimits")},
+    **{f"{name}.version": _READ for name in _SENT},
+    "CoinList.version": "How often it was said which coins are enabled: it goes along where that is said.",
     "LimitsSet.version": "How often these limits were changed: it goes along where they are set.",
     "MerchantPage.limits_version": "How often these limits were changed: it goes along where they are set.",
+    "MemberView.version": "How often role or projects were changed: it goes along where they are.",
     "PlanView.version": "How often the plan was changed: it goes along where it is.",
     "PlatformSettingsAnswer.version": "How often the settings were changed: it goes along where they are.",
 }

@@ -56,8 +56,9 @@ class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CoinList(Answer, frozen=True, kw_only=True):
-    """Every coin of the gateway."""
+    """Every coin of the gateway. `version` goes along where it is said which of them are enabled."""
 
+    version: int
     coins: Sequence[CoinView]
 
 
@@ -111,8 +112,10 @@ class Coins(Controller):
     async def list(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> CoinList:
         """Return every coin of the gateway. All are enabled until the merchant says otherwise."""
         async with web.db.autocommit() as conn:
+            # First: what is read after it is at least as new, and who changes it by this version is told.
+            version = await coin_settings.read_version(conn, actor.merchant_pk, actor.mode)
             found = await coin_settings.list_coins(conn, web.gateway.registry, actor.merchant_pk, actor.mode)
-        return CoinList(coins=await explained(web, actor, found))
+        return CoinList(version=version, coins=await explained(web, actor, found))
 
     @put("/", summary="Say which coins are enabled", opt=needs("payouts", step_up=True))
     async def replace(
@@ -122,12 +125,16 @@ class Coins(Controller):
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> CoinList:
-        """Enable the coins of the list, and disable all others. Payouts of a disabled coin are refused."""
+        """Enable the coins of the list, and disable all others. Payouts of a disabled coin are refused.
+
+        Send the `version` of the list that you read: where somebody has said otherwise since, `VERSION_MISMATCH`.
+        """
         async with web.db.transaction() as conn:
             found = await coin_settings.replace_enabled(conn, web.gateway.registry, actor, data, web.clock.now())
+            version = await coin_settings.read_version(conn, actor.merchant_pk, actor.mode)
             enabled = [f"{coin.chain}/{coin.token.symbol}" for coin in found if coin.enabled]
             await audit.record(conn, Action.COINS_CHANGED, enabled=enabled)
-        return CoinList(coins=await explained(web, actor, found))
+        return CoinList(version=version, coins=await explained(web, actor, found))
 
     @patch("/{chain:str}/{symbol:str}/settings", summary="Change a coin's settings", opt=needs("payouts", step_up=True))
     async def change(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs

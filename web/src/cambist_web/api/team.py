@@ -18,6 +18,7 @@ from cambist.services.identity.projects import PROJECTS_MAX
 from cambist.services.identity.sessions import MemberRole, SessionPrincipal
 from cambist.services.identity.team import MemberView, Share
 from cambist.services.paging import LIMIT
+from cambist.services.versions import Version
 from cambist_web.auth import needs, public_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
@@ -44,6 +45,7 @@ class NewInvitation(Body, frozen=True, kw_only=True):
 class ChangeMember(Body, frozen=True, kw_only=True):
     """What shall be different; what is left out stays. `projectIds: null` opens every project."""
 
+    version: Version | UnsetType = UNSET
     role: MemberRole | UnsetType = UNSET
     project_ids: ProjectIds | UnsetType | None = UNSET
 
@@ -169,11 +171,12 @@ class Members(Controller):
         """Give a member another role or other projects, from the next request on. The last owner stays one.
 
         Only owners change owners, and make somebody one. API keys that the member made go on working: see them in the
-        projects' lists of keys. A member who no longer manages the team has no invitation out any more.
+        projects' lists of keys. A member who no longer manages the team has no invitation out any more. `projectIds`
+        replaces what is there by the `version` that was read: `VERSION_MISMATCH` where somebody was faster.
         """
-        role, project_ids = data.role, data.project_ids
+        wanted: dict[str, Any] = {"role": data.role, "project_ids": data.project_ids, "version": data.version}
         async with web.db.transaction() as conn:
-            before, member = await team.change(conn, session, member_id, role=role, project_ids=project_ids)
+            before, member = await team.change(conn, session, member_id, **wanted)
             told: dict[str, Any] = {"email": member.email, "role": member.role, "former_role": before.role}
             told |= {"projects": member.project_ids, "former_projects": before.project_ids}
             await audit.record(conn, Action.MEMBER_CHANGED, subject=member_id, **told)
@@ -197,11 +200,8 @@ class Members(Controller):
         """
         async with web.db.transaction() as conn:
             gone, revoked = await team.remove(conn, session, member_id, with_keys=revoke_keys, now=web.clock.now())
-            told: dict[str, Any] = {
-                "email": gone.email,
-                "role": gone.role,
-                "keys_revoked": revoked if revoke_keys else None,
-            }
+            told: dict[str, Any] = {"email": gone.email, "role": gone.role}
+            told["keys_revoked"] = revoked if revoke_keys else None
             await audit.record(conn, Action.MEMBER_REMOVED, subject=member_id, **told)
         if revoked:
             web.key_cache.clear()

@@ -17,6 +17,7 @@ class Merchant(Base):
     Without ``plan_pk`` the merchant has the default plan, whichever that is. Since ``suspended_at``, where it is set,
     the operator lets nothing of the merchant's leave. ``limits`` are what the operator has set for this merchant alone,
     by ``<chain>/<SYMBOL>``: ``MerchantLimit`` of ``services/platform.py``; each change adds one to ``limits_version``.
+    Likewise which coins are enabled, in each mode, and ``live_coins_version`` or ``sandbox_coins_version``.
     """
 
     __tablename__ = "merchants"
@@ -35,6 +36,8 @@ class Merchant(Base):
     suspension_reason: Mapped[str | None]
     limits: Mapped[dict[str, object]] = mapped_column(server_default="{}")
     limits_version: Mapped[int] = mapped_column(server_default="0")
+    live_coins_version: Mapped[int] = mapped_column(server_default="0")
+    sandbox_coins_version: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -45,7 +48,8 @@ WHOLE = "role NOT IN ('owner', 'admin') OR project_pks IS NULL"
 class Member(Person):
     """Somebody who signs in for a merchant. Who signs up is the first, and an owner.
 
-    Without ``project_pks`` every project of the merchant is open to the member, also those that are made later.
+    Without ``project_pks`` every project of the merchant is open to the member, also those that are made later. Each
+    change of role or projects adds one to ``version``.
     """
 
     __tablename__ = "members"
@@ -58,6 +62,7 @@ class Member(Person):
     merchant_pk: Mapped[int] = mapped_column(ForeignKey("merchants.id"), index=True)
     role: Mapped[str] = mapped_column(server_default="owner")
     project_pks: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
+    version: Mapped[int] = mapped_column(server_default="0")
 
 
 class MemberInvitation(Base):

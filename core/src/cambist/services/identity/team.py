@@ -22,6 +22,7 @@ from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.paging import Page, read_page
+from cambist.services.versions import check_version, need_version
 
 from . import credentials, two_factor
 from .members import MEMBERS, has_two_factor
@@ -45,6 +46,7 @@ class MemberView(Struct, frozen=True, kw_only=True, rename="camel"):
     role: MemberRole
     project_ids: Sequence[str] | None
     has_two_factor: bool
+    version: int
     created_at: datetime
 
 
@@ -81,23 +83,28 @@ async def read(conn: AsyncConnection, merchant_pk: int, member_id: str) -> Membe
     return to_struct(MemberView, row)
 
 
-async def change(
+async def change(  # noqa: PLR0913  each by name
     conn: AsyncConnection,
     by: SessionPrincipal,
     member_id: str,
     *,
     role: MemberRole | UnsetType,
     project_ids: Sequence[str] | UnsetType | None,
+    version: int | UnsetType = UNSET,
 ) -> tuple[MemberView, MemberView]:
     """Give a member another role, or other projects, which hold from the next request on; return before and after.
 
-    Who manages the team no longer has no invitation out any more. Raises ForbiddenError for a role that whoever
-    changes it may not give, InvalidError for projects that the merchant does not have, NotFoundError, and
-    ConflictError for the last owner.
+    Who manages the team no longer has no invitation out any more. A list of projects replaces what is there, so it
+    needs the ``version`` that was read. Raises ForbiddenError for a role that whoever changes it may not give,
+    InvalidError for projects that the merchant does not have, NotFoundError, and ConflictError for the last owner and
+    for a member who was changed since.
     """
+    if project_ids is not UNSET:
+        need_version(version, "projectIds")
     by = await acting(conn, by, None if role is UNSET else role)
     member = await _find(conn, by, member_id)
     before = await read(conn, by.merchant_pk, member_id)
+    check_version(version, before.version)
     share = Share(before.role if role is UNSET else role, before.project_ids if project_ids is UNSET else project_ids)
     if project_ids is UNSET and share.role in WHOLE_ROLES:
         share = share._replace(project_ids=None)
@@ -108,7 +115,8 @@ async def change(
         made = models.MemberInvitation.invited_by_pk == member.id
         await conn.execute(delete(models.MemberInvitation).where(made))
     changed = update(models.Member).where(models.Member.id == member.id)
-    await conn.execute(changed.values(role=share.role, project_pks=project_pks))
+    values = {"role": share.role, "project_pks": project_pks, "version": models.Member.version + 1}
+    await conn.execute(changed.values(values))
     return before, await read(conn, by.merchant_pk, member_id)
 
 

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from sqlalchemy import ColumnElement, and_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import InstrumentedAttribute
 
 from cambist.db import models
 from cambist.db.structs import AnyRow, columns_of, to_struct
@@ -21,6 +22,7 @@ from cambist.services.addresses.checks import check_destination
 from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.pricing.quotes import AmountText, Asset, Name
 from cambist.services.supported import find_chain, find_token
+from cambist.services.versions import Version, check_version
 
 from . import approved_addresses
 from .auto_convert_rules import named_destination, refuse_circle
@@ -62,8 +64,12 @@ class Coin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class EnabledCoins(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of ``PUT /api/merchant/wallet/coins``: the coins that are enabled from now on, and no others."""
+    """The body of ``PUT /api/merchant/wallet/coins``: the coins that are enabled from now on, and no others.
 
+    With a ``version``, nothing is changed where somebody has since it was read.
+    """
+
+    version: Version | UnsetType = UNSET
     coins: Annotated[Sequence[Coin], Meta(max_length=COINS_MAX)]
 
 
@@ -108,10 +114,27 @@ def _settings(chain: ChainInfo, token: Token, row: AnyRow | None) -> CoinSetting
     return CoinSettings(chain=chain.id, token=token, **structs.asdict(decided))
 
 
+def _version_of(mode: str) -> InstrumentedAttribute[int]:
+    merchant = models.Merchant
+    return merchant.live_coins_version if mode == "live" else merchant.sandbox_coins_version
+
+
+async def read_version(conn: AsyncConnection, merchant_pk: int, mode: str, *, lock: bool = False) -> int:
+    """Return how often a merchant has said which coins are enabled; with ``lock`` nobody else does until the end."""
+    found = select(_version_of(mode)).where(models.Merchant.id == merchant_pk)
+    row = await conn.execute(found.with_for_update(key_share=True) if lock else found)
+    return row.scalar_one()
+
+
 async def replace_enabled(
     conn: AsyncConnection, registry: Registry, actor: Actor, wanted: EnabledCoins, now: datetime
 ) -> Sequence[CoinSettings]:
-    """Enable these coins and disable all others that there are. A coin that comes later is enabled when it comes."""
+    """Enable these coins and disable all others that there are. A coin that comes later is enabled when it comes.
+
+    Raises InvalidError, and ConflictError where they are not as ``wanted.version`` says any more.
+    """
+    version = await read_version(conn, actor.merchant_pk, actor.mode, lock=True)
+    check_version(wanted.version, version)
     enabled = set()
     for number, coin in enumerate(wanted.coins):
         chain = find_chain(registry.chains, coin.chain, f"coins[{number}].chain")
@@ -129,6 +152,8 @@ async def replace_enabled(
     ]
     if rows:
         await conn.execute(changed, rows)
+    own = update(models.Merchant).where(models.Merchant.id == actor.merchant_pk)
+    await conn.execute(own.values({_version_of(actor.mode): version + 1}))
     return await list_coins(conn, registry, actor.merchant_pk, actor.mode)
 
 

@@ -156,13 +156,14 @@ function Acts({ coin }: { readonly coin: Coin }) {
   };
 
   async function toggle(): Promise<void> {
-    // The whole list is sent: what somebody else switched meanwhile stays.
-    const now = await client.query({ ...coinsQuery(projectId), staleTime: 0 });
-    const coins = now
+    // The whole list is sent: what somebody else switched meanwhile stays, and what is switched right now is refused.
+    const params = { path: { projectId } };
+    const now = await unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet/coins", { params }));
+    const { version } = now;
+    const coins = now.coins
       .filter((one) => (coinKey(one) === coinKey(coin) ? !coin.enabled : one.enabled))
       .map(({ chain, token }) => ({ chain, token }));
-    const params = { path: { projectId } };
-    await unwrap(api.PUT("/api/dashboard/projects/{projectId}/wallet/coins", { params, body: { coins } }));
+    await unwrap(api.PUT("/api/dashboard/projects/{projectId}/wallet/coins", { params, body: { version, coins } }));
     await client.invalidateQueries(coinsQuery(projectId));
   }
 

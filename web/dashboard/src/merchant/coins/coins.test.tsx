@@ -41,7 +41,7 @@ const OWN: Approved = {
   approvedAt: "2026-01-01T12:00:00.000Z",
 };
 const answers: Answers = {
-  [`GET ${BASE}`]: { success: true, coins: [USDT, USDC] },
+  [`GET ${BASE}`]: { success: true, version: 4, coins: [USDT, USDC] },
   [`GET ${APPROVED}`]: { ...nothing, approvedAddresses: [OWN] },
   "GET /api/public/chains": { success: true, chains: [{ chain: "polygon", name: "Polygon" }] },
 };
@@ -73,14 +73,16 @@ describe("the page of coins", () => {
         ...answers,
         [`PUT ${BASE}`]: async (request) => {
           bodies.push(await request.json());
-          return json({ success: true, coins: [] });
+          return json({ success: true, version: 5, coins: [] });
         },
       },
     });
     fireEvent.click(within(await screen.findByRole("row", { name: /USDT/ })).getByRole("button", { name: "Disable" }));
     const dialog = await screen.findByRole("dialog", { name: "Disable USDT · polygon?" });
     fireEvent.click(within(dialog).getByRole("button", { name: "Disable" }));
-    await expect.poll(() => bodies, { timeout: 20_000 }).toEqual([{ coins: [{ chain: "base", token: "USDC" }] }]);
+    await expect
+      .poll(() => bodies, { timeout: 20_000 })
+      .toEqual([{ version: 4, coins: [{ chain: "base", token: "USDC" }] }]);
   });
 
   it("approves an address with a code", async () => {

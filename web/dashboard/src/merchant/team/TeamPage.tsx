@@ -77,7 +77,8 @@ function ChangeRole({ member }: { readonly member: Member }) {
     const params = { path: { memberId: member.memberId } };
     if (change === "remove") await unwrap(api.DELETE("/api/dashboard/members/{memberId}", { params }));
     else if (change !== null) {
-      await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body: { role: change } }));
+      const body = { version: member.version, role: change };
+      await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body }));
     }
     await client.invalidateQueries(membersQuery);
   }
