@@ -45,7 +45,8 @@ async def test_a_waiting_payout_is_being_cancelled_at_once_and_asking_again_chan
         assert answer.status_code == 200, answer.text
         payout = answer.json()["payout"]
         assert (payout["payoutId"], payout["status"]) == (payout_id, "cancelling")
-        assert (payout["waitsFor"], payout["error"]) == ("cancellation", None)
+        assert (payout["waitsFor"], payout["error"], payout["errorCode"]) == ("cancellation", None, None)
+        assert payout["waitsForText"].startswith("It is to be cancelled")
     listed = await client.get(f"{WALLET}/payouts?status=cancelling", headers=rich.key)
     assert [one["payoutId"] for one in listed.json()["payouts"]] == [payout_id]
     ((asked_by, kind),) = await query(gateway, "SELECT cancel_asked_by, kind FROM outbound_intents")

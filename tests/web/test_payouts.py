@@ -57,7 +57,9 @@ async def test_a_payout_is_answered_at_once_and_read_by_its_id(client, rich, pay
         "txHash": None,
         "fee": None,
         "error": None,
+        "errorCode": None,
         "waitsFor": None,
+        "waitsForText": None,
         "batchId": None,
         "swap": None,
         "createdAt": "2026-01-01T12:00:00.000Z",
@@ -285,8 +287,15 @@ async def test_coins_are_listed_enabled_and_set(client, rich, pay):
         "autopayoutAddress": None,
     }.items() <= usdx.items()
     body = {"coins": [{"chain": "memory", "token": "MEM"}]}
-    coins = (await client.put(f"{WALLET}/coins", json=body, headers=rich.key)).json()["coins"]
-    assert [coin["token"] for coin in coins if coin["enabled"]] == ["MEM"]
+    answer = (await client.put(f"{WALLET}/coins", json=body, headers=rich.key)).json()
+    assert [coin["token"] for coin in answer["coins"] if coin["enabled"]] == ["MEM"]
+    assert answer["version"] == 1
+    stale = {"version": 0, "coins": [{"chain": "memory", "token": "USDX"}]}
+    refused(await client.put(f"{WALLET}/coins", json=stale, headers=rich.key), 409, "VERSION_MISMATCH")
+    read = (await client.get(f"{WALLET}/coins", headers=rich.key)).json()
+    assert (read["version"], [coin["token"] for coin in read["coins"] if coin["enabled"]]) == (1, ["MEM"])
+    again = await client.put(f"{WALLET}/coins", json=body | {"version": 1}, headers=rich.key)
+    assert (again.status_code, again.json()["version"]) == (200, 2)
     refused(await pay(), 400, "TOKEN_NOT_ENABLED")
     path = f"{WALLET}/coins/memory/USDX/settings"
     changed = await client.patch(path, json={"autopayoutThreshold": "12.50"}, headers=rich.key)

@@ -74,7 +74,9 @@ async def test_a_payout_with_a_swap_is_answered_with_what_was_quoted_and_what_is
         "txHash": None,
         "fee": None,
         "error": None,
+        "errorCode": None,
         "waitsFor": None,
+        "waitsForText": None,
         "batchId": None,
         "swap": {
             "txnId": payout["swap"]["txnId"],

@@ -183,7 +183,8 @@ valid_until                 Until when the quote is good.
 verdict                     Whether it is approved or refused.
 version                     The version that runs.
 waiting                     How many wait for it.
-waits_for                   Why nothing has happened yet, in a sentence; null where nothing is waited for.
+waits_for                   What it waits for, in a word such as `gas` or `signer: HOURLY_CAP`; null where it does not.
+waits_for_text              What it waits for, in a sentence; null where it does not.
 warning                     What to do with it.
 webhook_delivery            Credits for a delivery.
 webhook_id                  The tracker's id.

@@ -2,8 +2,8 @@ import { useTranslation } from "react-i18next";
 
 import styles from "./Said.module.css";
 
-/** What the API says in a sentence with a code: what went wrong, what needs attention, what something waits for. */
-type Sentences = "errors" | "attention" | "waits" | "automatic";
+/** What the API says in a sentence with a code: errors, what needs attention, what something waits for or failed by. */
+type Sentences = "errors" | "attention" | "waits" | "failed" | "automatic";
 
 /** Return the sentence for a code in the reader's language, where there is one. In English, the API's own is the one. */
 export function useSentence(): (of: Sentences, code: string) => string | undefined {
@@ -40,6 +40,30 @@ export function Said({ of, code, words, withOwn = false }: SaidProps) {
       {withOwn && <span className="muted"> {own}</span>}
     </>
   );
+}
+
+interface CodedProps {
+  readonly code: string;
+  /** The API's own sentence. */
+  readonly words: string;
+}
+
+/** What something waits for before it is sent. The signer's reasons begin with its name. */
+export function Waits({ code, words }: CodedProps) {
+  return <Said of="waits" code={code.replace("signer: ", "")} words={words} />;
+}
+
+/** Codes whose sentences end with somebody else's words. */
+const IN_OTHERS_WORDS: ReadonlySet<string> = new Set([
+  "ALLOWANCE_FAILED",
+  "CHAIN_REFUSED",
+  "REFUSED",
+  "SIGNER_REFUSED",
+]);
+
+/** Why something that was to be sent ended without effect. */
+export function Failed({ code, words }: CodedProps) {
+  return <Said of="failed" code={code} words={words} withOwn={IN_OTHERS_WORDS.has(code)} />;
 }
 
 /** A sentence of the API's that has no code, and so no other language: marked as English for who reads aloud. */

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Exchange, OutboundIntent
 from cambist.db.structs import one_of
 from cambist.domain.exchanges import Kind, MadeFor, Status, Step
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.plugin import Call
 from cambist.services.sending.batches import WAITS_FOR_CALL
 from cambist.services.sending.handler import IntentHandler, IntentUpdate
@@ -23,7 +24,7 @@ from .rows import ExchangeRow, lock_by_intents, save
 
 log = structlog.get_logger(__name__)
 
-FAILED_WITHOUT_REASON = "It could not be sent."
+FAILED_WITHOUT_REASON = SENTENCES[Failure.NOT_SENT]
 OF_SIGNER = "signer: "
 NOT_SEEN = {"unseen_units": 0, "unseen_height": None, "unseen_hash": None}
 

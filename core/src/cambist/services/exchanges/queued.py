@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Cursor, Exchange, Merchant, OutboundIntent
 from cambist.domain.exchanges import Kind, Step
+from cambist.domain.failures import BEGINNINGS, SENTENCES, Failure
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Call, ChainError, ContractChain, Movement, Units
 from cambist.plugin.text import printable
@@ -45,7 +46,7 @@ HELD_UP_MAX = timedelta(days=14)
 ATTEMPTS_MAX = 3
 """Trials of a call that the chain may refuse, each with another call, before the exchange fails."""
 
-TOO_LATE = "The least output that was promised could not be had in time."
+TOO_LATE = SENTENCES[Failure.TOO_LATE]
 WAITS_FOR_TURN = "turn"
 WAITS_FOR_ALLOWANCE = "allowance"
 WAITS_FOR_PROVIDER = "provider"
@@ -101,7 +102,7 @@ async def _wait_for_signer(conn: AsyncConnection, row: ExchangeRow, call: CallIn
     """
     valid = row.give_up_at - row.created_at
     if now >= row.give_up_at and call.due_at <= now + RETRY_MIN:
-        await _give_up(conn, row, f"The signer does not sign it: {call.reason}", now)
+        await _give_up(conn, row, f"{BEGINNINGS[Failure.SIGNER_REFUSED]}{call.reason}", now)
         return
     until = min(call.due_at + valid, row.created_at + HELD_UP_MAX)
     give_up_at = max(row.give_up_at, until) if call.due_at > now + RETRY_MIN else row.give_up_at
@@ -166,7 +167,7 @@ async def _is_allowance_coming(worker: ExchangeWorker, chain: ContractChain, row
     async with worker.db.autocommit() as conn:
         one = (await conn.execute(select(intent.state, intent.reason, intent.units).where(newest))).one()
     if one.state == "failed":
-        raise Never(f"The allowance could not be given: {one.reason}")
+        raise Never(f"{BEGINNINGS[Failure.ALLOWANCE_FAILED]}{one.reason}")
     if one.state == "done":
         return False
     # Mined is enough: what follows has a later nonce of the same sender, so that no reorg brings it before this.
@@ -215,7 +216,7 @@ async def _try(  # noqa: PLR0913, PLR0917  what is tried, on what, and who gets 
     reason = printable(refused)[:REASON_CHARS_MAX]
     log.warning("exchange_would_revert", txn_id=row.txn_id, reason=reason, attempts=row.attempts + 1)
     if row.attempts + 1 >= ATTEMPTS_MAX:
-        raise Never(f"The chain would refuse it: {reason}")
+        raise Never(f"{BEGINNINGS[Failure.CHAIN_REFUSED]}{reason}")
     async with worker.db.transaction() as conn:
         await conn.execute(update(Exchange).where(Exchange.id == row.pk).values(attempts=Exchange.attempts + 1))
     raise NotNow(f"the chain would refuse it: {reason}")

@@ -11,10 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Exchange, Payout
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.exchanges import Kind, MadeFor, Status
+from cambist.domain.failures import Failure, code_of
 from cambist.domain.money import format_units
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
 from cambist.services.paging import read_one
+from cambist.services.sending.queue.reasons import sentence_of
 
 from .rows import SENDER, ExchangeRow
 
@@ -95,7 +97,9 @@ class ExchangeView(Struct, frozen=True, kw_only=True, rename="camel"):
     dest_tx_hash: str | None
     payout_id: str | None
     waits_for: str | None
+    waits_for_text: str | None
     error: str | None
+    error_code: Failure | None
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None
@@ -122,7 +126,9 @@ def exchange_view(row: FoundExchange) -> ExchangeView:
         dest_tx_hash=row.dest_tx_id,
         payout_id=row.payout_id,
         waits_for=row.waits_for,
+        waits_for_text=None if row.waits_for is None else sentence_of(row.waits_for, of_exchange=True),
         error=row.error,
+        error_code=code_of(row.error),
         created_at=row.created_at,
         updated_at=row.updated_at,
         completed_at=row.finished_at,

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import ExchangePart
 from cambist.db.structs import one_of
 from cambist.domain.exchanges import Step
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.plugin import BridgeDeposit, LogQuery, Units
 
 from . import posting
@@ -28,7 +29,7 @@ SOON = timedelta(seconds=2)
 PAUSE = timedelta(seconds=60)
 ALERT_PAUSE = timedelta(minutes=10)
 
-NOT_FILLED = "Nobody paid it out on the other chain in time; what was given came back."
+NOT_FILLED = SENTENCES[Failure.NOT_FILLED]
 
 
 async def look_for_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:

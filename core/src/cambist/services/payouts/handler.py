@@ -16,6 +16,7 @@ from msgspec import structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import IntentKind, metered_as
 from cambist.domain.payouts import FINISHED, GIVEN_BACK, Status, release, take_again, while_waiting
 from cambist.plugin import Units
@@ -29,7 +30,7 @@ from .read import PayoutRow, lock_by_intents
 
 log = structlog.get_logger(__name__)
 
-FAILED_WITHOUT_REASON = "It could not be sent."
+FAILED_WITHOUT_REASON = SENTENCES[Failure.NOT_SENT]
 
 _Change = tuple[PayoutRow, IntentUpdate]
 

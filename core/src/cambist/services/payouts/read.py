@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Exchange, OutboundSlot, OutboundTx, Payout, PayoutBatch
 from cambist.db.structs import AnyRow, Column, columns_of, literally, one_of, to_struct
+from cambist.domain.failures import Failure, code_of
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
@@ -22,6 +23,7 @@ from cambist.services.accounting.ledger import Account, Purpose, asset_key
 from cambist.services.errors import NotFoundError
 from cambist.services.exchanges.rows import ExchangeRow
 from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
+from cambist.services.sending.queue.reasons import sentence_of
 
 
 class SwapOfPayout(Struct, frozen=True, kw_only=True):
@@ -213,7 +215,7 @@ class SwapView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PayoutView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A payout as its merchant sees it. ``waits_for`` says in a sentence why it has not been sent yet.
+    """A payout as its merchant sees it. ``waits_for`` says in a word why it has not been sent yet.
 
     Where ``swap`` is there, ``amount`` is what the recipient gets at least, and what came once it is completed.
     """
@@ -232,7 +234,9 @@ class PayoutView(Struct, frozen=True, kw_only=True, rename="camel"):
     tx_hash: str | None
     fee: FeeView | None
     error: str | None
+    error_code: Failure | None
     waits_for: str | None
+    waits_for_text: str | None
     batch_id: str | None
     swap: SwapView | None
     created_at: datetime
@@ -270,6 +274,8 @@ def _swap_view(row: PayoutRow) -> SwapView | None:
 
 def what_every_kind_shows(row: PayoutRow) -> dict[str, Any]:
     """Return the fields that views of payouts, refunds and withdrawals have in common."""
+    # What the call of an exchange waits for is known there first.
+    waits_for = row.waits_for if row.swap is None else row.swap.waits_for
     return {
         "status": row.status,
         "chain": row.chain,
@@ -281,8 +287,9 @@ def what_every_kind_shows(row: PayoutRow) -> dict[str, Any]:
         "to_tag": UNSET if row.to_tag is None else row.to_tag,
         "tx_hash": row.tx_id,
         "error": row.error,
-        # What the call of an exchange waits for is known there first.
-        "waits_for": row.waits_for if row.swap is None else row.swap.waits_for,
+        "error_code": code_of(row.error),
+        "waits_for": waits_for,
+        "waits_for_text": None if waits_for is None else sentence_of(waits_for, of_exchange=row.swap is not None),
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "completed_at": row.finished_at if row.status == Status.COMPLETED else None,

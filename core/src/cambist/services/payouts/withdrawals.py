@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout, Project
 from cambist.db.structs import AnyRow, literally
+from cambist.domain.failures import Failure
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
@@ -47,7 +48,7 @@ class WithdrawalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class WithdrawalView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A withdrawal as its merchant sees it. ``waits_for`` says in a sentence why it has not been sent yet."""
+    """A withdrawal as its merchant sees it. ``waits_for`` says in a word why it has not been sent yet."""
 
     withdrawal_id: str
     project_id: str
@@ -63,7 +64,9 @@ class WithdrawalView(Struct, frozen=True, kw_only=True, rename="camel"):
     tx_hash: str | None
     fee: FeeView | None
     error: str | None
+    error_code: Failure | None
     waits_for: str | None
+    waits_for_text: str | None
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None

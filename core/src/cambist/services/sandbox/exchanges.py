@@ -25,6 +25,7 @@ from cambist.db.engine import Database
 from cambist.db.models import Cursor, Exchange, SandboxTransfer
 from cambist.db.structs import one_of
 from cambist.domain.exchanges import Kind, Step
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Clock, Ids
 from cambist.services.accounting.ledger import Purpose, lock_balances
@@ -40,7 +41,7 @@ from cambist.services.exchanges.worker import ExchangeWorker
 from . import blocks
 from .blocks import EXCHANGE, NewTransfer, Tip
 
-EXPIRED = "Nobody paid it out on the other chain in time; what was given came back."
+EXPIRED = SENTENCES[Failure.NOT_FILLED]
 LOOKED_AT_MAX = 200
 
 _AWAITED_TX_ID = case(

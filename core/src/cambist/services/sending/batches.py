@@ -10,6 +10,7 @@ from msgspec import structs
 
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import CANCELLABLE, IntentKind
 from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Token
 from cambist.services.addresses.wallets import OwnAddress, gas_station
@@ -39,7 +40,7 @@ SHORT_PATIENCE = timedelta(minutes=10)
 SILENT_SENDERS_MAX = 3
 """Senders of a tick whose chain or signer may fail to answer before the rest is left to the next tick."""
 
-SHORT = "The address holds less than what it has received."
+SHORT = SENTENCES[Failure.ADDRESS_SHORT]
 
 WAITS_FOR_TURN = "turn"
 WAITS_FOR_FUNDS = "collection"

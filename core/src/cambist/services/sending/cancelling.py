@@ -19,6 +19,7 @@ import structlog
 from msgspec import structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import AskedBy
 from cambist.plugin import ChainError, Dated
 from cambist.services.receiving.deposits.rows import lock_cursor
@@ -36,10 +37,10 @@ PROOF_PAUSE = timedelta(seconds=30)
 WAITS_FOR_PROOF = "signed_before"
 
 REASONS: Mapping[AskedBy, str] = {
-    AskedBy.SESSION: "It was cancelled by the merchant.",
-    AskedBy.KEY: "It was cancelled by the merchant's program.",
-    AskedBy.OPERATOR: "It was cancelled by the operator.",
-    AskedBy.PLATFORM: "It was cancelled.",
+    AskedBy.SESSION: SENTENCES[Failure.CANCELLED_BY_MERCHANT],
+    AskedBy.KEY: SENTENCES[Failure.CANCELLED_BY_KEY],
+    AskedBy.OPERATOR: SENTENCES[Failure.CANCELLED_BY_OPERATOR],
+    AskedBy.PLATFORM: SENTENCES[Failure.CANCELLED],
 }
 
 LockAccounts: TypeAlias = Callable[[AsyncConnection, Sequence[IntentUpdate]], Awaitable[None]]

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.services.receiving.deposits.rows import lock_cursor
 
 from . import finality_store
@@ -15,8 +16,8 @@ from .gas.posting import post_fees
 from .handler import lock_spending, updated
 from .rows import TxRow
 
-REVERTED = "The transaction was mined, and failed."
-CANCELLED = "The network refused the transaction for good, or did not take it in time."
+REVERTED = SENTENCES[Failure.REVERTED]
+CANCELLED = SENTENCES[Failure.NOT_TAKEN]
 
 
 async def finalize(context: EngineContext) -> bool:

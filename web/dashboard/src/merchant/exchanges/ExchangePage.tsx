@@ -9,7 +9,7 @@ import { Copyable } from "../../ui/Copyable";
 import { showPercent } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
-import { Quoted } from "../../ui/Said";
+import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { ratio } from "../../ui/units";
 import { Moment, When } from "../../ui/When";
@@ -85,8 +85,18 @@ function Shown({ projectId, exchange }: { readonly projectId: string; readonly e
                 </bdi>
               ),
             ],
-            [t("payout.waits"), exchange.waitsFor === null ? null : <Quoted key="waits" words={exchange.waitsFor} />],
-            [t("payout.error"), exchange.error === null ? null : <Quoted key="error" words={exchange.error} />],
+            [
+              t("payout.waits"),
+              exchange.waitsFor === null ? null : (
+                <Waits key="waits" code={exchange.waitsFor} words={exchange.waitsForText ?? exchange.waitsFor} />
+              ),
+            ],
+            [
+              t("payout.error"),
+              exchange.error === null ? null : (
+                <Failed key="error" code={exchange.errorCode ?? ""} words={exchange.error} />
+              ),
+            ],
           ]}
         />
       </Section>

@@ -45,8 +45,10 @@ const EXCHANGE: Exchange = {
   txHash: null,
   destTxHash: null,
   payoutId: null,
-  waitsFor: "gas on Polygon",
+  waitsFor: "gas",
+  waitsForText: "gas on Polygon",
   error: null,
+  errorCode: null,
   createdAt: "2026-01-01T12:00:00.000Z",
   updatedAt: "2026-01-01T12:00:00.000Z",
   completedAt: null,
@@ -94,7 +96,7 @@ describe("the page of one exchange", () => {
     await show(ExchangePage, { ...at, answers: { ...events, [asks]: { exchange: EXCHANGE } } });
     expect(await screen.findByText("gas on Polygon")).toBeTruthy();
     cleanup();
-    const done = { ...EXCHANGE, status: "succeeded", destAmount: "24.95", waitsFor: null };
+    const done = { ...EXCHANGE, status: "succeeded", destAmount: "24.95", waitsFor: null, waitsForText: null };
     await show(ExchangePage, { ...at, answers: { ...events, [asks]: { exchange: done } } });
     expect(await screen.findByText("1 USDT = 0.998 USDC")).toBeTruthy();
   });

@@ -8,7 +8,7 @@ import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
-import { Quoted } from "../../ui/Said";
+import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap } from "../api";
@@ -62,8 +62,16 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
             [t("payout.tag"), payout.toTag],
             [t("payout.tx"), payout.txHash === null ? null : <Address key="tx" value={payout.txHash} whole />],
             [t("payout.fee"), fee === null ? null : <Amount key="fee" value={fee.amount} token={fee.token} />],
-            [t("payout.waits"), payout.waitsFor === null ? null : <Quoted key="waits" words={payout.waitsFor} />],
-            [t("payout.error"), payout.error === null ? null : <Quoted key="error" words={payout.error} />],
+            [
+              t("payout.waits"),
+              payout.waitsFor === null ? null : (
+                <Waits key="waits" code={payout.waitsFor} words={payout.waitsForText ?? payout.waitsFor} />
+              ),
+            ],
+            [
+              t("payout.error"),
+              payout.error === null ? null : <Failed key="error" code={payout.errorCode ?? ""} words={payout.error} />,
+            ],
             [
               t("payout.batch"),
               payout.batchId === null ? null : (

@@ -17,6 +17,8 @@ const REFUND = {
   toAddress: "0x5555555555555555555555555555555555555555",
   reason: "The wrong size",
   error: null,
+  errorCode: null,
+  waitsForText: null,
   txHash: null,
   createdAt: "2026-01-01T12:00:00.000Z",
 };

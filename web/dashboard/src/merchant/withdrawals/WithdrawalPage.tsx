@@ -8,7 +8,7 @@ import { Copyable } from "../../ui/Copyable";
 import { NotFound } from "../../ui/NotFound";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
-import { Quoted } from "../../ui/Said";
+import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap } from "../api";
@@ -74,9 +74,16 @@ function Shown({ withdrawal }: { readonly withdrawal: Withdrawal }) {
             [t("payout.fee"), fee === null ? null : <Amount key="fee" value={fee.amount} token={fee.token} />],
             [
               t("payout.waits"),
-              withdrawal.waitsFor === null ? null : <Quoted key="waits" words={withdrawal.waitsFor} />,
+              withdrawal.waitsFor === null ? null : (
+                <Waits key="waits" code={withdrawal.waitsFor} words={withdrawal.waitsForText ?? withdrawal.waitsFor} />
+              ),
             ],
-            [t("payout.error"), withdrawal.error === null ? null : <Quoted key="error" words={withdrawal.error} />],
+            [
+              t("payout.error"),
+              withdrawal.error === null ? null : (
+                <Failed key="error" code={withdrawal.errorCode ?? ""} words={withdrawal.error} />
+              ),
+            ],
             [t("payout.completed"), completedAt === null ? null : <Moment key="at" at={completedAt} />],
           ]}
         />

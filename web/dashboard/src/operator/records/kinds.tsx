@@ -5,7 +5,7 @@ import type { Column, Listed } from "../../ui/List";
 import { listed } from "../../ui/List";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
-import { Quoted } from "../../ui/Said";
+import { Quoted, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
@@ -164,6 +164,12 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
 
 type Sent = Schemas["SentRow"];
 
+/** Why it has failed, or what it waits for. */
+function waiting({ error, waitsFor }: Sent) {
+  if (error !== null) return <Quoted words={error} />;
+  return waitsFor === null ? "–" : <Waits code={waitsFor} words={waitsFor} />;
+}
+
 const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "facts"> = {
   statuses: ["requested", "processing", "broadcast", "completed", "failed", "cancelling", "cancelled"],
   idOf: (row) => row.id,
@@ -172,7 +178,7 @@ const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "fac
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
     { id: "chain", title: t("chain"), cell: (row) => row.chain },
     { id: "to", title: t("to"), cell: (row) => <Address value={row.toAddress} /> },
-    { id: "waits", title: t("waits"), cell: (row) => <Quoted words={row.error ?? row.waitsFor ?? "–"} /> },
+    { id: "waits", title: t("waits"), cell: waiting },
     { id: "amount", title: t("amount"), atEnd: true, cell: (row) => <Amount value={row.amount} token={row.token} /> },
   ],
   facts: (row, t) => [
@@ -181,7 +187,7 @@ const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "fac
     [t("chain"), row.chain],
     [t("to"), hash(row.toAddress)],
     [t("tx"), hash(row.txHash)],
-    [t("waits"), row.waitsFor === null ? null : <Quoted key="waits" words={row.waitsFor} />],
+    [t("waits"), row.waitsFor === null ? null : <Waits key="waits" code={row.waitsFor} words={row.waitsFor} />],
     [t("error"), row.error === null ? null : <Quoted key="error" words={row.error} />],
   ],
 };

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment, Payout
 from cambist.db.structs import AnyRow, literally
+from cambist.domain.failures import Failure
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.services.errors import NotFoundError
@@ -22,7 +23,7 @@ class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A refund as its merchant sees it.
 
     ``payment_id`` is None where the money came for no payment. ``deposit_id`` is there where one deposit of the
-    resolution list was sent back. ``waits_for`` says in a sentence why it has not been sent yet.
+    resolution list was sent back. ``waits_for`` says in a word why it has not been sent yet.
     """
 
     refund_id: str
@@ -39,7 +40,9 @@ class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str | None
     tx_hash: str | None
     error: str | None
+    error_code: Failure | None
     waits_for: str | None
+    waits_for_text: str | None
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None

@@ -72,6 +72,15 @@ def why(one: QueuedIntent, txs: Sequence[QueuedTx], info: ChainInfo | None, *, p
     return _why_waiting(one, paused=paused, now=now) if one.state == "waiting" else _why_sending(one, txs, info)
 
 
+def sentence_of(reason: str, *, of_exchange: bool = False) -> str:
+    """Say in a sentence what something waits for. ``of_exchange``: the reason is that of a swap or a bridge."""
+    if reason.startswith(OF_SIGNER):
+        code = reason.removeprefix(OF_SIGNER)
+        return _SIGNER.get(code, f"The signer refuses it: {code}. Its log says why.")
+    found = _CALL.get(reason) if of_exchange else None
+    return found or _WAITING.get(reason) or _CALL.get(reason) or reason
+
+
 def _why_waiting(one: QueuedIntent, *, paused: bool, now: datetime) -> Why:
     reason = one.reason
     if paused and one.cancel_asked_at is None:
@@ -80,12 +89,9 @@ def _why_waiting(one: QueuedIntent, *, paused: bool, now: datetime) -> Why:
         if now - one.created_at < UNSEEN:
             return Why("new", "It was asked for a moment ago.")
         return Why("not_looked_at", "No worker has looked at it: none sends on this chain, or its node is away.")
-    if reason.startswith(OF_SIGNER):
-        code = reason.removeprefix(OF_SIGNER)
-        return Why(reason, _SIGNER.get(code, f"The signer refuses it: {code}. Its log says why."))
     if reason == WAITS_FOR_CALL and one.exchange_reason is not None and one.exchange_reason in _CALL:
         return Why(one.exchange_reason, _CALL[one.exchange_reason])
-    return Why(reason, _WAITING.get(reason, reason))
+    return Why(reason, sentence_of(reason))
 
 
 def _why_sending(one: QueuedIntent, txs: Sequence[QueuedTx], info: ChainInfo) -> Why:
