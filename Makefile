@@ -35,7 +35,7 @@ demo: .venv/installed dashboard  ## Make a month of a shop, play the story of a 
 
 dashboard: $(BUILT)  ## Build the dashboards, with the Node that comes from its wheel
 
-test: .venv/installed tests/node_modules/installed dashboard  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
+test: .venv/installed tests/node_modules/installed dashboard $(DASHBOARD)/src/api/generated/described  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that need no chain's node, no browser and no process start
@@ -104,7 +104,7 @@ $(DASHBOARD)/node_modules/installed: .venv/locked $(DASHBOARD)/package-lock.json
 $(BUILT): $(DASHBOARD)/node_modules/installed $(DASHBOARD_SOURCES)
 	cd $(DASHBOARD) && ../../$(NODE) scripts/theme-css.mjs && ../../$(NODE) node_modules/vite/bin/vite.js build --logLevel warn
 
-# The types of the API, from its own description: only checking types needs them.
+# The API's own description and the types of it: checking types needs them, and the pages' tests answer its examples.
 $(DASHBOARD)/src/api/generated/described: Makefile .venv/installed $(DASHBOARD)/node_modules/installed $(shell find web/src core/src -name '*.py')
 	$(BIN)/python -m cambist_web.describe $(@D)
 	cd $(DASHBOARD) && for of in dashboard merchant operator; do ../../$(NODE) node_modules/openapi-typescript/bin/cli.js \

@@ -41,6 +41,7 @@ async def test_a_project_starts_with_sound_settings_and_shows_its_secret_once(me
         "mode": "live",
         "paymentWebhookUrl": None,
         "webhookSigning": True,
+        "previousSecretUntil": None,
         "signatureCheck": None,
         "underpaymentTolerancePercent": 0.0,
         "graceHours": 24,

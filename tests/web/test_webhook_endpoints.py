@@ -105,6 +105,8 @@ async def test_a_secret_rotates_at_once_or_with_an_overlap(client, merchant, pat
     ):
         new = await merchant.ask("POST", rotate, {"overlapMinutes": 60})
         assert new["previousSecretUntil"] > new["rotatedAt"]
+        shown = await merchant.ask("GET", rotate.rpartition("/")[0])
+        assert (shown.get("project") or shown["endpoint"])["previousSecretUntil"] == new["previousSecretUntil"]
         result = await merchant.ask("POST", test, body)
         both = shop.received[-1]
         both.verify(new["webhookSecret"])

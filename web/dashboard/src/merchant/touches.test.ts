@@ -9,6 +9,7 @@ describe("a change", () => {
     expect(touches(["project", "prj_1", "payment", "pay_2"], change)).toBe(true);
     expect(touches(["project", "prj_2", "payments", { page: 1 }], change)).toBe(false);
     expect(touches(["project", "prj_1", "wallet"], change)).toBe(false);
+    expect(touches(["project", "prj_1", "overview", "month"], change)).toBe(true);
     expect(touches(["me"], change)).toBe(false);
   });
 

@@ -2,17 +2,17 @@ import type { Change } from "../api/live";
 
 /** Which queries of a project show things of a kind of change. */
 const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
-  payment: ["payments", "payment", "events", "first-steps"],
-  deposit: ["payments", "payment"],
-  resolution: ["resolutions", "payment"],
-  payout: ["payouts", "payout", "events"],
-  refund: ["refunds", "payment", "events"],
+  payment: ["payments", "payment", "events", "first-steps", "overview"],
+  deposit: ["payments", "payment", "overview"],
+  resolution: ["resolutions", "payment", "overview"],
+  payout: ["payouts", "payout", "events", "overview"],
+  refund: ["refunds", "payment", "events", "overview"],
   delivery: ["deliveries", "delivery", "events"],
-  withdrawal: ["withdrawals", "withdrawal", "events"],
+  withdrawal: ["withdrawals", "withdrawal", "events", "overview"],
   exchange: ["exchanges", "exchange", "events"],
-  account_deposit: ["account", "account-deposits", "account-balances"],
+  account_deposit: ["account", "account-deposits", "account-balances", "overview"],
   tracker: ["trackers", "tracker", "tracker-part"],
-  balance: ["wallet", "coins"],
+  balance: ["wallet", "coins", "overview"],
 };
 
 /** Say whether a query shows something of a change. What belongs to no project concerns every project. */

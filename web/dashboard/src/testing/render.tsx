@@ -9,7 +9,7 @@ import {
   RouterProvider,
   type RouteComponent,
 } from "@tanstack/react-router";
-import { render, screen } from "@testing-library/react";
+import { render, waitFor } from "@testing-library/react";
 import { vi } from "vitest";
 
 import type { Session } from "../api/session";
@@ -23,7 +23,7 @@ import { theme } from "../ui/theme";
 
 export const PROJECT = "prj_1";
 
-type Answer = (request: Request) => Response | Promise<Response>;
+export type Answer = (request: Request) => Response | Promise<Response>;
 
 /** What the gateway answers, by method and path: `GET /api/…`. Anything else is 404. */
 export type Answers = Readonly<Record<string, Answer | object>>;
@@ -44,6 +44,7 @@ const PROJECT_VIEW: Project = {
   paymentWebhookUrl: null,
   webhookSigning: true,
   webhookSecretRotatedAt: null,
+  previousSecretUntil: null,
   signatureCheck: null,
   underpaymentTolerancePercent: 0,
   graceHours: 72,
@@ -89,19 +90,30 @@ export async function show(
   Page: RouteComponent,
   { path, at = path, answers, permissions = ALL, mode = "live", project = {} }: Shown,
 ): Promise<readonly Request[]> {
-  return await mount(Page, {
+  const { sent } = await mount(Page, {
     session: merchantSession,
     path: `/$projectId/${path}`,
     at: `/${PROJECT}/${at}`,
-    answers,
+    answer: answering(answers),
     known: (client) => {
-      client.setQueryData(meQuery.queryKey, { success: true, member: {} as Member["member"], permissions });
-      client.setQueryData(projectsQuery.queryKey, [projectOf({ ...project, mode })]);
+      knowMember(client, permissions, { ...project, mode });
     },
   });
+  await heading();
+  return sent;
 }
 
-type OperatorPermission = OperatorSchemas["OperatorSelf"]["permissions"][number];
+/** Have it known who is signed in, and which project is theirs. */
+export function knowMember(
+  client: QueryClient,
+  permissions: Member["permissions"],
+  project: Partial<Project> = {},
+): void {
+  client.setQueryData(meQuery.queryKey, { success: true, member: {} as Member["member"], permissions });
+  client.setQueryData(projectsQuery.queryKey, [projectOf(project)]);
+}
+
+export type OperatorPermission = OperatorSchemas["OperatorSelf"]["permissions"][number];
 
 interface ShownToOperator {
   readonly path: string;
@@ -115,37 +127,61 @@ export async function showOperator(
   Page: RouteComponent,
   { path, at = path, answers, permissions = [] }: ShownToOperator,
 ): Promise<readonly Request[]> {
-  return await mount(Page, {
+  const { sent } = await mount(Page, {
     session: operatorSession,
     path: `/${path}`,
     at: `/${at}`,
-    answers,
+    answer: answering(answers),
     known: (client) => {
-      const operator = { permissions: [...permissions] } as OperatorSchemas["OperatorSelf"];
-      client.setQueryData(operatorMeQuery.queryKey, { success: true, operator } as never);
+      knowOperator(client, permissions);
     },
   });
+  await heading();
+  return sent;
+}
+
+/** Have it known who is signed in. */
+export function knowOperator(client: QueryClient, permissions: readonly OperatorPermission[]): void {
+  const operator = { permissions: [...permissions] } as OperatorSchemas["OperatorSelf"];
+  client.setQueryData(operatorMeQuery.queryKey, { success: true, operator } as never);
+}
+
+/** Wait until the page is there. */
+async function heading(): Promise<void> {
+  await waitFor(() => {
+    if (document.querySelector("h1") === null) throw new Error("The page has no heading.");
+  });
+}
+
+function answering(answers: Answers): Answer {
+  return (request) => {
+    const found = answers[`${request.method} ${new URL(request.url).pathname}`];
+    if (found === undefined) return refused(404, "NOT_FOUND");
+    return typeof found === "function" ? (found as Answer)(request) : json(found);
+  };
 }
 
 interface Mounted {
   readonly session: Session;
   readonly path: string;
   readonly at: string;
-  readonly answers: Answers;
+  readonly answer: Answer;
   /** Puts what is known before the page is gone to. */
   readonly known: (client: QueryClient) => void;
 }
 
-async function mount(
-  Page: RouteComponent,
-  { session, path, at, answers, known }: Mounted,
-): Promise<readonly Request[]> {
+interface Mount {
+  readonly client: QueryClient;
+  /** Each request, as it is sent. */
+  readonly sent: readonly Request[];
+}
+
+/** Go to a page, whether it has anything to show yet or not. */
+export async function mount(Page: RouteComponent, { session, path, at, answer, known }: Mounted): Promise<Mount> {
   const sent: Request[] = [];
-  vi.stubGlobal("fetch", (request: Request) => {
+  vi.stubGlobal("fetch", async (request: Request) => {
     sent.push(request.clone());
-    const found = answers[`${request.method} ${new URL(request.url).pathname}`];
-    if (found === undefined) return Promise.resolve(refused(404, "NOT_FOUND"));
-    return Promise.resolve(typeof found === "function" ? (found as Answer)(request) : json(found));
+    return await answer(request);
   });
   session.begin({ accessToken: "token", expiresIn: 900 });
   stepUpWith(session);
@@ -162,13 +198,12 @@ async function mount(
   });
   await router.load();
   render(
-    <MantineProvider theme={theme} env="test" withCssVariables={false}>
+    <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
       <QueryClientProvider client={client}>
         <RouterProvider router={router} />
         <StepUpDialog />
       </QueryClientProvider>
     </MantineProvider>,
   );
-  await screen.findByRole("heading", { level: 1 });
-  return sent;
+  return { client, sent };
 }

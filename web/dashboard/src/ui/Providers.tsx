@@ -1,7 +1,7 @@
 import "./styles";
 
 import { DirectionProvider, MantineProvider, localStorageColorSchemeManager } from "@mantine/core";
-import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { QueryCache, QueryClient, QueryClientProvider, onlineManager } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import { asApiError } from "../api/errors";
@@ -19,10 +19,14 @@ export function makeQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: STALE_MS,
+        // Without a connection a query fails at once, and the page says so, where it would wait without a word. It is
+        // asked for again by itself once the browser is online.
+        networkMode: "always",
+        refetchOnReconnect: true,
         // What the API refused is refused again; what did not come may come.
         retry: (failures, error) => {
           const { status } = asApiError(error);
-          return failures < RETRIES && (status === 0 || status >= 500);
+          return failures < RETRIES && onlineManager.isOnline() && (status === 0 || status >= 500);
         },
       },
       mutations: { retry: false },

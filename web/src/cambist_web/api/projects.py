@@ -36,7 +36,7 @@ class CreateProject(Body, frozen=True, kw_only=True):
 
 
 class ProjectView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A project, as its merchant sees it."""
+    """A project, as its merchant sees it. `previousSecretUntil` is there while a rotated secret still signs, too."""
 
     project_id: str
     name: str
@@ -44,6 +44,7 @@ class ProjectView(Struct, frozen=True, kw_only=True, rename="camel"):
     payment_webhook_url: str | None
     webhook_signing: bool
     webhook_secret_rotated_at: datetime | None
+    previous_secret_until: datetime | None
     signature_check: SignatureCheckView | None
     underpayment_tolerance_percent: float
     grace_hours: int
@@ -91,7 +92,8 @@ def rotated(secret: str, overlap: timedelta, now: datetime) -> SecretRotated:
     return SecretRotated(message=message, webhook_secret=secret, rotated_at=now, previous_secret_until=until)
 
 
-def project_view(project: projects.Project) -> ProjectView:
+def project_view(project: projects.Project, now: datetime) -> ProjectView:
+    until = project.previous_secret_until
     return ProjectView(
         project_id=project.project_id,
         name=project.name,
@@ -99,6 +101,7 @@ def project_view(project: projects.Project) -> ProjectView:
         payment_webhook_url=project.payment_webhook_url,
         webhook_signing=project.signs_webhooks,
         webhook_secret_rotated_at=project.secret_rotated_at,
+        previous_secret_until=until if until is not None and until > now else None,
         signature_check=check_view(project.signature_check, project.signature_checked_at),
         underpayment_tolerance_percent=float(project.underpayment_tolerance_percent),
         grace_hours=project.grace_hours,
@@ -132,7 +135,7 @@ class Projects(Controller):
                 now=web.clock.now(),
             )
             await audit.record(conn, Action.PROJECT_MADE, subject=project.project_id, changed=sent(data))
-        return ProjectAnswer(project=project_view(project), webhook_secret=secret)
+        return ProjectAnswer(project=project_view(project, web.clock.now()), webhook_secret=secret)
 
     @get("/", summary="List projects", opt=needs(member="read"))
     async def list(
@@ -146,7 +149,7 @@ class Projects(Controller):
         """Return the merchant's projects, oldest first."""
         async with web.db.transaction() as conn:
             found = await projects.list_projects(conn, session, page=page, limit=limit)
-        views = [project_view(project) for project in found.items]
+        views = [project_view(project, web.clock.now()) for project in found.items]
         return ProjectList(projects=views, page=page, limit=limit, total=found.total)
 
 
@@ -157,7 +160,7 @@ class Project(Controller):
     async def read(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> ProjectAnswer:
         """Return the project with its settings."""
         async with web.db.autocommit() as conn:
-            return ProjectAnswer(project=project_view(await projects.get(conn, actor)))
+            return ProjectAnswer(project=project_view(await projects.get(conn, actor), web.clock.now()))
 
     @patch("/", summary="Change a project", opt=needs(member="projects.change", step_up=True))
     async def change(
@@ -179,7 +182,8 @@ class Project(Controller):
             await audit.record(conn, Action.PROJECT_CHANGED, subject=actor.project_id, changed=sent(data))
         if data.is_active is not UNSET:
             web.key_cache.clear()
-        return ProjectAnswer(project=project_view(project), webhook_secret=UNSET if secret is None else secret)
+        shown = project_view(project, web.clock.now())
+        return ProjectAnswer(project=shown, webhook_secret=UNSET if secret is None else secret)
 
     @post(
         "/rotate-webhook-secret",

@@ -52,6 +52,7 @@ class Project(Struct, frozen=True, kw_only=True):
     payment_webhook_url: str | None
     signs_webhooks: bool
     secret_rotated_at: datetime | None
+    previous_secret_until: datetime | None
     signature_check: SignatureCheck | None
     signature_checked_at: datetime | None
     underpayment_tolerance_percent: Decimal

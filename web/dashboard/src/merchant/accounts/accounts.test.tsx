@@ -2,7 +2,6 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, one, PROJECT, refused, show, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { AccountList } from "./AccountList";
 import { AccountPage } from "./AccountPage";
@@ -59,8 +58,6 @@ const PUBLIC: Answers = {
 };
 
 describe("the list of accounts", () => {
-  keepsToStates({ page: AccountList, path: "accounts", asks: LIST });
-
   it("shows each address once, however many chains share it", async () => {
     await show(AccountList, { path: "accounts", answers: { [LIST]: { ...one, accounts: [ACCOUNT] } } });
     const row = await screen.findByRole("row", { name: /user-4711/ });
@@ -108,7 +105,6 @@ describe("the page of one account", () => {
     [`${account}/balances`]: { success: true, balances: [{ ...balance, balance: "250", held: "3" }] },
     [`${account}/deposits`]: { ...one, deposits: [DEPOSIT] },
   };
-  keepsToStates({ page: AccountPage, ...at, asks: account });
 
   it("shows addresses by family, what is held and why, and what was sent in all", async () => {
     await show(AccountPage, { ...at, answers });

@@ -2,7 +2,6 @@ import { screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { nothing, one, show } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 import type { Schemas } from "../queries";
 
 import { AuditPage } from "./AuditPage";
@@ -23,8 +22,6 @@ const ENTRY: Schemas["OwnTrailEntry"] = {
 };
 
 describe("the audit log of a merchant", () => {
-  keepsToStates({ page: AuditPage, path: "audit", asks: LIST });
-
   it("says who did what, from where, how often, and what else is told", async () => {
     await show(AuditPage, { path: "audit", answers: { [LIST]: { ...one, entries: [ENTRY] } } });
     const row = await screen.findByRole("row", { name: /payout\.asked/ });

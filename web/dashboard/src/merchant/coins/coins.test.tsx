@@ -2,7 +2,6 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, nothing, PROJECT, show, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { patchOf } from "./CoinSettings";
 import { CoinsPage } from "./CoinsPage";
@@ -47,8 +46,6 @@ const answers: Answers = {
 };
 
 describe("the page of coins", () => {
-  keepsToStates({ page: CoinsPage, path: "coins", asks: `GET ${BASE}`, others: answers });
-
   it("says what happens by itself, and why it does not just now", async () => {
     await show(CoinsPage, { path: "coins", answers });
     const row = await screen.findByRole("row", { name: /USDT/ });

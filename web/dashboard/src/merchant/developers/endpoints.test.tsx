@@ -2,7 +2,6 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, nothing, one, PROJECT, refused, show, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { EndpointPage } from "./EndpointPage";
 import type { Delivery, Endpoint } from "./queries";
@@ -53,17 +52,6 @@ async function open(name: string) {
 const isClosed = () => expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
 
 describe("where events go", () => {
-  keepsToStates({ page: WebhooksPage, path: "webhooks", asks: `GET ${LIST}`, others });
-
-  describe("with the log", () => {
-    keepsToStates({
-      page: WebhooksPage,
-      path: "webhooks",
-      asks: ALL_DELIVERIES,
-      others: { [`GET ${LIST}`]: { endpoints: [] } },
-    });
-  });
-
   it("shows the project's own URL and each endpoint with what it hears of", async () => {
     const many = { ...ENDPOINT, endpointId: "whe_2", url: "https://all.example", paused: true };
     const events = ["payment.paid", "payment.expired", "payment.failed"];
@@ -123,17 +111,6 @@ describe("where events go", () => {
 });
 
 describe("an endpoint", () => {
-  keepsToStates({ page: EndpointPage, ...page, asks: `GET ${ONE}` });
-
-  describe("with its log", () => {
-    keepsToStates({
-      page: EndpointPage,
-      ...page,
-      asks: `GET ${ONE}/deliveries`,
-      others: { [`GET ${ONE}`]: { endpoint: ENDPOINT } },
-    });
-  });
-
   it("has a log of its own, by status and event, each delivery with its answer and a page", async () => {
     const sent = await show(EndpointPage, { ...page, at: `${page.at}?status=delivered&event=payment.paid`, answers });
     const log = await screen.findByRole("table", { name: "Deliveries" });

@@ -12,6 +12,7 @@ import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
 import { coinKey as keyOf, coinsQuery, useCoinChains } from "../coins/queries";
+import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { walletQuery } from "../wallet/queries";
@@ -30,17 +31,19 @@ export function NewExchange() {
   const wallet = useQuery(walletQuery(useProjectId()));
   return (
     <Page title={t("exchange.new")} lead={t("exchange.lead")}>
-      <QueryView query={wallet} lines={6}>
-        {({ balances }) =>
-          balances.length === 0 ? (
-            <Section>
-              <Empty title={t("wallet.none")} />
-            </Section>
-          ) : (
-            <Form balances={balances} />
-          )
-        }
-      </QueryView>
+      <Permitted to="exchange">
+        <QueryView query={wallet} lines={6}>
+          {({ balances }) =>
+            balances.length === 0 ? (
+              <Section>
+                <Empty title={t("wallet.none")} />
+              </Section>
+            ) : (
+              <Form balances={balances} />
+            )
+          }
+        </QueryView>
+      </Permitted>
     </Page>
   );
 }

@@ -2,7 +2,6 @@ import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/re
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { json, nothing, one, PROJECT, show, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { ExchangeList } from "./ExchangeList";
 import { ExchangePage } from "./ExchangePage";
@@ -55,8 +54,6 @@ const EXCHANGE: Exchange = {
 };
 
 describe("the list of swaps and bridges", () => {
-  keepsToStates({ page: ExchangeList, path: "exchanges", asks: HISTORY, others: PUBLIC });
-
   it("shows how little may come until it has come", async () => {
     await show(ExchangeList, {
       path: "exchanges",
@@ -88,7 +85,6 @@ describe("the list of swaps and bridges", () => {
 
 describe("the page of one exchange", () => {
   const asks = `${HISTORY}/xch_1`;
-  keepsToStates({ page: ExchangePage, path: "exchanges/$txnId", at: "exchanges/xch_1", asks });
 
   it("says what it waits for, and what came with its rate", async () => {
     const at = { path: "exchanges/$txnId", at: "exchanges/xch_1" };
@@ -134,7 +130,6 @@ describe("a new exchange", () => {
       },
     },
   };
-  keepsToStates({ page: NewExchange, path: "exchanges/new", asks: wallet });
   afterEach(() => {
     vi.useRealTimers();
   });

@@ -17,11 +17,16 @@ import { PayOne } from "./PayOne";
 import { stepsQuery } from "./queries";
 
 const HIDDEN = "cambist-first-steps-hidden";
-/** As much room as the guide takes on a wide screen while nothing is done. */
-const ROOM_LINES = 14;
+const LINES = 14;
+
+interface FirstStepsProps {
+  readonly project: Project;
+  /** What stands below. It comes once it is known how much of the guide is left, so that nothing moves. */
+  readonly children: ReactNode;
+}
 
 /** The way to a first payment that is paid, and a server that checks what it is told. Each step is done when the API says so. */
-export function FirstSteps({ project }: { readonly project: Project }) {
+export function FirstSteps({ project, children }: FirstStepsProps) {
   const { t } = useTranslation();
   const { projectId, paymentWebhookUrl, webhookSigning, signatureCheck } = project;
   const [isHidden, setHidden] = useState(() => hiddenIn().includes(projectId));
@@ -45,53 +50,56 @@ export function FirstSteps({ project }: { readonly project: Project }) {
     // Keys are revoked and secrets replaced: what was done once is not left to do again.
     if (isDone) keepHidden(projectId);
   }, [isDone, projectId]);
-  if (isHidden) return null;
+  if (isHidden) return children;
   if (keys.data === undefined || steps.data === undefined) {
     // It is a help, and the page is there without it: where nobody can say what is left to do, nothing is said.
-    if (keys.isError || steps.isError) return null;
+    if (keys.isError || steps.isError) return children;
     return (
       <Section title={t("firstSteps.title")}>
-        <Loading lines={ROOM_LINES} />
+        <Loading lines={LINES} />
       </Section>
     );
   }
   if (!isDone && !wasOpen) setWasOpen(true);
-  if (isDone && !wasOpen) return null;
+  if (isDone && !wasOpen) return children;
   const hide = () => {
     setHidden(true);
     keepHidden(projectId);
   };
   const at = (page: string, label: string) => mayBuild && <Link to={`/${projectId}/${page}`}>{label}</Link>;
   return (
-    <Section
-      title={t(isDone ? "firstSteps.done" : "firstSteps.title")}
-      actions={
-        <Button size="compact-sm" variant="default" onClick={hide}>
-          {t("firstSteps.hide")}
-        </Button>
-      }
-    >
-      <ol className="stack" aria-label={t("firstSteps.title")}>
-        <Step isDone title={t("firstSteps.project", { name: project.name })} />
-        <Step isDone={hasKey} title={t("firstSteps.key")} words={t("firstSteps.keyWords")}>
-          {at("keys", t("firstSteps.toKeys"))}
-        </Step>
-        <Step isDone={isTold || hasEndpoint} title={t("firstSteps.webhook")} words={t("firstSteps.webhookWords")}>
-          {at("settings", t("firstSteps.toSettings"))}
-        </Step>
-        <Step isDone={isPaid} title={t("firstSteps.payment")} words={t("firstSteps.paymentWords")}>
-          <div className="row">{mayPay && <PayOne projectId={projectId} />}</div>
-        </Step>
-        <Step isDone={isVerified} title={t("firstSteps.verified")} words={t("firstSteps.verifiedWords")}>
-          <VerifyCode />
-          {signatureCheck !== null && <p>{t(`verify.words.${signatureCheck.result}`)}</p>}
-          <div className="row">
-            {mayCheck && isTold && <CheckNow />}
-            {at("webhooks", t("nav.webhooks"))}
-          </div>
-        </Step>
-      </ol>
-    </Section>
+    <>
+      <Section
+        title={t(isDone ? "firstSteps.done" : "firstSteps.title")}
+        actions={
+          <Button size="compact-sm" variant="default" onClick={hide}>
+            {t("firstSteps.hide")}
+          </Button>
+        }
+      >
+        <ol className="stack" aria-label={t("firstSteps.title")}>
+          <Step isDone title={t("firstSteps.project", { name: project.name })} />
+          <Step isDone={hasKey} title={t("firstSteps.key")} words={t("firstSteps.keyWords")}>
+            {at("keys", t("firstSteps.toKeys"))}
+          </Step>
+          <Step isDone={isTold || hasEndpoint} title={t("firstSteps.webhook")} words={t("firstSteps.webhookWords")}>
+            {at("settings", t("firstSteps.toSettings"))}
+          </Step>
+          <Step isDone={isPaid} title={t("firstSteps.payment")} words={t("firstSteps.paymentWords")}>
+            <div className="row">{mayPay && <PayOne projectId={projectId} />}</div>
+          </Step>
+          <Step isDone={isVerified} title={t("firstSteps.verified")} words={t("firstSteps.verifiedWords")}>
+            <VerifyCode />
+            {signatureCheck !== null && <p>{t(`verify.words.${signatureCheck.result}`)}</p>}
+            <div className="row">
+              {mayCheck && isTold && <CheckNow />}
+              {at("webhooks", t("nav.webhooks"))}
+            </div>
+          </Step>
+        </ol>
+      </Section>
+      {children}
+    </>
   );
 }
 

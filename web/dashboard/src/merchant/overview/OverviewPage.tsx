@@ -14,7 +14,10 @@ import type { Schemas } from "../queries";
 
 import { FirstSteps } from "./FirstSteps";
 
-const POLL_MS = 60_000;
+/** What waits for too long does so without anything that changes; everything else is told. */
+const POLL_MS = 300_000;
+/** Its sums are much to ask for: on a busy gateway something changes every second. */
+const REST_MS = 10_000;
 
 /** What needs attention, what came of the project's payments, and what the merchant has. */
 export function OverviewPage() {
@@ -27,23 +30,32 @@ export function OverviewPage() {
     queryKey: ["project", projectId, "overview", span],
     placeholderData: keepPreviousData,
     refetchInterval: POLL_MS,
+    meta: { restMs: REST_MS },
     queryFn: ({ signal }) => {
       const asked = { ...askedFor(span, Date.now()), mode, project: projectId };
       return unwrap(api.GET("/api/dashboard/overview", { params: { query: asked }, signal }));
     },
   });
+  const shown = (
+    <QueryView query={query} lines={8}>
+      {(found) => (
+        <>
+          <AttentionView attention={found.attention} />
+          <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
+          <Balances balances={found.balances} currency={found.currency} />
+        </>
+      )}
+    </QueryView>
+  );
   return (
     <Page title={t("overview.title")} actions={<SpanChoice value={span} onSpan={setSpan} />}>
-      {project?.mode === "sandbox" && <FirstSteps key={projectId} project={project} />}
-      <QueryView query={query} lines={8}>
-        {(found) => (
-          <>
-            <AttentionView attention={found.attention} />
-            <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
-            <Balances balances={found.balances} currency={found.currency} />
-          </>
-        )}
-      </QueryView>
+      {project?.mode === "sandbox" ? (
+        <FirstSteps key={projectId} project={project}>
+          {shown}
+        </FirstSteps>
+      ) : (
+        shown
+      )}
     </Page>
   );
 }

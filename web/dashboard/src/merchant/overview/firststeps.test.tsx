@@ -2,7 +2,6 @@ import { cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { json, nothing, one, PROJECT, projectOf, refused, show, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import type { SignatureCheck } from "../developers/Verified";
 
@@ -51,8 +50,6 @@ afterEach(() => {
 });
 
 describe("the overview", () => {
-  keepsToStates({ page: OverviewPage, path: "overview", asks: OVERVIEW });
-
   it("says in the sandbox what is left to do, and pays a payment when it is asked to", async () => {
     const bodies: unknown[] = [];
     let isPaid = false;
@@ -158,14 +155,17 @@ describe("the overview", () => {
     expect(keys[1]).not.toBe(keys[0]);
   });
 
-  it("keeps room for the steps while it is not known what is left to do", async () => {
-    await show(OverviewPage, {
-      ...page,
-      answers: { ...answers({}), [ENDPOINTS]: () => new Promise<Response>(() => undefined) },
-    });
-    expect(await screen.findByText("Nothing needs attention.")).toBeTruthy();
-    const room = screen.getByRole("region", { name: "First steps" });
+  it("shows nothing that would move while it is not known what is left to do", async () => {
+    let told: (answer: Response) => void = () => undefined;
+    const endpoints = new Promise<Response>((resolve) => (told = resolve));
+    const sent = await show(OverviewPage, { ...page, answers: { ...answers({}), [ENDPOINTS]: () => endpoints } });
+    await expect.poll(() => sent.some(({ url }) => url.includes("/overview")), { timeout: 20_000 }).toBe(true);
+    const room = await screen.findByRole("region", { name: "First steps" });
     expect(within(room).getByRole("status", { name: "Loading" })).toBeTruthy();
+    expect(screen.getAllByRole("region")).toEqual([room]);
+    told(json({ ...nothing, endpoints: [] }));
+    expect(await screen.findByText("Nothing needs attention.")).toBeTruthy();
+    expect(within(room).queryByRole("status", { name: "Loading" })).toBeNull();
   });
 
   it("says nothing of first steps of which nobody can say whether they are done", async () => {

@@ -11,6 +11,7 @@ import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { coinsQuery, type Coin } from "../coins/queries";
+import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import { useChainOptions } from "../queries";
 
@@ -23,9 +24,11 @@ export function NewPayment() {
   const query = useQuery(coinsQuery(useProjectId()));
   return (
     <Page title={t("payments.new")}>
-      <QueryView query={query} lines={6}>
-        {(coins) => <Form coins={coins.filter((one) => one.enabled)} />}
-      </QueryView>
+      <Permitted to="payments">
+        <QueryView query={query} lines={6}>
+          {(coins) => <Form coins={coins.filter((one) => one.enabled)} />}
+        </QueryView>
+      </Permitted>
     </Page>
   );
 }

@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
+import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -13,10 +14,17 @@ interface RefundsProps {
   readonly paymentId: string;
 }
 
-/** What was sent back of a payment; nothing where nothing was. */
+/** What was sent back of a payment; nothing where nothing was. Where nobody knows whether anything was, that is said. */
 export function Refunds({ projectId, paymentId }: RefundsProps) {
   const { t } = useTranslation();
-  const { data: refunds = [] } = useQuery(refundsQuery(projectId, paymentId));
+  const { data: refunds = [], error, refetch } = useQuery(refundsQuery(projectId, paymentId));
+  if (error !== null && refunds.length === 0) {
+    return (
+      <Section title={t("refund.list")}>
+        <ErrorNote error={error} onRetry={() => void refetch()} />
+      </Section>
+    );
+  }
   if (refunds.length === 0) return null;
   return (
     <Section title={t("refund.list")} flush>

@@ -2,7 +2,6 @@ import { fireEvent, screen } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, PROJECT, show } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { NewPayment } from "./NewPayment";
 
@@ -10,8 +9,6 @@ const COINS = `GET /api/dashboard/projects/${PROJECT}/wallet/coins`;
 const CHAINS = { "GET /api/public/chains": { success: true, chains: [{ chain: "polygon", name: "Polygon" }] } };
 
 describe("a new payment", () => {
-  keepsToStates({ page: NewPayment, path: "payments/new", asks: COINS, others: CHAINS });
-
   it("offers the coins that the project takes, and is made under one key", async () => {
     const bodies: Record<string, unknown>[] = [];
     await show(NewPayment, {

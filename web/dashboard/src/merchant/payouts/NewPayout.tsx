@@ -9,9 +9,11 @@ import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Choice } from "../../ui/Choice";
 import { Confirm } from "../../ui/Confirm";
+import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
+import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { walletQuery } from "../wallet/queries";
@@ -26,47 +28,54 @@ const keyOf = (one: Balance) => `${one.chain}/${one.token}`;
 export function NewPayout() {
   const { t } = useTranslation();
   const query = useQuery(walletQuery(useProjectId()));
-  const [isBatch, setBatch] = useState(false);
-  const [chosen, setChosen] = useState<string | null>(null);
   return (
     <Page title={t("payouts.new")}>
-      <Section>
-        <QueryView query={query}>
-          {({ balances }) => {
-            const balance = balances.find((one) => keyOf(one) === chosen);
-            return (
-              <div className="stack">
-                <Choice
-                  label={t("payouts.howMany")}
-                  value={isBatch ? "many" : "one"}
-                  options={[
-                    { value: "one", label: t("payouts.one") },
-                    { value: "many", label: t("payouts.many") },
-                  ]}
-                  onChoice={(value) => {
-                    setBatch(value === "many");
-                  }}
-                />
-                <Select
-                  label={t("payouts.from")}
-                  required
-                  value={chosen}
-                  placeholder={balances.length === 0 ? t("wallet.none") : t("payouts.choose")}
-                  data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
-                  onChange={setChosen}
-                />
-                {balance !== undefined && (
-                  <p>
-                    {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
-                  </p>
-                )}
-                {balance !== undefined && (isBatch ? <Batch balance={balance} /> : <Single balance={balance} />)}
-              </div>
-            );
-          }}
-        </QueryView>
-      </Section>
+      <Permitted to="payouts">
+        <Section>
+          <QueryView query={query}>
+            {({ balances }) =>
+              balances.length === 0 ? <Empty title={t("wallet.none")} /> : <Form balances={balances} />
+            }
+          </QueryView>
+        </Section>
+      </Permitted>
     </Page>
+  );
+}
+
+function Form({ balances }: { readonly balances: readonly Balance[] }) {
+  const { t } = useTranslation();
+  const [isBatch, setBatch] = useState(false);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const balance = balances.find((one) => keyOf(one) === chosen);
+  return (
+    <div className="stack">
+      <Choice
+        label={t("payouts.howMany")}
+        value={isBatch ? "many" : "one"}
+        options={[
+          { value: "one", label: t("payouts.one") },
+          { value: "many", label: t("payouts.many") },
+        ]}
+        onChoice={(value) => {
+          setBatch(value === "many");
+        }}
+      />
+      <Select
+        label={t("payouts.from")}
+        required
+        value={chosen}
+        placeholder={t("payouts.choose")}
+        data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
+        onChange={setChosen}
+      />
+      {balance !== undefined && (
+        <p>
+          {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
+        </p>
+      )}
+      {balance !== undefined && (isBatch ? <Batch balance={balance} /> : <Single balance={balance} />)}
+    </div>
   );
 }
 

@@ -2,7 +2,6 @@ import { cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { nothing, one, PROJECT, show } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { RefundList } from "./RefundList";
 
@@ -24,8 +23,6 @@ const REFUND = {
 };
 
 describe("the refunds", () => {
-  keepsToStates({ page: RefundList, path: "refunds", asks: LIST });
-
   it("are listed with what came of them, each leading to its payment", async () => {
     await show(RefundList, {
       path: "refunds",

@@ -4,11 +4,12 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
-import { ErrorNote } from "../../ui/Feedback";
+import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { useAct, type Act } from "../../ui/useAct";
+import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import { chainsQuery } from "../queries";
 
@@ -22,27 +23,30 @@ export function SandboxPage() {
   const [chain, setChain] = useState<string | null>(null);
   return (
     <Page title={t("sandbox.title")} lead={t("sandbox.lead")}>
-      <Deposit projectId={projectId} />
-      <Section title={t("sandbox.chain")}>
-        <QueryView query={chains}>
-          {(offered) => {
-            const at = chain ?? offered[0]?.chain ?? "";
-            return (
-              <div className="stack">
-                <Select
-                  label={t("payments.chain")}
-                  data={offered.map((one) => ({ value: one.chain, label: one.name }))}
-                  value={at}
-                  onChange={setChain}
-                />
-                <Mine projectId={projectId} chain={at} />
-                <Reorg projectId={projectId} chain={at} />
-                <Advance projectId={projectId} chain={at} />
-              </div>
-            );
-          }}
-        </QueryView>
-      </Section>
+      <Permitted to="payments">
+        <Deposit projectId={projectId} />
+        <Section title={t("sandbox.chain")}>
+          <QueryView query={chains}>
+            {(offered) => {
+              if (offered.length === 0) return <Empty title={t("sandbox.noChains")} />;
+              const at = chain ?? offered[0]?.chain ?? "";
+              return (
+                <div className="stack">
+                  <Select
+                    label={t("payments.chain")}
+                    data={offered.map((one) => ({ value: one.chain, label: one.name }))}
+                    value={at}
+                    onChange={setChain}
+                  />
+                  <Mine projectId={projectId} chain={at} />
+                  <Reorg projectId={projectId} chain={at} />
+                  <Advance projectId={projectId} chain={at} />
+                </div>
+              );
+            }}
+          </QueryView>
+        </Section>
+      </Permitted>
     </Page>
   );
 }

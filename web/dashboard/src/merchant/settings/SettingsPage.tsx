@@ -138,6 +138,7 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
 
 function Secret({ project }: { readonly project: Project }) {
   const { t } = useTranslation();
+  const client = useQueryClient();
   const [isAsked, setAsked] = useState(false);
   const [secret, setSecret] = useState<string | null>(null);
 
@@ -145,6 +146,7 @@ function Secret({ project }: { readonly project: Project }) {
     const params = { path: { projectId: project.projectId } };
     const path = "/api/merchant/projects/{projectId}/rotate-webhook-secret";
     setSecret((await unwrap(api.POST(path, { params, body: { overlapMinutes } }))).webhookSecret);
+    await client.invalidateQueries(projectsQuery);
   }
 
   return (
@@ -166,7 +168,7 @@ function Secret({ project }: { readonly project: Project }) {
       {isAsked && (
         <RotateSecret
           name={project.name}
-          previousUntil={null}
+          previousUntil={project.previousSecretUntil}
           rotate={rotate}
           onClose={() => {
             setAsked(false);

@@ -1,15 +1,17 @@
 import { Button, Select } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { ErrorNote } from "../../ui/Feedback";
+import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap } from "../api";
-import { useCoinChains } from "../coins/queries";
+import { coinsQuery, useCoinChains } from "../coins/queries";
+import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
@@ -20,10 +22,21 @@ const WHOLE = /^\d+$/;
 /** Making a tracker. Its token and secret are shown this once. */
 export function NewTracker() {
   const { t } = useTranslation();
+  const coins = useQuery(coinsQuery(useProjectId()));
   const [made, setMade] = useState<Schemas["IssuedTracker"] | null>(null);
   return (
     <Page title={t("tracker.new")} lead={t("tracker.newLead")}>
-      {made === null ? <Form onMade={setMade} /> : <Made tracker={made} />}
+      <Permitted to="trackers">
+        {made === null ? (
+          <Section>
+            <QueryView query={coins} lines={6}>
+              {(found) => (found.length === 0 ? <Empty title={t("payments.noCoins")} /> : <Form onMade={setMade} />)}
+            </QueryView>
+          </Section>
+        ) : (
+          <Made tracker={made} />
+        )}
+      </Permitted>
     </Page>
   );
 }
@@ -53,35 +66,33 @@ function Form({ onMade }: { readonly onMade: (made: Schemas["IssuedTracker"]) =>
     await client.invalidateQueries({ queryKey: ["project", projectId, "trackers"] });
   });
   return (
-    <Section>
-      <form className="stack" onSubmit={make.submit}>
-        <Text label={t("projects.name")} required value={name} error={make.error?.of("name")} onText={setName} />
-        <Text
-          label={t("webhooks.url")}
-          description={t("tracker.urlWords")}
-          type="url"
-          required
-          value={url}
-          error={make.error?.of("url")}
-          onText={setUrl}
-        />
-        <Select label={t("payments.chain")} required searchable value={chain} data={chains} onChange={setChain} />
-        <Text
-          label={t("tracker.start")}
-          description={t("tracker.startWords")}
-          inputMode="numeric"
-          value={startBlock}
-          error={isStart ? make.error?.of("startBlock") : t("tracker.badStart")}
-          onText={setStartBlock}
-        />
-        {make.error !== null && <ErrorNote error={make.error} />}
-        <div className="row">
-          <Button type="submit" loading={make.isRunning} disabled={chain === null || !isStart}>
-            {t("tracker.make")}
-          </Button>
-        </div>
-      </form>
-    </Section>
+    <form className="stack" onSubmit={make.submit}>
+      <Text label={t("projects.name")} required value={name} error={make.error?.of("name")} onText={setName} />
+      <Text
+        label={t("webhooks.url")}
+        description={t("tracker.urlWords")}
+        type="url"
+        required
+        value={url}
+        error={make.error?.of("url")}
+        onText={setUrl}
+      />
+      <Select label={t("payments.chain")} required searchable value={chain} data={chains} onChange={setChain} />
+      <Text
+        label={t("tracker.start")}
+        description={t("tracker.startWords")}
+        inputMode="numeric"
+        value={startBlock}
+        error={isStart ? make.error?.of("startBlock") : t("tracker.badStart")}
+        onText={setStartBlock}
+      />
+      {make.error !== null && <ErrorNote error={make.error} />}
+      <div className="row">
+        <Button type="submit" loading={make.isRunning} disabled={chain === null || !isStart}>
+          {t("tracker.make")}
+        </Button>
+      </div>
+    </form>
   );
 }
 

@@ -82,15 +82,13 @@ function Inside({ tracker }: { readonly tracker: Tracker }) {
   const query = useQuery(tokenQuery(useProjectId(), tracker.webhookId));
   return (
     <QueryView query={query}>
-      {(token) =>
-        token === null ? null : (
-          <>
-            <Setup tracker={tracker} token={token} />
-            <Movements tracker={tracker} token={token} />
-            <Watched tracker={tracker} token={token} />
-          </>
-        )
-      }
+      {(token) => (
+        <>
+          <Setup tracker={tracker} token={token} />
+          <Movements tracker={tracker} token={token} />
+          <Watched tracker={tracker} token={token} />
+        </>
+      )}
     </QueryView>
   );
 }

@@ -4,6 +4,7 @@ import createClient from "openapi-fetch";
 
 import { api, unwrap } from "../api";
 import type { operations, paths } from "../../api/generated/merchant";
+import { ApiError } from "../../api/errors";
 import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
@@ -45,13 +46,15 @@ export function trackerQuery(projectId: string, webhookId: string) {
 export function tokenQuery(projectId: string, webhookId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "tracker-token", webhookId],
-    queryFn: async ({ signal }): Promise<string | null> => {
+    queryFn: async ({ signal }): Promise<string> => {
       for (let page = 1; ; page += 1) {
         const query = { page, limit: TOKENS_AT_ONCE };
         const { webhooks, total } = await unwrap(api.GET("/api/merchant/webhooks", { params: { query }, signal }));
         const found = webhooks.find((one) => one.webhookId === webhookId);
         if (found !== undefined) return found.authToken;
-        if (page * TOKENS_AT_ONCE >= total) return null;
+        if (page * TOKENS_AT_ONCE < total) continue;
+        // It was deleted meanwhile: what the API says of one that is not there.
+        throw new ApiError(404, "TRACKER_NOT_FOUND", "There is no such tracker webhook.");
       }
     },
   });

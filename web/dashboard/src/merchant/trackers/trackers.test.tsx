@@ -2,18 +2,15 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, nothing, one, PROJECT, show } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { NewTracker } from "./NewTracker";
 import { progressOf } from "./Past";
-import { ADDRESS, answers, asks, at, LIST, TRACKER } from "./samples";
+import { ADDRESS, answers, at, LIST, TRACKER } from "./samples";
 import { TrackerList } from "./TrackerList";
 import { TrackerPage } from "./TrackerPage";
 import { readAddresses } from "./Watched";
 
 describe("the list of trackers", () => {
-  keepsToStates({ page: TrackerList, path: "trackers", asks: `GET ${LIST}` });
-
   it("shows how full each is, and how far its past is", async () => {
     await show(TrackerList, { path: "trackers", answers: { [`GET ${LIST}`]: { ...one, webhooks: [TRACKER] } } });
     const row = await screen.findByRole("row", { name: /Desk/ });
@@ -43,7 +40,7 @@ describe("a new tracker", () => {
         },
       },
     });
-    fireEvent.change(screen.getByLabelText(/^Name/), { target: { value: "Desk" } });
+    fireEvent.change(await screen.findByLabelText(/^Name/), { target: { value: "Desk" } });
     fireEvent.change(screen.getByLabelText(/^URL/), { target: { value: TRACKER.url } });
     fireEvent.click(screen.getByRole("combobox", { name: /Chain/ }));
     fireEvent.click(await screen.findByRole("option", { name: "Polygon", hidden: true }));
@@ -57,8 +54,6 @@ describe("a new tracker", () => {
 });
 
 describe("the page of one tracker", () => {
-  keepsToStates({ page: TrackerPage, ...at, asks });
-
   it("shows how far the past is, what moved with its deliveries, and what is watched", async () => {
     const sent = await show(TrackerPage, { ...at, answers });
     const read = await screen.findByRole<HTMLProgressElement>("progressbar", { name: "Blocks read" });

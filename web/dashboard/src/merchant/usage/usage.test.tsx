@@ -2,7 +2,6 @@ import { screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
 import { nothing, one, PROJECT, refused, show, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 import type { Schemas } from "../queries";
 
 import { UsagePage } from "./UsagePage";
@@ -34,8 +33,6 @@ const answers: Answers = {
     usage: [{ ...entry, createdAt: "2026-01-01T12:00:00.000Z" }],
   },
 };
-
-keepsToStates({ page: UsagePage, path: "usage", asks: `GET ${BASE}/plan`, others: answers });
 
 it("shows how much of the plan is used, and what the credits went for", async () => {
   await show(UsagePage, { path: "usage", answers });

@@ -67,18 +67,22 @@ function Balances({ balances }: { readonly balances: readonly Balance[] }) {
 }
 
 function Addresses({ projectId }: { readonly projectId: string }) {
-  const { i18n } = useTranslation();
+  const { t, i18n } = useTranslation();
   const query = useQuery(addressesQuery(projectId));
   return (
     <QueryView query={query} lines={2}>
-      {(addresses) => (
-        <Facts
-          facts={addresses.map((one) => [
-            showList(one.chains, i18n.language),
-            <Scannable key={one.address} value={one.address} />,
-          ])}
-        />
-      )}
+      {(addresses) =>
+        addresses.length === 0 ? (
+          <Empty title={t("wallet.noAddresses")} />
+        ) : (
+          <Facts
+            facts={addresses.map((one) => [
+              showList(one.chains, i18n.language),
+              <Scannable key={one.address} value={one.address} />,
+            ])}
+          />
+        )
+      }
     </QueryView>
   );
 }

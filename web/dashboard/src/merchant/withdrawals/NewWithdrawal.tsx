@@ -14,6 +14,7 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { CodeInput } from "../CodeInput";
+import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { walletQuery } from "../wallet/queries";
@@ -28,13 +29,15 @@ export function NewWithdrawal() {
   const wallet = useQuery(walletQuery(useProjectId()));
   return (
     <Page title={t("withdrawal.new")} lead={t("withdrawal.newLead")}>
-      <Section>
-        <QueryView query={wallet}>
-          {({ balances }) =>
-            balances.length === 0 ? <Empty title={t("wallet.none")} /> : <Form balances={balances} />
-          }
-        </QueryView>
-      </Section>
+      <Permitted to="withdrawals">
+        <Section>
+          <QueryView query={wallet}>
+            {({ balances }) =>
+              balances.length === 0 ? <Empty title={t("wallet.none")} /> : <Form balances={balances} />
+            }
+          </QueryView>
+        </Section>
+      </Permitted>
     </Page>
   );
 }

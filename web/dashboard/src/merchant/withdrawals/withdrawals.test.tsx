@@ -2,7 +2,6 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, nothing, one, PROJECT, refused, show } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { NewWithdrawal } from "./NewWithdrawal";
 import type { Withdrawal } from "./queries";
@@ -33,8 +32,6 @@ const WITHDRAWAL: Withdrawal = {
 };
 
 describe("the list of withdrawals", () => {
-  keepsToStates({ page: WithdrawalList, path: "withdrawals", asks: LIST });
-
   it("is the project's, and leads to each of them", async () => {
     const answers = { [LIST]: { ...one, withdrawals: [WITHDRAWAL] } };
     const [sent] = await show(WithdrawalList, { path: "withdrawals", answers });
@@ -53,7 +50,6 @@ describe("the list of withdrawals", () => {
 
 describe("the page of one withdrawal", () => {
   const at = { path: "withdrawals/$withdrawalId", at: "withdrawals/wdr_1" };
-  keepsToStates({ page: WithdrawalPage, ...at, asks: `${LIST}/wdr_1` });
 
   it("shows none of another project, which may be of the other mode", async () => {
     const answers = { [`${LIST}/wdr_1`]: { withdrawal: { ...WITHDRAWAL, projectId: "prj_2" } } };
@@ -86,7 +82,6 @@ describe("the page of one withdrawal", () => {
 
 describe("a new withdrawal", () => {
   const wallet = `GET /api/dashboard/projects/${PROJECT}/wallet`;
-  keepsToStates({ page: NewWithdrawal, path: "withdrawals/new", asks: wallet });
 
   it("is sent with a code of its own, under one key however often it is tried", async () => {
     const bodies: Record<string, unknown>[] = [];

@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
-import { Empty } from "../../ui/Feedback";
 import { listed } from "../../ui/List";
 import { useListSearch } from "../../ui/search";
 import { Trail } from "../../ui/Trail";
@@ -28,6 +27,7 @@ export function AuditPage() {
       return listed(answer.entries, answer);
     },
   });
+  const isFiltered = FILTERS.some((name) => name !== "sort" && filters[name] !== undefined);
   return (
     <Trail
       lead={t("audit.lead")}
@@ -47,7 +47,7 @@ export function AuditPage() {
         ),
       }}
       rowKey={(one) => one.entryId}
-      empty={<Empty title={t("record.noneFiltered")} />}
+      empty={t(isFiltered ? "record.noneFiltered" : "common:trail.none")}
     />
   );
 }

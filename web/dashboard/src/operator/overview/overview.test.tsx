@@ -2,7 +2,6 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, showOperator } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { OverviewPage } from "./OverviewPage";
 
@@ -20,8 +19,6 @@ const answerOf = (swapped: number, sent: number) => ({
 const UNPRICED = /without a known price/;
 
 describe("the overview of operators", () => {
-  keepsToStates({ page: OverviewPage, path: "overview", asks: OVERVIEW, by: showOperator });
-
   it("says of how many fees the sum knows nothing", async () => {
     await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answerOf(3, 1200) } });
     const fees = await screen.findByRole("region", { name: "Fees" });

@@ -2,7 +2,6 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { json, refused, showOperator, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { PlansPage } from "./PlansPage";
 import type { Plan } from "./queries";
@@ -37,17 +36,6 @@ afterEach(() => {
 });
 
 describe("the plans", () => {
-  keepsToStates({ page: PlansPage, path: "plans", asks: LIST, by: showOperator });
-
-  describe("for whoever may change them", () => {
-    keepsToStates({
-      page: PlansPage,
-      path: "plans",
-      asks: LIST,
-      by: (page, shown) => showOperator(page, { ...shown, permissions }),
-    });
-  });
-
   it("are shown beside what everybody else has, and offer nothing to whoever may only read", async () => {
     await showOperator(PlansPage, { path: "plans", answers: answers(PLAN), permissions: ["plans.read"] });
     const row = await screen.findByRole("row", { name: /Growth/ });

@@ -2,7 +2,6 @@ import { screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { showOperator } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 import type { Schemas } from "../api";
 
 import { PluginsPage } from "./PluginsPage";
@@ -24,8 +23,6 @@ const PLUGIN: Schemas["PluginView"] = {
 };
 
 describe("the plugins", () => {
-  keepsToStates({ page: PluginsPage, path: "plugins", asks: LIST, by: showOperator });
-
   it("are shown with what they bring, what is wrong, and their settings without what may be secret", async () => {
     const answers = { [LIST]: { success: true, contractVersion: 1, plugins: [PLUGIN] } };
     await showOperator(PluginsPage, { path: "plugins", answers });

@@ -2,7 +2,6 @@ import { cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, nothing, one, refused, showOperator, type Answers } from "../../testing/render";
-import { keepsToStates } from "../../testing/states";
 
 import { AddressPage } from "./AddressPage";
 import type { AtAddress, Sum, Uncollected } from "./queries";
@@ -90,26 +89,6 @@ const page = { path: "uncollected", permissions: ["money.read", "chains.read"] }
 const address = { path: "uncollected/$address", at: `uncollected/${ADDRESS}` };
 
 describe("what is not collected", () => {
-  describe("as a list", () => {
-    keepsToStates({
-      page: UncollectedPage,
-      path: "uncollected",
-      asks: LIST,
-      others: { [SUMS]: { sums: [] } },
-      by: showOperator,
-    });
-  });
-
-  describe("summed up", () => {
-    keepsToStates({
-      page: UncollectedPage,
-      path: "uncollected",
-      asks: SUMS,
-      others: { [LIST]: { ...nothing, uncollected: [] } },
-      by: showOperator,
-    });
-  });
-
   it("is told by chain, token and reason, and address by address", async () => {
     const unpriced = {
       ...SUM,
@@ -171,8 +150,6 @@ describe("what is not collected", () => {
 });
 
 describe("what is at an address", () => {
-  keepsToStates({ page: AddressPage, ...address, asks: AT, by: showOperator });
-
   it("says where nothing waits", async () => {
     await showOperator(AddressPage, { ...address, answers: { [AT]: { deposits: [] } } });
     expect(await screen.findByText("Nothing waits on this address")).toBeTruthy();
