@@ -1,9 +1,9 @@
-import { Tooltip, UnstyledButton } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import styles from "./Copyable.module.css";
+import { useHint } from "./useHint";
 
 interface CopyableProps {
   /** What is copied. */
@@ -17,10 +17,13 @@ interface CopyableProps {
 export function Copyable({ text, label = text, children }: CopyableProps) {
   const { t } = useTranslation();
   const clipboard = useClipboard({ timeout: 1500 });
+  const { events, hint } = useHint(() => (clipboard.copied ? t("ui.copied") : label));
   return (
-    <Tooltip label={clipboard.copied ? t("ui.copied") : label} multiline maw={480}>
-      <UnstyledButton
+    <>
+      <button
+        type="button"
         className={styles.copyable}
+        {...events}
         onClick={(event) => {
           event.preventDefault();
           event.stopPropagation();
@@ -32,7 +35,8 @@ export function Copyable({ text, label = text, children }: CopyableProps) {
         <span role="status" className="unseen">
           {clipboard.copied ? t("ui.copied") : ""}
         </span>
-      </UnstyledButton>
-    </Tooltip>
+      </button>
+      {hint}
+    </>
   );
 }

@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 
 import { isDay } from "./days";
 
-/** Shorter than it takes to type the next letter of a word, and not felt. */
+/** The first letter filters at once; what follows it faster than this is taken together. */
 const TYPING_MS = 50;
 /** Room for the longest of all languages. */
 const DAY_LABEL_WIDTH = 84;
@@ -37,9 +37,9 @@ export function SelectFilter({ label, value, onFilter, options }: SelectFilterPr
   );
 }
 
-/** Takes a text, and filters once nothing more is typed. */
+/** Takes a text, and filters as it is typed. */
 export function TextFilter({ label, value, onFilter }: Filter) {
-  const filter = useDebouncedCallback(onFilter, TYPING_MS);
+  const filter = useDebouncedCallback(onFilter, { delay: TYPING_MS, leading: true });
   const [text, setText] = useTyped(value);
   return (
     <TextInput

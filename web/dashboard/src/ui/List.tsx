@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Empty, ErrorNote, Loading } from "./Feedback";
@@ -60,7 +60,7 @@ export interface ListQuery<Row> {
   readonly refetch: () => unknown;
 }
 
-interface ListProps<Row> {
+export interface ListProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly query: ListQuery<Row>;
@@ -159,7 +159,7 @@ interface RowProps<Row> {
   readonly href: string | undefined;
 }
 
-function Row<Row>({ row, columns, href }: RowProps<Row>) {
+function RowShown<Row>({ row, columns, href }: RowProps<Row>) {
   return (
     <tr className={href === undefined ? undefined : styles.link}>
       {columns.map((column, index) => (
@@ -176,6 +176,9 @@ function Row<Row>({ row, columns, href }: RowProps<Row>) {
     </tr>
   );
 }
+
+/** A row is drawn anew where it is another one. Columns that stay the same from one rendering to the next save the rest. */
+const Row = memo(RowShown) as typeof RowShown;
 
 interface PagingProps {
   readonly of: Listed<unknown>;

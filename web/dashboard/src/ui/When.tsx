@@ -1,8 +1,8 @@
-import { Tooltip } from "@mantine/core";
 import { useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 
 import { showAge, showTime } from "./format";
+import { useHint } from "./useHint";
 
 // One clock for all times on the page: it ticks while anybody looks at it.
 const TICK_MS = 10_000;
@@ -33,12 +33,14 @@ export function useNow(): number {
 export function When({ at }: { readonly at: string }) {
   const { i18n } = useTranslation();
   const shown = showAge(at, i18n.language, useNow());
+  const { events, hint } = useHint(() => showTime(at, i18n.language));
   return (
-    <Tooltip label={showTime(at, i18n.language)}>
-      <time dateTime={at} className="number" tabIndex={0}>
+    <>
+      <time dateTime={at} className="number" tabIndex={0} {...events}>
         {shown}
       </time>
-    </Tooltip>
+      {hint}
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import {
   createRoute,
   lazyRouteComponent,
+  useRouter,
   type AnyRoute,
   type ErrorComponentProps,
   type RouteComponent,
@@ -8,11 +9,17 @@ import {
 
 import { ErrorNote, Loading } from "./Feedback";
 
+/** Why a page did not come. What it could not be without is asked for again, where showing it again would fail again. */
+function PageError({ error }: ErrorComponentProps) {
+  const router = useRouter();
+  return <ErrorNote error={error} onRetry={() => void router.invalidate()} />;
+}
+
 /** What both apps' routers do while a page is on its way, and when it fails. */
 export const PAGES_OF_BOTH = {
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading lines={6} />,
-  defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} onRetry={reset} />,
+  defaultErrorComponent: PageError,
   scrollRestoration: true,
 } as const;
 

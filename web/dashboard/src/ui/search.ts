@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useSearchValues } from "./address";
 
 const NEWEST = "-createdAt";
+const ORDER = "sort";
 
 /** What a list shows is in the page's address: a link to it shows the same, and going back goes back. */
 export interface ListSearch<Name extends string> {
@@ -11,6 +12,10 @@ export interface ListSearch<Name extends string> {
   /** Change filters, and go to the first page. An empty text takes a filter away. */
   readonly filter: (changed: Partial<Record<Name, string>>) => void;
   readonly goTo: (page: number) => void;
+  /** Whether anything is left out; an order leaves nothing out. */
+  readonly isFiltered: boolean;
+  /** Take every filter away, and keep the order. */
+  readonly clear: () => void;
 }
 
 export function useListSearch<Name extends string>(names: readonly Name[]): ListSearch<Name> {
@@ -36,6 +41,11 @@ export function useListSearch<Name extends string>(names: readonly Name[]): List
     },
     goTo: (at) => {
       show(filters, at, false);
+    },
+    isFiltered: Object.keys(filters).some((name) => name !== ORDER),
+    clear: () => {
+      const without = names.filter((name) => name !== ORDER).map((name) => [name, ""] as const);
+      show({ ...filters, ...Object.fromEntries(without) }, 1, true);
     },
   };
 }

@@ -4,11 +4,10 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { Amount } from "../../ui/Amount";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { List, type Column } from "../../ui/List";
+import { SelectFilter } from "../../ui/Filters";
+import { type Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
-import { Page, Section } from "../../ui/Page";
+import { ListPage } from "../../ui/ListPage";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -83,17 +82,11 @@ export function ExchangeList() {
     />
   );
   return (
-    <Page
+    <ListPage
       title={t("exchange.title")}
-      actions={
+      search={search}
+      filters={
         <>
-          <ProjectCsv list="swap-bridge/history" query={search.filters} />
-          {create}
-        </>
-      }
-    >
-      <Section flush>
-        <Filters>
           {select(
             "kind",
             kind,
@@ -120,22 +113,17 @@ export function ExchangeList() {
               search.filter({ chain: chosen });
             }}
           />
-        </Filters>
-        <List
-          label={t("exchange.title")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.txnId}
-          href={(one) => `/${projectId}/exchanges/${one.txnId}`}
-          onPage={search.goTo}
-          empty={
-            <Empty title={t(Object.keys(search.filters).length > 0 ? "exchange.noneFiltered" : "exchange.none")}>
-              {create}
-            </Empty>
-          }
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      csv={<ProjectCsv list="swap-bridge/history" query={search.filters} />}
+      create={create}
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.txnId}
+      href={(one) => `/${projectId}/exchanges/${one.txnId}`}
+      none={t("exchange.none")}
+      noneFiltered={t("exchange.noneFiltered")}
+    />
   );
 }
 

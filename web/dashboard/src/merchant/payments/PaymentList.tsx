@@ -1,14 +1,15 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 
 import { Amount, Fiat } from "../../ui/Amount";
 import { timesOf } from "../../ui/days";
-import { Empty } from "../../ui/Feedback";
-import { DaysFilter, Filters, SelectFilter, TextFilter } from "../../ui/Filters";
-import { List, type Column } from "../../ui/List";
-import { Page, Section } from "../../ui/Page";
+import { DaysFilter, SelectFilter, TextFilter } from "../../ui/Filters";
+import { type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -31,7 +32,6 @@ type PaymentStatus = (typeof STATUSES)[number];
 
 const SORTS = ["-createdAt", "createdAt"] as const;
 const FILTERS = ["status", "chain", "orderId", "amount", "from", "until", "sort"] as const;
-const NO_FILTERS = { status: "", chain: "", orderId: "", amount: "", from: "", until: "" };
 
 function isStatus(text: string | undefined): text is PaymentStatus {
   return STATUSES.some((one) => one === text);
@@ -39,6 +39,28 @@ function isStatus(text: string | undefined): text is PaymentStatus {
 
 function isSort(text: string | undefined): text is (typeof SORTS)[number] {
   return SORTS.some((one) => one === text);
+}
+
+/** The same columns for every rendering: rows that stay are not drawn again. */
+function columnsOf(t: TFunction): readonly Column<Payment>[] {
+  return [
+    {
+      id: "created",
+      title: t("payments.created"),
+      sort: "createdAt",
+      cell: (one) => <When at={one.createdAt} />,
+    },
+    { id: "order", title: t("payments.order"), cell: (one) => one.orderId ?? <span className="muted">–</span> },
+    { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
+    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "asked", title: t("payments.asked"), atEnd: true, cell: (one) => <Asked payment={one} /> },
+    {
+      id: "received",
+      title: t("payments.received"),
+      atEnd: true,
+      cell: (one) => <Amount value={one.receivedAmount} token={one.token} />,
+    },
+  ];
 }
 
 /** A project's payments, newest first. */
@@ -58,42 +80,18 @@ export function PaymentList() {
   const query = useQuery(paymentsQuery(projectId, { page: search.page, ...asked }));
   const { data: chains = [] } = useQuery(chainsQuery);
   const mayCreate = usePermitted("payments");
-  const isFiltered = Object.keys(search.filters).some((name) => name !== "sort");
   const create = mayCreate && (
     <Button component={Link} to={`/${projectId}/payments/new`}>
       {t("payments.new")}
     </Button>
   );
-  const columns: readonly Column<Payment>[] = [
-    {
-      id: "created",
-      title: t("payments.created"),
-      sort: "createdAt",
-      cell: (one) => <When at={one.createdAt} />,
-    },
-    { id: "order", title: t("payments.order"), cell: (one) => one.orderId ?? <span className="muted">–</span> },
-    { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
-    { id: "asked", title: t("payments.asked"), atEnd: true, cell: (one) => <Asked payment={one} /> },
-    {
-      id: "received",
-      title: t("payments.received"),
-      atEnd: true,
-      cell: (one) => <Amount value={one.receivedAmount} token={one.token} />,
-    },
-  ];
+  const columns = useMemo(() => columnsOf(t), [t]);
   return (
-    <Page
+    <ListPage
       title={t("payments.title")}
-      actions={
+      search={search}
+      filters={
         <>
-          <ProjectCsv list="payments" query={asked} />
-          {create}
-        </>
-      }
-    >
-      <Section flush>
-        <Filters>
           <TextFilter
             label={t("payments.orderSearch")}
             value={orderId}
@@ -125,37 +123,19 @@ export function PaymentList() {
             }}
           />
           <DaysFilter from={from} until={until} onFilter={search.filter} />
-        </Filters>
-        <List
-          label={t("payments.title")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.paymentId}
-          href={(one) => `/${projectId}/payments/${one.paymentId}`}
-          {...newestFirst(search)}
-          onPage={search.goTo}
-          empty={
-            isFiltered ? (
-              <Empty title={t("payments.noneFiltered")}>
-                <Button
-                  variant="default"
-                  onClick={() => {
-                    search.filter(NO_FILTERS);
-                  }}
-                >
-                  {t("list.clear")}
-                </Button>
-              </Empty>
-            ) : (
-              <Empty title={t("payments.none")}>
-                <p>{t("payments.noneWords")}</p>
-                {create}
-              </Empty>
-            )
-          }
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      csv={<ProjectCsv list="payments" query={asked} />}
+      create={create}
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.paymentId}
+      href={(one) => `/${projectId}/payments/${one.paymentId}`}
+      {...newestFirst(search)}
+      none={t("payments.none")}
+      noneWords={t("payments.noneWords")}
+      noneFiltered={t("payments.noneFiltered")}
+    />
   );
 }
 

@@ -1,14 +1,14 @@
-import { Button, Select } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
-import { Empty } from "../../ui/Feedback";
-import { List, type Column } from "../../ui/List";
+import { SelectFilter } from "../../ui/Filters";
+import { type Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
-import { Page, Section } from "../../ui/Page";
+import { ListPage } from "../../ui/ListPage";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -50,25 +50,17 @@ export function PayoutList() {
     </Button>
   );
   return (
-    <Page
+    <ListPage
       title={t("payouts.title")}
-      actions={
+      search={search}
+      filters={
         <>
-          <ProjectCsv list="wallet/payouts" query={search.filters} />
-          {create}
-        </>
-      }
-    >
-      <Section flush>
-        <div className="filters" role="search">
-          <Select
-            aria-label={t("payments.status")}
-            placeholder={t("payments.status")}
-            clearable
-            data={PAYOUT_STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-            value={status ?? null}
-            onChange={(value) => {
-              search.filter({ status: value ?? "" });
+          <SelectFilter
+            label={t("payments.status")}
+            value={status}
+            options={PAYOUT_STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
+            onFilter={(chosen) => {
+              search.filter({ status: chosen });
             }}
           />
           {batchId !== undefined && (
@@ -81,21 +73,16 @@ export function PayoutList() {
               {t("payouts.notOneBatch")}
             </Button>
           )}
-        </div>
-        <List
-          label={t("payouts.title")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.payoutId}
-          href={(one) => `/${projectId}/payouts/${one.payoutId}`}
-          onPage={search.goTo}
-          empty={
-            <Empty title={t(Object.keys(search.filters).length > 0 ? "payouts.noneFiltered" : "payouts.none")}>
-              {create}
-            </Empty>
-          }
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      csv={<ProjectCsv list="wallet/payouts" query={search.filters} />}
+      create={create}
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.payoutId}
+      href={(one) => `/${projectId}/payouts/${one.payoutId}`}
+      none={t("payouts.none")}
+      noneFiltered={t("payouts.noneFiltered")}
+    />
   );
 }

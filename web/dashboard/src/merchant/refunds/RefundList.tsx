@@ -6,11 +6,10 @@ import type { operations } from "../../api/generated/dashboard";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { List, listed, type Column, type Listed } from "../../ui/List";
+import { SelectFilter } from "../../ui/Filters";
+import { listed, type Column, type Listed } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
-import { Page, Section } from "../../ui/Page";
+import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -70,20 +69,12 @@ export function RefundList() {
     },
   ];
   return (
-    <Page
+    <ListPage
       title={t("refund.list")}
       lead={t("refund.lead")}
-      actions={
-        <CsvButton
-          path={`/api/dashboard/projects/${projectId}/payments/refunds/list`}
-          query={search.filters}
-          name="refunds"
-          session={merchantSession}
-        />
-      }
-    >
-      <Section flush>
-        <Filters>
+      search={search}
+      filters={
+        <>
           <SelectFilter
             label={t("payments.status")}
             value={status}
@@ -92,17 +83,22 @@ export function RefundList() {
               search.filter({ status: chosen });
             }}
           />
-        </Filters>
-        <List
-          label={t("refund.list")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.refundId}
-          {...newestFirst(search)}
-          onPage={search.goTo}
-          empty={<Empty title={t(status === undefined ? "refund.none" : "refund.noneFiltered")} />}
+        </>
+      }
+      csv={
+        <CsvButton
+          path={`/api/dashboard/projects/${projectId}/payments/refunds/list`}
+          query={search.filters}
+          name="refunds"
+          session={merchantSession}
         />
-      </Section>
-    </Page>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.refundId}
+      {...newestFirst(search)}
+      none={t("refund.none")}
+      noneFiltered={t("refund.noneFiltered")}
+    />
   );
 }

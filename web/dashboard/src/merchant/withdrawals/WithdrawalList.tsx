@@ -6,11 +6,10 @@ import { useTranslation } from "react-i18next";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { List, type Column } from "../../ui/List";
+import { SelectFilter } from "../../ui/Filters";
+import { type Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
-import { Page, Section } from "../../ui/Page";
+import { ListPage } from "../../ui/ListPage";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -49,23 +48,12 @@ export function WithdrawalList() {
     </Button>
   );
   return (
-    <Page
+    <ListPage
       title={t("withdrawal.title")}
       lead={t("withdrawal.lead")}
-      actions={
+      search={search}
+      filters={
         <>
-          <CsvButton
-            path="/api/dashboard/withdrawals"
-            query={{ projectId, status }}
-            name="withdrawals"
-            session={merchantSession}
-          />
-          {create}
-        </>
-      }
-    >
-      <Section flush>
-        <Filters>
           <SelectFilter
             label={t("payments.status")}
             value={status}
@@ -74,19 +62,23 @@ export function WithdrawalList() {
               search.filter({ status: chosen });
             }}
           />
-        </Filters>
-        <List
-          label={t("withdrawal.title")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.withdrawalId}
-          href={(one) => `/${projectId}/withdrawals/${one.withdrawalId}`}
-          onPage={search.goTo}
-          empty={
-            <Empty title={t(status === undefined ? "withdrawal.none" : "withdrawal.noneFiltered")}>{create}</Empty>
-          }
+        </>
+      }
+      csv={
+        <CsvButton
+          path="/api/dashboard/withdrawals"
+          query={{ projectId, status }}
+          name="withdrawals"
+          session={merchantSession}
         />
-      </Section>
-    </Page>
+      }
+      create={create}
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.withdrawalId}
+      href={(one) => `/${projectId}/withdrawals/${one.withdrawalId}`}
+      none={t("withdrawal.none")}
+      noneFiltered={t("withdrawal.noneFiltered")}
+    />
   );
 }

@@ -2,10 +2,9 @@ import { Button } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
-import { List, type Column } from "../../ui/List";
-import { Page, Section } from "../../ui/Page";
+import { SelectFilter, TextFilter } from "../../ui/Filters";
+import { type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -40,16 +39,12 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
     { id: "merchant", title: t("record.merchant"), cell: (row) => <Merchant row={row} /> },
     ...kind.columns((word) => t(`record.${word}`)),
   ];
-  const isFiltered = Object.keys(filters).some((name) => name !== "sort");
   return (
-    <Page
+    <ListPage
       title={title}
-      actions={
-        <CsvButton path={`/api/admin/${kind.name}`} query={filters} name={kind.name} session={operatorSession} />
-      }
-    >
-      <Section flush>
-        <Filters>
+      search={search}
+      filters={
+        <>
           <TextFilter
             label={t("record.search")}
             value={filters.search}
@@ -96,19 +91,17 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
               {t("record.allMerchants")}
             </Button>
           )}
-        </Filters>
-        <List
-          label={title}
-          columns={columns}
-          query={query}
-          rowKey={kind.idOf}
-          href={(row) => `/${kind.name}/${kind.idOf(row)}`}
-          {...newestFirst(search)}
-          onPage={search.goTo}
-          empty={<Empty title={t(isFiltered ? "record.noneFiltered" : "record.none")} />}
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      csv={<CsvButton path={`/api/admin/${kind.name}`} query={filters} name={kind.name} session={operatorSession} />}
+      columns={columns}
+      query={query}
+      rowKey={kind.idOf}
+      href={(row) => `/${kind.name}/${kind.idOf(row)}`}
+      {...newestFirst(search)}
+      none={t("record.none")}
+      noneFiltered={t("record.noneFiltered")}
+    />
   );
 }
 

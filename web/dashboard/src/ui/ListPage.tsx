@@ -1,0 +1,66 @@
+import { Button } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Empty } from "./Feedback";
+import { Filters } from "./Filters";
+import { List, type ListProps } from "./List";
+import { Page, Section } from "./Page";
+import type { ListSearch } from "./search";
+
+interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "empty"> {
+  readonly title: string;
+  readonly lead?: string;
+  readonly search: Pick<ListSearch<never>, "isFiltered" | "clear" | "goTo">;
+  readonly filters?: ReactNode;
+  /** Saves what is listed. */
+  readonly csv: ReactNode;
+  /** Makes one more; also offered where there is none. */
+  readonly create?: ReactNode;
+  /** What is said where there is none, and what more of it. */
+  readonly none: string;
+  readonly noneWords?: string;
+  /** What is said where none is like what the filters ask for. */
+  readonly noneFiltered: string;
+}
+
+/** A page that is one list: its filters, its file, and what there is to say and to do where it is empty. */
+export function ListPage<Row>(props: ListPageProps<Row>) {
+  const { title, lead, search, filters, csv, create, none, noneWords, noneFiltered, ...list } = props;
+  const { t } = useTranslation();
+  return (
+    <Page
+      title={title}
+      lead={lead}
+      actions={
+        <>
+          {csv}
+          {create}
+        </>
+      }
+    >
+      <Section flush>
+        {filters !== undefined && <Filters>{filters}</Filters>}
+        <List
+          {...list}
+          label={title}
+          onPage={search.goTo}
+          empty={
+            search.isFiltered ? (
+              <Empty title={noneFiltered}>
+                <Button variant="default" onClick={search.clear}>
+                  {t("list.clear")}
+                </Button>
+              </Empty>
+            ) : (
+              <Empty title={none}>
+                {noneWords !== undefined && <p>{noneWords}</p>}
+                {create}
+              </Empty>
+            )
+          }
+        />
+      </Section>
+    </Page>
+  );
+}

@@ -1,0 +1,54 @@
+import { MantineProvider } from "@mantine/core";
+import { act, fireEvent, render, screen } from "@testing-library/react";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import { Copyable } from "./Copyable";
+import { theme } from "./theme";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function show(): HTMLElement {
+  render(
+    <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
+      <Copyable text="0x5290">short</Copyable>
+    </MantineProvider>,
+  );
+  return screen.getByRole("button");
+}
+
+const after = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms));
+
+it("says more while the pointer rests on it, and not when it only passes", async () => {
+  const button = show();
+  fireEvent.pointerEnter(button);
+  await after(200);
+  fireEvent.pointerLeave(button);
+  await after(1_000);
+  expect(screen.queryByRole("tooltip")).toBeNull();
+  fireEvent.pointerEnter(button);
+  await after(300);
+  const hint = screen.getByRole("tooltip");
+  expect(hint.textContent).toBe("0x5290");
+  expect(hint.contains(document.getElementById(button.getAttribute("aria-describedby") ?? ""))).toBe(true);
+  fireEvent.pointerLeave(button);
+  expect(screen.queryByRole("tooltip")).toBeNull();
+  expect(button.getAttribute("aria-describedby")).toBeNull();
+});
+
+it("says it to whoever comes by keyboard, until Escape is pressed", () => {
+  const button = show();
+  vi.spyOn(button, "matches").mockReturnValue(true); // jsdom does not tell how somebody came
+  act(() => {
+    button.focus();
+  });
+  expect(screen.getByRole("tooltip").textContent).toBe("0x5290");
+  fireEvent.keyDown(button, { key: "Escape" });
+  expect(screen.queryByRole("tooltip")).toBeNull();
+  expect(document.activeElement).toBe(button);
+});
