@@ -241,6 +241,56 @@ async def test_a_deposit_is_valued_by_the_prices_of_when_it_was_seen(accounts, u
     assert [data["fiat"][1]["amount"] for _, data in await accounts.told()] == ["10.00"] * 4
 
 
+async def record(env, usd, eur):
+    env.prices.board |= {("USDX", "usd"): usd, ("USDX", "eur"): eur}
+    await price_points.record(env.db, env.rates, ["USDX"], env.clock.now(), snapshots.CURRENCIES)
+
+
+async def test_another_token_that_comes_back_in_its_place_is_valued_by_its_own_price(accounts, user):
+    """A contract may pay otherwise where its transaction is mined again, at the same position."""
+    env = accounts.payment_env
+    await record(env, "1.2", "1.1")
+    await accounts.deposit(user, "10")
+    await env.reorg(1, "return")
+    async with env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE deposits SET token = 'MEM', contract = NULL")
+    env.clock.advance(300)
+    await record(env, "1", "0.9")
+    await env.mine(1 + REQUIRED)
+    (back,) = await accounts.deposits(user)
+    assert (back.token, back.incarnation) == ("USDX", 2)
+    assert [(one.currency, one.amount) for one in back.fiat] == [("eur", "9.00"), ("usd", "10.00")]
+
+
+async def test_a_price_that_lacked_at_first_is_that_of_when_it_was_first_seen(accounts, user):
+    env = accounts.payment_env
+    await accounts.deposit(user, "10")
+    env.clock.advance(60)
+    await record(env, "1.5", "1.2")
+    env.clock.advance(3000)
+    await record(env, "9", "9")
+    await env.reorg(1, "return")
+    await env.mine(1 + REQUIRED)
+    (back,) = await accounts.deposits(user)
+    assert (back.incarnation, len(back.fiat), back.fiat_reason) == (2, 0, "pending")
+    await filled(accounts)
+    (then,) = await accounts.deposits(user)
+    assert [(one.currency, one.rate) for one in then.fiat] == [("eur", "1.2"), ("usd", "1.5")]
+
+
+async def test_what_was_told_to_be_held_is_told_when_a_reorg_takes_it(accounts, user):
+    env = accounts.payment_env
+    await accounts.deposit(user, "10", chain="other", confirmations=REQUIRED)
+    await env.reorg(1 + REQUIRED, "return", "other")
+    assert await names(accounts) == ["account.deposit.held", "account.deposit.orphaned"]
+    await env.mine(1 + REQUIRED, "other")
+    assert (await names(accounts))[2:] == ["account.deposit.held"]
+    # Of what was not told yet, nothing is taken back.
+    await accounts.deposit(user, "7", chain="other")
+    await env.reorg(1, "drop", "other")
+    assert len(await names(accounts)) == 3
+
+
 async def filled(accounts):
     env = accounts.payment_env
     async with env.db.transaction() as conn:

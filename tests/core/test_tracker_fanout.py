@@ -210,12 +210,22 @@ async def test_many_workers_tell_each_movement_once(shop, chain, watcher, usdx, 
         assert len(told) == len(set(told)) == 12
 
 
-async def test_a_death_at_any_moment_loses_and_doubles_nothing(shop, chain, watcher, usdx, watchers, db, clock, fan):
+@pytest.fixture
+def few_at_once(monkeypatch):
+    """Have two stages told in one transaction, and two looked up meanwhile, as where a block has thousands."""
+    for name in ("STAGES_FIRST", "STAGES_MAX"):
+        monkeypatch.setattr(fan_out, name, 2)
+
+
+@pytest.mark.parametrize("transfers", [1, 5])
+async def test_a_death_at_any_moment_loses_and_doubles_nothing(
+    shop, chain, watcher, usdx, watchers, db, clock, fan, few_at_once, transfers
+):
     tracker = await watchers.make([ALICE])
     outlived, moment_, sent = False, 0, []
     while not outlived:
         moment_ += 1
-        sent.append(chain.transfer(usdx, ALICE, ONE))
+        sent += [chain.transfer(usdx, ALICE, ONE) for _ in range(transfers)]
         chain.mine()
         await shop.poll(watcher)
         mortal = FanOut(FragileDatabase(db, Life(moment_)), clock, Hints(None))
@@ -249,15 +259,13 @@ async def test_an_address_of_very_many_trackers_is_told_in_bounded_transactions(
 
 
 async def test_what_comes_next_is_looked_up_while_what_came_before_is_written(
-    shop, chain, watcher, usdx, watchers, db, clock, monkeypatch
+    shop, chain, watcher, usdx, watchers, db, clock, monkeypatch, few_at_once
 ):
-    for name in ("STAGES_FIRST", "STAGES_MAX"):
-        monkeypatch.setattr(fan_out, name, 2)
     used = []
     take = fan_out.Ahead.take
 
-    async def taken(ahead, after):
-        found = await take(ahead, after)
+    async def taken(ahead, after, turn):
+        found = await take(ahead, after, turn)
         used.append(found is not None)
         return found
 
@@ -270,6 +278,58 @@ async def test_what_comes_next_is_looked_up_while_what_came_before_is_written(
     assert sum(await asyncio.gather(*[worker.drain("memory", 0) for worker in workers])) == 9
     assert [one["data"]["txHash"] for one in await watchers.told(tracker)] == sent
     assert sum(used) >= 3
+
+
+async def test_what_was_looked_up_before_the_past_was_told_is_looked_up_again(
+    shop, chain, watcher, usdx, watchers, db, clock, few_at_once
+):
+    """Who reads the past leaves to the fan-out what it has yet to tell, also to those who have begun to watch since."""
+    first = await watchers.make([ALICE])
+    for number in range(4):
+        chain.transfer(usdx, ALICE, ONE + number)
+    chain.mine()
+    await shop.poll(watcher)
+    ahead, rest = fan_out.Ahead(db, "memory", 0), {"settings": PlatformSettings(), "now": clock.now(), "stages_max": 2}
+    async with db.transaction() as conn:
+        assert (await fan_out.fan_out(conn, "memory", 0, ahead, **rest)).deliveries == 2
+    await asyncio.wait([ahead._task])
+    second = await watchers.make([ALICE])
+    async with db.transaction() as conn:
+        assert await fan_out.hold_cursor(conn, "memory", 0) == 1
+    async with db.transaction() as conn:
+        assert (await fan_out.fan_out(conn, "memory", 0, ahead, **rest)).deliveries == 4
+    await ahead.close()
+    assert [len(await watchers.told(tracker)) for tracker in (first, second)] == [4, 2]
+
+
+async def test_who_stops_telling_leaves_no_look_ahead_behind(
+    shop, chain, watcher, usdx, watchers, fan, few_at_once, monkeypatch
+):
+    await watchers.make([ALICE])
+    for number in range(6):
+        chain.transfer(usdx, ALICE, ONE + number)
+    chain.mine()
+    await shop.poll(watcher)
+    looking, look_up = asyncio.Event(), fan_out.look_up
+
+    async def once(*args):
+        monkeypatch.setattr(fan_out, "look_up", endless)
+        return await look_up(*args)
+
+    async def endless(*_):
+        looking.set()
+        await asyncio.Event().wait()
+
+    before = asyncio.all_tasks()
+    monkeypatch.setattr(fan_out, "look_up", once)
+    telling_ = asyncio.create_task(fan.drain("memory", 0))
+    await looking.wait()
+    telling_.cancel()
+    await asyncio.gather(telling_, return_exceptions=True)
+    assert asyncio.all_tasks() == before
+    monkeypatch.setattr(fan_out, "look_up", look_up)
+    assert await fan.drain("memory", 0) >= 4
+    assert len(await ids_of(watchers)) == 6
 
 
 async def test_what_was_looked_up_ahead_may_be_orphaned_before_it_is_written(

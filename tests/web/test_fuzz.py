@@ -127,7 +127,7 @@ def credential(two_merchants, merchant, audience, path):
 @pytest.fixture
 async def gateway(database_url, redis_url, clock, ids):
     """Have keys for all the guests that may come."""
-    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=40) as gateway:
+    async with memory_gateway(web_settings(database_url, redis_url), clock, ids, stock=max(40, CASES)) as gateway:
         yield gateway
 
 

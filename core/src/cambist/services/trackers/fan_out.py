@@ -34,18 +34,18 @@ STAGES_FIRST = 625
 
 # What a statement takes and sorts stays in memory: some 5 MB, which would go to the disk and back with the usual room.
 _LOCK = """
-SELECT stage_pk, set_config('work_mem', '32MB', true),
+SELECT stage_pk, turn, set_config('work_mem', '32MB', true),
     EXISTS (SELECT FROM deferred_stages WHERE chain = $1 AND scope = $2) AS any_deferred
 FROM tracker_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE SKIP LOCKED
 """
-_WAIT = "SELECT stage_pk FROM tracker_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE"
+_WAIT = "UPDATE tracker_cursors SET turn = turn + 1 WHERE chain = $1 AND scope = $2"
 _HEAD = "SELECT head FROM chain_cursors WHERE chain = $1 AND scope = $2"
 _BEGIN = "INSERT INTO tracker_cursors (chain, scope) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 _STAGES = """
 SELECT id, movement_pk, stage, head, at FROM movement_stages
 WHERE chain = $1 AND scope = $2 AND id > $3 ORDER BY id LIMIT $4
 """
-_MOVE = "UPDATE tracker_cursors SET stage_pk = $4 WHERE chain = $1 AND scope = $2 AND stage_pk = $3"
+_MOVE = "UPDATE tracker_cursors SET stage_pk = $4, turn = turn + 1 WHERE chain = $1 AND scope = $2 AND stage_pk = $3"
 _WAITING = f"""
 SELECT EXISTS (
     SELECT FROM movement_stages WHERE chain = $1 AND scope = $2 AND id > coalesce(
@@ -65,7 +65,8 @@ UNTOLD = f"""(EXISTS (
 async def hold_cursor(conn: AsyncConnection, chain: str, scope: int) -> int:
     """Keep everybody else from telling of a chain until the transaction ends; return its newest block.
 
-    Who tells of the past holds it, so that an end that is told of right afterwards finds what was told here.
+    Who tells of the past holds it, so that an end that is told of right afterwards finds what was told here. It counts
+    as a turn: what somebody looked up before for the next one is looked up again.
     """
     if not (await conn.exec_driver_sql(_WAIT, (chain, scope))).rowcount:
         await conn.exec_driver_sql(_BEGIN, (chain, scope))
@@ -83,27 +84,32 @@ class _Found(NamedTuple):
 class Ahead:
     """Looks up what comes next while what was looked up before is written, so that both take the time of one.
 
-    The lists are looked at after the stages were stored: whoever watched an address by then hears of it.
+    The lists are looked at after the stages were stored: whoever watched an address by then hears of it. It is taken in
+    the turn that follows. Where somebody has held the cursor in between, as who begins to read the past does, the lists
+    may have been others by then: it is given up.
     """
 
     def __init__(self, db: Database, chain: str, scope: int) -> None:
         self._db = db
         self._chain = chain
         self._scope = scope
-        self._after = 0
+        self._due: tuple[int, int] | None = None
         self._task: asyncio.Task[_Found] | None = None
 
-    def begin(self, after: int, stages_max: int) -> None:
-        """Look up the stages behind this one. Whoever calls this calls ``close`` in the end."""
-        self._after, self._task = after, asyncio.create_task(self._look_up(after, stages_max))
+    def begin(self, after: int, stages_max: int, turn: int) -> None:
+        """Look up the stages behind this one, for that turn. Whoever calls this calls ``close`` in the end."""
+        self._due, self._task = (after, turn), asyncio.create_task(self._look_up(after, stages_max))
 
-    async def take(self, after: int) -> _Found | None:
-        """Return what was looked up behind this stage, if it was. Raises what looking up raised."""
-        if self._task is None or self._after != after:
+    async def take(self, after: int, turn: int) -> _Found | None:
+        """Return what was looked up for this turn, if anything was. Raises what looking up raised."""
+        if self._task is None or self._due != (after, turn):
             await self.close()
             return None
         task, self._task = self._task, None
-        return await task
+        try:
+            return await task
+        except BusyError:  # the connection that holds the cursor looks it up itself
+            return None
 
     async def close(self) -> None:
         """Give up what nobody took."""
@@ -138,8 +144,8 @@ async def fan_out(  # noqa: PLR0913  each by name, but whose stages and who look
         begun = await conn.exec_driver_sql(_BEGIN, (chain, scope))
         if not begun.rowcount:
             return None
-    stage_pk = 0 if held is None else held.stage_pk
-    found = await ahead.take(stage_pk)
+    stage_pk, turn = (0, 0) if held is None else (held.stage_pk, held.turn)
+    found = await ahead.take(stage_pk, turn)
     rows = found.rows if found else await _stage_rows(conn, chain, scope, stage_pk, stages_max)
     late = (
         await deferred.behind(conn, chain, scope, [row.id for row in rows])
@@ -154,7 +160,8 @@ async def fan_out(  # noqa: PLR0913  each by name, but whose stages and who look
     else:
         findings = found.findings if found and not late else await look_up(conn, chain, scope, _stages(tellable))
         if tellable and (findings.done < len(tellable) or len(rows) == stages_max):
-            ahead.begin(_passed(rows, tellable, findings.done)[-1].id, _following(findings.done))
+            last = _passed(rows, tellable, findings.done)[-1].id
+            ahead.begin(last, _following(findings.done), turn + 1)
         told = await queue(conn, chain, findings, settings=settings, now=now)
     passed = _passed(rows, tellable, told.stages)
     if late := late & {row.id for row in passed}:

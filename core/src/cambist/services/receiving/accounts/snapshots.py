@@ -1,7 +1,8 @@
-"""What a deposit to an account was worth when it was detected, in several currencies, frozen with source and time.
+"""What a deposit to an account was worth when it was first seen, in several currencies, frozen with source and time.
 
 A poll asks nobody: it takes the price points that are fresh enough. Where one lacks, the deposit is stored without it,
-and a job fills it in from the point that is nearest to the detection; after two hours it says that there was no price.
+and a job fills it in from the point that is nearest to when it was first seen; after two hours it says that there was
+no price.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FRESH = timedelta(minutes=15)
 """Price points are written down every five minutes, and may be some minutes old then: what is not older is the price
 of now."""
 SETTLED_AFTER = timedelta(minutes=15)
-"""So long after the detection no nearer price will come."""
+"""So long after a deposit was first seen no nearer price will come."""
 FILLED_MAX = 500
 
 PENDING, NO_PRICE = "pending", "no_price"
@@ -67,7 +68,7 @@ CROSS JOIN LATERAL (
 """
 
 _PENDING = """
-SELECT d.id, upper(d.token) AS symbol, d.detected_at, d.fiat::text AS fiat FROM deposits d
+SELECT d.id, upper(d.token) AS symbol, d.first_seen_at, d.fiat::text AS fiat FROM deposits d
 WHERE d.fiat_reason = 'pending' AND d.id > $1 ORDER BY d.id LIMIT $2
 """
 
@@ -131,7 +132,7 @@ async def fill(
     """Fill in what snapshots lack, of so many deposits behind the primary key ``after``, where a price is known.
 
     Returns the last primary key looked at, where others may follow it. A point is taken once none that is nearer can
-    come: when there is a later one than the detection, or a quarter of an hour has passed.
+    come: when there is a later one than that, or a quarter of an hour has passed.
     """
     rows = (await conn.exec_driver_sql(_PENDING, (after, limit))).all()
     if not rows:
@@ -142,11 +143,11 @@ async def fill(
         snapshot: dict[str, Point] = {} if row.fiat is None else _decoder.decode(row.fiat)
         before = len(snapshot)
         for currency, point in nearest.get(row.id, {}).items():
-            settled = point.observed_at >= row.detected_at or now - row.detected_at >= SETTLED_AFTER
+            settled = point.observed_at >= row.first_seen_at or now - row.first_seen_at >= SETTLED_AFTER
             if currency not in snapshot and settled:
                 snapshot[currency] = point
         fiat, reason = encode(snapshot, currencies)
-        if reason is not None and now - row.detected_at > AGE_MAX:
+        if reason is not None and now - row.first_seen_at > AGE_MAX:
             reason = NO_PRICE
         if reason != PENDING or len(snapshot) > before:
             changed.append((row.id, fiat, reason))
@@ -166,7 +167,7 @@ async def fill(
 async def _nearest(
     conn: AsyncConnection, rows: Sequence[Any], currencies: Sequence[str]
 ) -> dict[int, dict[str, Point]]:
-    columns = [row.id for row in rows], [row.symbol for row in rows], [row.detected_at for row in rows]
+    columns = [row.id for row in rows], [row.symbol for row in rows], [row.first_seen_at for row in rows]
     found: dict[int, dict[str, Point]] = {}
     for row in await conn.exec_driver_sql(_NEAREST, (*columns, list(currencies), AGE_MAX)):
         found.setdefault(row.id, {})[row.currency] = _point(row)

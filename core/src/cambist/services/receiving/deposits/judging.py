@@ -153,8 +153,8 @@ async def orphan_above(conn: AsyncConnection, chain_scope: WatchedChain, height:
     )
     await _forget_accepted(conn, rows)
     await crediting.reverse(conn, chain_scope.mode, [row for row in rows if row.status == "confirmed"])
-    # Told of what was told: what was held was none of the account's.
-    gone = [row.id for row in rows if row.counts_for_account]
+    # Told of what was told: of what counts from when it is seen, of what is held once it is confirmed.
+    gone = [row.id for row in rows if row.counts_for_account or (row.account_pk and row.status == "confirmed")]
     await account_events.tell(conn, gone, account_events.ORPHANED, chain_scope.ids, now)
     return len(rows)
 

@@ -228,7 +228,8 @@ def _row(chain_scope: WatchedChain, transfer: Transfer, ordinal: int, known: _Kn
     )
 
 
-# What a deposit was worth when it was first seen stays, also where it comes back after a reorg.
+# What a deposit was worth when it was first seen stays, also where it comes back after a reorg, but not where another
+# token or account comes back in its place: a contract may pay otherwise in another block.
 _UPSERT = """
 INSERT INTO deposits AS d (
     chain, scope, mode, first_seen_at, detected_at, deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk,
@@ -253,8 +254,13 @@ ON CONFLICT (chain, scope, tx_id, position) DO UPDATE SET
     held_reason = excluded.held_reason, token = excluded.token, contract = excluded.contract,
     decimals = excluded.decimals, units = excluded.units, sender = excluded.sender, height = excluded.height,
     block_hash = excluded.block_hash, ordinal = excluded.ordinal, mined_at = excluded.mined_at,
-    required_confirmations = excluded.required_confirmations, fiat = coalesce(d.fiat, excluded.fiat),
-    fiat_reason = CASE WHEN d.fiat IS NULL THEN excluded.fiat_reason ELSE d.fiat_reason END
+    required_confirmations = excluded.required_confirmations,
+    (fiat, fiat_reason) = (
+        SELECT CASE WHEN is_same THEN d.fiat ELSE excluded.fiat END,
+            CASE WHEN is_same THEN d.fiat_reason ELSE excluded.fiat_reason END
+        FROM (SELECT d.account_pk IS NOT DISTINCT FROM excluded.account_pk
+            AND d.contract IS NOT DISTINCT FROM excluded.contract) AS one (is_same)
+    )
 WHERE d.status = 'orphaned'
 RETURNING d.id, d.deposit_id, d.payment_pk, d.account_pk, d.matches, d.height, d.tx_id, d.position
 """
