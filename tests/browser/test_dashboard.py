@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from pathlib import Path
@@ -128,6 +129,33 @@ async def test_a_new_merchant_is_shown_the_first_steps(open_page, url, axe):
     page = await open_page()
     await sign_up(page, url)
     await take_first_steps(page, axe)
+
+
+# What moved on the page, in the browser's own measure: 0 is nothing, and what whoever looks has just done counts not.
+SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 1280, "height": 860}], ids=["phone", "desk"])
+async def test_nothing_moves_while_the_overview_and_its_first_steps_come(open_page, url, viewport):
+    page = await open_page(viewport=viewport)
+    await page.add_init_script(SHIFTS)
+    await sign_up(page, url)
+
+    async def slowly(route):
+        await asyncio.sleep(0.3)
+        await route.continue_()
+
+    await page.route("**/webhook-endpoints?*", slowly)
+    await page.reload()
+    await expect(page.get_by_role("list", name="First steps")).to_be_visible()
+    await expect(page.get_by_role("region", name="Balances")).to_be_visible()
+    await expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+    assert await page.evaluate("window.shifted") == 0
 
 
 def check_and_refuse(shop) -> None:
