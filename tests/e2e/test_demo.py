@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from cambist.db.engine import connect
 from cambist.embedded import reached_database
 from cambist.embedded.processes import free_port
+from cambist.testing.anvil import AnvilProcess, find_anvil
 from tests.support.books import broken
 
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
@@ -21,10 +23,10 @@ CAMBIST = str(Path(sys.executable).with_name("cambist"))
 
 async def run_demo(folder: Path, *arguments: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
-        CAMBIST, "demo", "--once", "--data-dir", str(folder), *arguments,
+        CAMBIST, "demo", "--once", "--anvil", str(find_anvil()), "--data-dir", str(folder), *arguments,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=os.environ,
     )  # fmt: skip
-    output, _ = await asyncio.wait_for(process.communicate(), 300)
+    output, _ = await asyncio.wait_for(process.communicate(), 600)
     assert process.returncode is not None
     return process.returncode, output.decode()
 
@@ -33,13 +35,16 @@ STATES = {"pending", "detected", "confirming", "paid", "overpaid", "underpaid", 
 
 # Each selects what there must be in the month of the shop whose people are named, as (what, how often).
 THERE = {
-    "payments by state": "SELECT status, count(*) FROM payments WHERE merchant_pk = $1 GROUP BY 1",
-    "chains that are paid on": "SELECT chain, count(*) FROM payments WHERE merchant_pk = $1 GROUP BY 1",
+    "payments by state": """SELECT status, count(*) FROM payments
+        WHERE merchant_pk = $1 AND mode = 'sandbox' GROUP BY 1""",
+    "chains that are paid on": """SELECT chain, count(*) FROM payments
+        WHERE merchant_pk = $1 AND mode = 'sandbox' GROUP BY 1""",
     "days with payments": "SELECT created_at::date::text, count(*) FROM payments WHERE merchant_pk = $1 GROUP BY 1",
     "days in the books": """SELECT t.created_at::date::text, count(DISTINCT t.id) FROM ledger_transactions t
         JOIN ledger_movements m ON m.transaction_pk = t.id JOIN ledger_accounts a ON a.id = m.credit_account_pk
-        WHERE a.merchant_pk = $1 GROUP BY 1""",
-    "what went out": "SELECT kind || ' ' || status, count(*) FROM payouts WHERE merchant_pk = $1 GROUP BY 1",
+        WHERE a.merchant_pk = $1 AND a.mode = 'sandbox' GROUP BY 1""",
+    "what went out": """SELECT kind || ' ' || status, count(*) FROM payouts
+        WHERE merchant_pk = $1 AND mode = 'sandbox' GROUP BY 1""",
     "exchanges": "SELECT kind || ' ' || status, count(*) FROM exchanges WHERE merchant_pk = $1 GROUP BY 1",
     "deposits to accounts": """SELECT status, count(*) FROM deposits
         WHERE merchant_pk = $1 AND account_pk IS NOT NULL GROUP BY 1""",
@@ -47,7 +52,14 @@ THERE = {
         JOIN projects p ON p.id = t.project_pk LEFT JOIN tracker_transactions x ON x.tracker_pk = t.id
         WHERE p.merchant_pk = $1 GROUP BY 1""",
     "webhooks": """SELECT d.status, count(*) FROM webhook_deliveries d JOIN projects p ON p.id = d.project_pk
-        WHERE p.merchant_pk = $1 GROUP BY 1""",
+        WHERE p.merchant_pk = $1 AND p.mode = 'sandbox' GROUP BY 1""",
+    "team": "SELECT role, count(*) FROM members WHERE merchant_pk = $1 GROUP BY 1",
+    "invited": "SELECT role, count(*) FROM member_invitations WHERE merchant_pk = $1 GROUP BY 1",
+    "plan": "SELECT p.name, count(*) FROM plans p JOIN merchants m ON m.plan_pk = p.id WHERE m.id = $1 GROUP BY 1",
+    "live": """SELECT 'payments', count(*) FROM payments WHERE merchant_pk = $1 AND mode = 'live'
+        UNION ALL SELECT 'payouts', count(*) FROM payouts WHERE merchant_pk = $1 AND mode = 'live'
+        UNION ALL SELECT 'asked of operators', count(*) FROM jobs WHERE kind = 'reconcile' AND $1::bigint > 0
+        UNION ALL SELECT 'projects', count(*) FROM projects WHERE merchant_pk = $1 AND mode = 'live'""",
     "trail": "SELECT 'entries', count(*) FROM audit_entries e JOIN merchants m USING (merchant_id) WHERE m.id = $1",
 }
 
@@ -105,12 +117,34 @@ async def test_it_makes_a_month_once_and_plays_the_story_at_each_start_on_the_sa
     assert len(month["trackers with movements"]) == 2
     assert all(month["trackers with movements"].values())
     assert set(month["webhooks"]) == {"delivered"}
-    # Nothing is added by a later start.
+    assert set(month["team"]) == {"owner", "admin", "finance", "developer"}
+    assert set(month["invited"]) == {"viewer"}
+    assert set(month["plan"]) == {"Business"}
+    assert month["live"] == {"payments": 5, "payouts": 2, "asked of operators": 1, "projects": 1}
+    # Nothing is added by a later start, which goes on with the blocks that the local chain had.
     assert later == month
+    config, state = (tmp_path / "demo" / name for name in ("cambist.toml", "local-chain.json"))
+    (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)", config.read_text())
+    async with AnvilProcess(["--chain-id", "31337", "--state", str(state)], port=int(port)):
+        process = await asyncio.create_subprocess_exec(
+            CAMBIST, "reconcile", "--config", str(config), "--data-dir", str(tmp_path / "demo")
+        )
+        assert await process.wait() == 0
+
+
+async def test_a_folder_with_a_local_chain_is_not_started_without_its_node(tmp_path):
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    (folder / "cambist.toml").write_text("# What `cambist demo` runs on")
+    (folder / "local-chain.json").write_text("{}")
     process = await asyncio.create_subprocess_exec(
-        CAMBIST, "reconcile", "--config", str(tmp_path / "demo" / "cambist.toml"), "--data-dir", str(tmp_path / "demo")
-    )
-    assert await process.wait() == 0
+        CAMBIST, "demo", "--once", "--data-dir", str(folder),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "PATH": str(Path(CAMBIST).parent)},
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    assert process.returncode == 1
+    assert "name it with --anvil" in output.decode()
 
 
 async def test_a_port_that_is_taken_is_named_in_its_failure(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -21,6 +22,8 @@ import click
 from cambist.embedded.processes import free_port
 from cambist.ports import system_ids
 
+from .demo_live import LiveDay, fill_station
+from .demo_node import CHAIN, NodeFailedError, local_node, settings
 from .demo_shop import PASSWORD, DemoFailedError, Shop, WebhookReceiver
 from .terminal import echo
 
@@ -58,6 +61,8 @@ STOP_S_MAX = 30
 PORT = 8080
 CONFIG, LOG = "cambist.toml", "gateway.log"
 MONTH, MONTH_LOG = "month.json", "month.log"
+LIVE = "live.json"
+"""There once everything has happened in the live project."""
 
 
 @click.command()
@@ -67,48 +72,84 @@ MONTH, MONTH_LOG = "month.json", "month.log"
     help="Where the demo keeps its servers.",
 )  # fmt: skip
 @click.option("--port", type=click.IntRange(1, 65535), help=f"The port to listen on [default: {PORT}, or a free one].")
-def demo(*, once: bool, data_dir: Path, port: int | None) -> None:
+@click.option(
+    "--anvil", type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A local Ethereum node: with it the shop has a live project too [default: the one on PATH, if any].",
+)  # fmt: skip
+def demo(*, once: bool, data_dir: Path, port: int | None, anvil: Path | None) -> None:
     """Show a month of a shop, and a payment from order to wallet, on this machine and nowhere else."""
     try:
-        asyncio.run(_demo(data_dir, port or _port(), once=once))
-    except DemoFailedError as error:
+        asyncio.run(_demo(data_dir, port or _port(), anvil or _anvil(), once=once))
+    except (DemoFailedError, NodeFailedError) as error:
         click.secho(f"\nThe demo failed: {error}", fg="red", err=True)
         sys.exit(1)
 
 
-async def _demo(data_dir: Path, port: int, *, once: bool) -> None:
+async def _demo(data_dir: Path, port: int, anvil: Path | None, *, once: bool) -> None:
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
     stop = asyncio.create_task(asked.wait())
     await asyncio.to_thread(_prepare, data_dir)
     _check_free(port)
-    month = await _month(data_dir, port, stop)
-    if month is None:
-        _told_to_stop(once=once)
-        return
+    async with local_node(anvil, data_dir) as node:
+        if node is not None:
+            (data_dir / CONFIG).write_text(SETTINGS + settings(node))
+        month = await _month(data_dir, port, stop)
+        if month is None:
+            _told_to_stop(once=once)
+            return
+        station = month.get("station")
+        if node is not None and station is not None and not (data_dir / LIVE).exists():
+            await fill_station(node, station)
+        await _visit(data_dir, port, node, month, stop, once=once)
+    echo("Stopped. What was made stays in the demo's folder for the next time.")
+
+
+async def _visit(  # noqa: PLR0913  each by name
+    data_dir: Path, port: int, node: str | None, month: Mapping[str, Any], stop: asyncio.Future[Any], *, once: bool
+) -> None:
+    """Run the gateway, play what is played, and wait for whoever visits to end it. Raises DemoFailedError."""
     echo("Starting PostgreSQL, Valkey and the gateway …")
+    admin_key = system_ids().hex_secret()
     async with (
-        _running(data_dir, port) as (url, ended),
+        _running(data_dir, port, admin_key) as (url, ended),
         WebhookReceiver() as receiver,
         _receiving(WebhookReceiver(month["port"], month["secrets"])),
     ):
-        story = asyncio.create_task(Shop(url, receiver, system_ids().new("demo")[:12]).story())
-        await _first(story, stop, ended)
+        day = None if node is None or (data_dir / LIVE).exists() else _live_day(url, node, month, admin_key)
+        shop = Shop(url, receiver, system_ids().new("demo")[:12])
+        play = asyncio.create_task(_play(day, data_dir / LIVE, shop))
+        await _first(play, stop, ended)
         if stop.done():
-            story.cancel()
+            play.cancel()
             _told_to_stop(once=once)
             return
         if ended.done():
             raise DemoFailedError(f"the gateway ended by itself; its log is {data_dir / LOG}")
-        visit = story.result()
+        visit = play.result()
         if once:
             click.secho("\nEvery step held.", fg="green")
             return
         echo(_month_told(url, month))
         echo(visit)
         await _first(stop, ended)
-    echo("Stopped. What was made stays in the demo's folder for the next time.")
+
+
+def _live_day(url: str, node: str, month: Mapping[str, Any], admin_key: str) -> LiveDay | None:
+    """Return what is to happen in the live project; None in a folder whose month was made without a chain for it."""
+    # A folder of an earlier version has none.
+    key = month.get("live_key")
+    return None if key is None else LiveDay(url, node, key=key, admin_key=admin_key)
+
+
+async def _play(day: LiveDay | None, happened: Path, shop: Shop) -> str:
+    """Have the live project's day happen, and write that down; tell the story, and return what a visitor needs."""
+    if day is not None:
+        echo("Having customers pay on a local chain, once …")
+        await day.happen()
+        await asyncio.to_thread(happened.write_text, json.dumps({"chain": CHAIN}))
+    return await shop.story()
 
 
 async def _first(*futures: asyncio.Future[Any]) -> None:
@@ -167,14 +208,14 @@ def _month_told(url: str, month: Mapping[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def _running(data_dir: Path, port: int) -> AsyncIterator[tuple[str, asyncio.Future[int]]]:
+async def _running(data_dir: Path, port: int, admin_key: str) -> AsyncIterator[tuple[str, asyncio.Future[int]]]:
     """Run ``cambist up`` with the demo's settings; yield its address, and what is done when it ends."""
     config, log = data_dir / CONFIG, (data_dir / LOG).open("wb")
     argv = [sys.executable, "-m", "cambist.cli", "up", "--config", str(config), "--data-dir", str(data_dir)]
     with log:
         process = await asyncio.create_subprocess_exec(
             *argv, "--host", "127.0.0.1", "--port", str(port), stdout=asyncio.subprocess.PIPE, stderr=log,
-            env=_environ(), start_new_session=True,
+            env=_environ() | {"CAMBIST_AUTH__ADMIN_KEY": admin_key}, start_new_session=True,
         )  # fmt: skip
     ended = asyncio.ensure_future(process.wait())
     try:
@@ -230,6 +271,11 @@ async def _end_of(log: Path) -> str:
 def _environ() -> dict[str, str]:
     """Leave out what belongs to a gateway that is configured around the demo: it must not touch that one."""
     return {name: value for name, value in os.environ.items() if not name.startswith("CAMBIST_")}
+
+
+def _anvil() -> Path | None:
+    found = shutil.which("anvil")
+    return None if found is None else Path(found)
 
 
 def _port() -> int:

@@ -204,14 +204,15 @@ class Shop:
 
     async def _post(self, path: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
         async with self._session.post(self._url + path, json=body, headers=headers) as response:
-            return await _answer(path, response)
+            return await read_answer(path, response)
 
     async def _get(self, path: str, headers: dict[str, str]) -> dict[str, Any]:
         async with self._session.get(self._url + path, headers=headers) as response:
-            return await _answer(path, response)
+            return await read_answer(path, response)
 
 
-async def _answer(path: str, response: aiohttp.ClientResponse) -> dict[str, Any]:
+async def read_answer(path: str, response: aiohttp.ClientResponse) -> dict[str, Any]:
+    """Return what the gateway answered. Raises DemoFailedError for a refusal."""
     answer: dict[str, Any] = await response.json()
     if not answer.get("success"):
         raise DemoFailedError(f"{path} answered {response.status}: {answer.get('error')}")

@@ -30,6 +30,7 @@ from cambist.settings import Settings
 
 from .clock import SetClock
 from .days import DAYS, Days
+from .people import LIVE_PATH, LiveProject, People
 from .shop import Opened, Shop, books_of, open_shop
 
 NAME, EMAIL = "Corner shop", "demo{number}@shop.example"
@@ -42,12 +43,17 @@ CHANNELS = ("/customers", "/suppliers")
 
 
 class Made(Struct, frozen=True, kw_only=True):
-    """What a later start has to know of the month: who signs in, and what takes the shop's webhooks."""
+    """What a later start has to know of the month: who signs in, and what takes the shop's webhooks.
+
+    ``live_key`` is of the live project, and ``station`` pays its fees: there where a chain has a node.
+    """
 
     email: str
     operator: str
     port: int
     secrets: dict[str, str]
+    live_key: str | None
+    station: str | None
 
 
 def write(made: Made, path: Path) -> None:
@@ -82,10 +88,21 @@ async def make(settings: Settings, say: Callable[[str], None]) -> Made:
             operator = await _numbered(OPERATOR, partial(_add_operator, gateway))
             month = Month(gateway, clock, receiver, deliverer)
             email = await _numbered(EMAIL, month.open)
+            people = await month.people(operator)
+            await people.join()
+            await people.govern()
             await month.happen(end, say)
+            live = await month.go_live(people)
         finally:
             await _date_the_books(gateway, None)
-        return Made(email=email, operator=operator, port=receiver.port, secrets=dict(receiver.secrets))
+        return Made(
+            email=email,
+            operator=operator,
+            port=receiver.port,
+            secrets=dict(receiver.secrets),
+            live_key=None if live is None else live.key,
+            station=None if live is None else live.station,
+        )
 
 
 class Month:
@@ -108,11 +125,30 @@ class Month:
         )
         self._receiver.secrets[self._receiver.path] = self._opened.secret
 
-    async def happen(self, end: datetime, say: Callable[[str], None]) -> None:
-        """Let everything happen until ``end``, each at its moment. ``say`` hears how far it has come."""
+    async def people(self, operator: str) -> People:
+        """Return the people of the shop, and of the gateway of which ``operator`` is the first."""
+        async with self._gateway.db.transaction() as conn:
+            operator_id = await operators.id_of(conn, operator)
+        marked = operator.partition("@")[0].removeprefix("operator")
+        return People(self._gateway, self._shop, operator_id, marked=marked, password=PASSWORD)
+
+    async def go_live(self, people: People) -> LiveProject | None:
+        """Open the shop's live project, where a chain has a node."""
+        if all(chain.availability != "live" for chain in self._gateway.registry.chains.values()):
+            return None
+        live = await people.go_live(name=f"{NAME}, live", webhook_url=self._receiver.url_of(LIVE_PATH))
+        self._receiver.secrets[LIVE_PATH] = live.secret
+        return live
+
+    @property
+    def _shop(self) -> Opened:
         if self._opened is None:
             raise AssertionError("the shop is opened first")
-        shop = Shop(self._books, self._opened)
+        return self._opened
+
+    async def happen(self, end: datetime, say: Callable[[str], None]) -> None:
+        """Let everything happen until ``end``, each at its moment. ``say`` hears how far it has come."""
+        shop = Shop(self._books, self._shop)
         urls = [self._receiver.url_of(path) for path in CHANNELS]
         days = Days(shop, self._clock, Random(SEED), end, urls)  # noqa: S311  what customers do, nothing secret
         told = 0

@@ -55,6 +55,7 @@ class Opened(Struct, frozen=True, kw_only=True):
     """A shop that has just been opened. ``secret`` signs its webhooks."""
 
     actor: Actor
+    member_pk: int
     member_id: str
     secret: str
 
@@ -128,8 +129,8 @@ async def open_shop(books: Books, *, name: str, email: str, password: str, webho
             mode="sandbox",
         )
         key = await api_keys.issue(conn, actor, NewKey(name="Till"), created_by=member.member_id, ids=ids, now=now)
-        opened = Opened(actor=actor, member_id=member.member_id, secret=secret)
-        by = _in_person(opened)
+        opened = Opened(actor=actor, member_pk=member.pk, member_id=member.member_id, secret=secret)
+        by = in_person(opened)
         for action, subject, told in (
             (Action.MERCHANT_REGISTERED, member.merchant_id, {"email": email}),
             (Action.PROJECT_MADE, made.project_id, {"name": name, "mode": "sandbox"}),
@@ -139,7 +140,8 @@ async def open_shop(books: Books, *, name: str, email: str, password: str, webho
     return opened
 
 
-def _in_person(shop: Opened) -> Origin:
+def in_person(shop: Opened) -> Origin:
+    """Return what is written down of what the shop's owner does."""
     return Origin(
         actor_kind="merchant",
         actor=shop.member_id,
@@ -155,7 +157,7 @@ class Shop:
     def __init__(self, books: Books, opened: Opened) -> None:
         self._books = books
         self._actor = opened.actor
-        self._by = _in_person(opened)
+        self._by = in_person(opened)
         self._db = books.gateway.db
 
     def depth(self, chain: str) -> int:
