@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from cambist.db.structs import AnyRow
+from cambist.domain.failures import Failure, code_of
 from cambist.domain.money import format_units
+from cambist.services.sending.queue.reasons import sentence_of
 
 RowT = TypeVar("RowT", bound=Struct)
 
@@ -72,7 +74,9 @@ class SentRow(Owned, frozen=True, kw_only=True, rename="camel"):
     to_address: str
     tx_hash: str | None
     waits_for: str | None
+    waits_for_text: str | None
     error: str | None
+    error_code: Failure | None
     updated_at: datetime
     completed_at: datetime | None
 
@@ -93,7 +97,9 @@ class ExchangeRow(Owned, frozen=True, kw_only=True, rename="camel"):
     tx_hash: str | None
     dest_tx_hash: str | None
     waits_for: str | None
+    waits_for_text: str | None
     error: str | None
+    error_code: Failure | None
     completed_at: datetime | None
 
 
@@ -119,7 +125,10 @@ class TrackerRow(Owned, frozen=True, kw_only=True, rename="camel"):
 
 
 def shown(into: type[RowT], row: AnyRow) -> RowT:
-    """Return a row as it is shown: units as amounts, by the decimals that stand beside them."""
+    """Return a row as it is shown: units as amounts, by the decimals that stand beside them.
+
+    The code of an error, and the sentence of what is waited for, are those of the column that is selected as them.
+    """
     found = row._mapping  # noqa: SLF001  SQLAlchemy's public name for it
     values: dict[str, Any] = {}
     for name in into.__struct_fields__:
@@ -128,5 +137,9 @@ def shown(into: type[RowT], row: AnyRow) -> RowT:
             prefix = name.rpartition("amount")[0]
             decimals = found.get(f"{prefix}decimals", found.get("decimals"))
             value = format_units(int(value), decimals)
+        elif name == "error_code":
+            value = code_of(value)
+        elif name == "waits_for_text" and value is not None:
+            value = sentence_of(value, of_exchange="provider" in into.__struct_fields__)
         values[name] = value
     return into(**values)

@@ -5,7 +5,7 @@ import type { Column, Listed } from "../../ui/List";
 import { listed } from "../../ui/List";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
-import { Quoted, Waits } from "../../ui/Said";
+import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
@@ -165,9 +165,9 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
 type Sent = Schemas["SentRow"];
 
 /** Why it has failed, or what it waits for. */
-function waiting({ error, waitsFor }: Sent) {
-  if (error !== null) return <Quoted words={error} />;
-  return waitsFor === null ? "–" : <Waits code={waitsFor} words={waitsFor} />;
+function waiting({ error, errorCode, waitsFor, waitsForText }: Sent) {
+  if (error !== null) return <Failed code={errorCode ?? ""} words={error} />;
+  return waitsFor === null ? "–" : <Waits code={waitsFor} words={waitsForText ?? waitsFor} />;
 }
 
 const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "facts"> = {
@@ -187,8 +187,11 @@ const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "fac
     [t("chain"), row.chain],
     [t("to"), hash(row.toAddress)],
     [t("tx"), hash(row.txHash)],
-    [t("waits"), row.waitsFor === null ? null : <Waits key="waits" code={row.waitsFor} words={row.waitsFor} />],
-    [t("error"), row.error === null ? null : <Quoted key="error" words={row.error} />],
+    [
+      t("waits"),
+      row.waitsFor === null ? null : <Waits key="waits" code={row.waitsFor} words={row.waitsForText ?? row.waitsFor} />,
+    ],
+    [t("error"), row.error === null ? null : <Failed key="error" code={row.errorCode ?? ""} words={row.error} />],
   ],
 };
 

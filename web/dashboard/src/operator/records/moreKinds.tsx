@@ -2,7 +2,7 @@ import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { listed } from "../../ui/List";
 import { Meaning } from "../../ui/Meaning";
-import { Quoted, Waits } from "../../ui/Said";
+import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Schemas } from "../api";
 import { ROWS } from "../queries";
@@ -56,8 +56,11 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
     ],
     [t("tx"), row.txHash === null ? null : <Address key="tx" value={row.txHash} whole />],
     [t("received"), row.destTxHash === null ? null : <Address key="received" value={row.destTxHash} whole />],
-    [t("waits"), row.waitsFor === null ? null : <Waits key="waits" code={row.waitsFor} words={row.waitsFor} />],
-    [t("error"), row.error === null ? null : <Quoted key="error" words={row.error} />],
+    [
+      t("waits"),
+      row.waitsFor === null ? null : <Waits key="waits" code={row.waitsFor} words={row.waitsForText ?? row.waitsFor} />,
+    ],
+    [t("error"), row.error === null ? null : <Failed key="error" code={row.errorCode ?? ""} words={row.error} />],
   ],
   list: async (filters, signal) => {
     const answer = await unwrap(api.GET("/api/admin/exchanges", { params: { query: query(filters) }, signal }));
