@@ -104,6 +104,12 @@ describe("languages", () => {
     expect(preferredLanguage("constructor", [])).toBe("en");
   });
 
+  it("write dates as the browser's region of them does", () => {
+    expect(localeOf("en", ["de-AT", "en-GB", "en-US"])).toBe("en-GB");
+    expect(localeOf("de", ["en-GB", "de"])).toBe("de");
+    expect(localeOf("ar", ["ar-EG"])).toBe("ar-u-nu-latn");
+  });
+
   it("put values into sentences as they write them", () => {
     expect(insideSentence(1234.5, "de")).toBe("1.234,5");
     expect(insideSentence(1234, "ar")).toBe("1,234");

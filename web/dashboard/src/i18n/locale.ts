@@ -46,9 +46,12 @@ export function tagOf(language: string): string {
   return TAGS[language] ?? language;
 }
 
-/** Return how `Intl` calls a language: by what numbers, dates and lists are written. */
-export function localeOf(language: string): string {
-  return LOCALES[language] ?? language;
+/**
+ * Return how `Intl` calls a language: by what numbers, dates and lists are written. A browser that names a region of the
+ * language, such as `en-GB`, has dates as they are written there.
+ */
+export function localeOf(language: string, wanted: readonly string[] = navigator.languages): string {
+  return LOCALES[language] ?? wanted.find((one) => one.startsWith(`${language}-`)) ?? language;
 }
 
 const FIRST_STRONG_ISOLATE = "\u2068";

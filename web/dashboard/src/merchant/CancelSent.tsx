@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../ui/ChainName";
 import { Amount } from "../ui/Amount";
 import { Confirm } from "../ui/Confirm";
 
@@ -46,7 +47,7 @@ export function CancelSent({ sent, title, cancel }: CancelSentProps) {
           }}
         >
           <p>
-            <Amount value={sent.amount} token={sent.token} /> · {sent.chain}
+            <Amount value={sent.amount} token={sent.token} /> · <ChainName of={sent.chain} />
           </p>
           <p>{t("payout.cancelWords")}</p>
         </Confirm>

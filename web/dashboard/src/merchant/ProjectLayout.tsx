@@ -2,6 +2,7 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { Outlet, useNavigate } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainNames } from "../ui/ChainName";
 import { Empty } from "../ui/Feedback";
 import type { Command } from "../ui/Palette";
 import { Shell } from "../ui/Shell";
@@ -13,7 +14,7 @@ import { useNav } from "./nav";
 import { useProject } from "./project";
 import styles from "./ProjectLayout.module.css";
 import { ProjectSwitch } from "./projects/ProjectSwitch";
-import { meQuery } from "./queries";
+import { meQuery, useChainOptions } from "./queries";
 import { touches } from "./touches";
 
 /** What stands around the pages of one project. */
@@ -22,6 +23,7 @@ export function ProjectLayout() {
   const project = useProject();
   const navigate = useNavigate();
   const nav = useNav(project);
+  const chains = useChainOptions();
   const isTold = useLive("/api/dashboard/stream", merchantSession, touches);
   const commands: readonly Command[] = [
     ...nav.flatMap((group) =>
@@ -48,7 +50,7 @@ export function ProjectLayout() {
       user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}
     >
-      {project === null ? <Empty title={t("projects.notOpen")} /> : <Outlet />}
+      <ChainNames chains={chains}>{project === null ? <Empty title={t("projects.notOpen")} /> : <Outlet />}</ChainNames>
     </Shell>
   );
 }

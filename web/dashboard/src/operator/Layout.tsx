@@ -1,6 +1,7 @@
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Outlet, useNavigate } from "@tanstack/react-router";
 
+import { ChainNames } from "../ui/ChainName";
 import { Shell } from "../ui/Shell";
 import { useLive } from "../ui/useLive";
 import { UserMenu } from "../ui/UserMenu";
@@ -8,7 +9,7 @@ import { UserMenu } from "../ui/UserMenu";
 import { operatorSession, useWords } from "./api";
 import styles from "./Layout.module.css";
 import { useNav } from "./nav";
-import { meQuery } from "./queries";
+import { meQuery, useChainOptions } from "./queries";
 import { touches } from "./touches";
 
 /** What stands around an operator's pages. */
@@ -16,6 +17,7 @@ export function Layout() {
   const { t } = useWords();
   const navigate = useNavigate();
   const nav = useNav();
+  const chains = useChainOptions();
   const isTold = useLive("/api/admin/stream", operatorSession, touches);
   const { operator } = useSuspenseQuery(meQuery).data;
   const commands = [
@@ -41,7 +43,9 @@ export function Layout() {
       }
       user={<UserMenu person={operator} role={t(`role.${operator.role}`)} session={operatorSession} />}
     >
-      <Outlet />
+      <ChainNames chains={chains}>
+        <Outlet />
+      </ChainNames>
     </Shell>
   );
 }

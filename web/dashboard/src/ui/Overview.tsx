@@ -1,6 +1,8 @@
 /** What the overviews of both apps show alike. */
+import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "./ChainName";
 import { Amount, Fiat } from "./Amount";
 import { Bars } from "./Bars";
 import { Choice } from "./Choice";
@@ -9,6 +11,7 @@ import { numbers, showDay, showFiat, showHour, showPercent } from "./format";
 import { Facts, Section } from "./Page";
 import { Plain } from "./Plain";
 import { Said } from "./Said";
+import type { NavGroup } from "./Shell";
 import { Chip, Status } from "./Status";
 import { When } from "./When";
 
@@ -109,6 +112,7 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
       <Section title={t("overview.volume")}>
         <div className="stack">
           <Facts
+            narrow
             facts={[
               [t("overview.cameIn"), <Fiat key="fiat" value={turnover.fiat} currency={currency} />],
               [t("overview.deposits"), number.format(turnover.deposits)],
@@ -156,7 +160,7 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
             rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
             columns={[
               { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-              { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+              { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
               {
                 id: "deposits",
                 title: t("overview.deposits"),
@@ -183,7 +187,35 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
   );
 }
 
+/** Where somebody does something about each, in both apps; the page is named as the navigation names it. */
+const PAGE_OF: Readonly<Partial<Record<string, string>>> = {
+  RESOLUTIONS_OPEN: "resolutions",
+  WEBHOOKS_FAILED: "webhooks",
+  PAYOUTS_WAITING: "payouts",
+  PAYOUTS_FAILED: "payouts",
+  KEYS_EXPIRING: "keys",
+  AUTO_CONVERT_REFUSED: "coins",
+  CREDITS_USED_UP: "usage",
+  CREDITS_LOW: "usage",
+  CHAINS_FAILING: "chains",
+  CHAIN_CHANGES_REFUSED: "chains",
+  ENDPOINTS_SET_ASIDE: "chains",
+  CHAINS_PAUSED: "chains",
+  GAS_LOW: "gas",
+  OUTBOUND_WAITING: "queue",
+  OUTBOUND_UNCONFIRMED: "queue",
+  JOBS_FAILED: "jobs",
+  RECURRING_JOBS_FAILED: "jobs",
+  BOOKS_DIFFER: "reconcile",
+  AUDIT_LOG_CHANGED: "audit",
+  PRICE_SOURCES_SET_ASIDE: "prices",
+  APPROVALS_WAITING: "signer",
+  SIGNER_SILENT: "signer",
+};
+
 interface AttentionProps {
+  /** The pages that the reader has; what is on one of them leads there. */
+  readonly nav?: readonly NavGroup[];
   readonly attention: readonly {
     readonly code: string;
     readonly message: string;
@@ -193,27 +225,36 @@ interface AttentionProps {
 }
 
 /** What somebody should look at, the most pressing first. */
-export function AttentionView({ attention }: AttentionProps) {
+export function AttentionView({ attention, nav }: AttentionProps) {
   const { t } = useTranslation();
   return (
     <Section title={t("overview.attention")}>
-      {attention.length === 0 ? <p>{t("overview.allWell")}</p> : <AttentionList attention={attention} />}
+      {attention.length === 0 ? (
+        <p>{t("overview.allWell")}</p>
+      ) : (
+        <AttentionList attention={attention} nav={nav ?? []} />
+      )}
     </Section>
   );
 }
 
 /** How many there are of each, what it is, and since when. */
-export function AttentionList({ attention }: AttentionProps) {
+export function AttentionList({ attention, nav = [] }: AttentionProps) {
   const { t, i18n } = useTranslation();
   const number = numbers(i18n.language);
+  const pages = nav.flatMap(({ items }) => items);
   return (
     <ul className="stack" aria-label={t("overview.attention")}>
-      {attention.map((one) => (
-        <li key={one.code}>
-          <Chip tone="care">{number.format(one.count)}</Chip>{" "}
-          <Said of="attention" code={one.code} words={one.message} /> {one.since !== null && <When at={one.since} />}
-        </li>
-      ))}
+      {attention.map((one) => {
+        const page = pages.find(({ to }) => to.endsWith(`/${PAGE_OF[one.code] ?? ""}`));
+        return (
+          <li key={one.code}>
+            <Chip tone="care">{number.format(one.count)}</Chip>{" "}
+            <Said of="attention" code={one.code} words={one.message} /> {one.since !== null && <When at={one.since} />}{" "}
+            {page !== undefined && <Link to={page.to}>{page.label}</Link>}
+          </li>
+        );
+      })}
     </ul>
   );
 }

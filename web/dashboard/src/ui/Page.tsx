@@ -55,10 +55,16 @@ export function Section({ title, actions, flush = false, children }: SectionProp
 
 export type Fact = readonly [label: string, value: ReactNode];
 
+interface FactsProps {
+  readonly facts: readonly Fact[];
+  /** Whether the values are short, such as numbers. */
+  readonly narrow?: boolean;
+}
+
 /** Names and values. What has no value is left out. */
-export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
+export function Facts({ facts, narrow = false }: FactsProps) {
   return (
-    <dl className={styles.facts}>
+    <dl className={narrow ? `${styles.facts ?? ""} ${styles.narrow ?? ""}` : styles.facts}>
       {facts
         .filter(([, value]) => value !== null && value !== undefined && value !== "")
         .map(([label, value]) => (

@@ -6,6 +6,7 @@ import type { Session } from "../api/session";
 
 import { CsvButton } from "./CsvButton";
 import { Filters, SelectFilter, TextFilter } from "./Filters";
+import { Id } from "./Id";
 import { List, type Column, type ListQuery } from "./List";
 import { Page, Section } from "./Page";
 import { newestFirst, type ListSearch } from "./search";
@@ -73,7 +74,7 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
     {
       id: "subject",
       title: t("trail.subject"),
-      cell: (one) => (one.subject === null ? "–" : <code>{one.subject}</code>),
+      cell: (one) => (one.subject === null ? "–" : <Id value={one.subject} />),
     },
     { id: "details", title: t("trail.details"), cell: (one) => <Told details={one.details} /> },
   ];

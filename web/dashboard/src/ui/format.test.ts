@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 
-import { addressParts, showAge, showAmount, showFiat, showList, showPercent } from "./format";
+import { addressParts, shortId, showAge, showAmount, showFiat, showList, showPercent } from "./format";
+
+describe("ids", () => {
+  it("are shortened to what they are of and their ends", () => {
+    expect(shortId("pay_cyn9c4khcc2nwqwfx10amazw98")).toBe("pay_cyn9…zw98");
+    expect(shortId("payout:po_b6414a1tmhd3sj6x65b637fjrr")).toBe("payout:po_b641…fjrr");
+    expect(shortId("pln_standard")).toBe("pln_standard");
+  });
+});
 
 describe("amounts", () => {
   it("are grouped as the language does, and keep every digit up to the eighth decimal", () => {

@@ -108,3 +108,11 @@ export function addressParts(address: string): AddressParts {
   if (address.length <= head + tail) return { head: address, middle: "", tail: "" };
   return { head: address.slice(0, head), middle: address.slice(head, -tail), tail: address.slice(-tail) };
 }
+
+const ID_ENDS = 4;
+
+/** Shorten an id to what it is of, and the first and last characters of the rest: `pay_8x7e…ta0v`. */
+export function shortId(id: string): string {
+  const [, prefix = "", rest = id] = /^((?:[a-z_]+:)?[a-z]+_)(.+)$/.exec(id) ?? [];
+  return rest.length <= 2 * ID_ENDS + 1 ? id : `${prefix}${rest.slice(0, ID_ENDS)}…${rest.slice(-ID_ENDS)}`;
+}

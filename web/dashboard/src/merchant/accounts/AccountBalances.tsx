@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
@@ -27,7 +28,7 @@ export function AccountBalances({ accountId }: { readonly accountId: string }) {
               rowKey={(one) => `${one.chain} ${one.token} ${one.contractAddress ?? ""}`}
               columns={[
                 { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-                { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+                { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
                 {
                   id: "balance",
                   title: t("account.confirmed"),

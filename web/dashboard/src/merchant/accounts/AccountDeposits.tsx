@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Filters, SelectFilter } from "../../ui/Filters";
@@ -36,7 +37,7 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
   const columns: readonly Column<AccountDeposit>[] = [
     { id: "seen", title: t("resolutions.came"), cell: (one) => <When at={one.seenAt} /> },
     { id: "status", title: t("payments.status"), cell: (one) => <How deposit={one} /> },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "tx", title: t("statement.tx"), cell: (one) => <Address value={one.txHash} /> },
     { id: "amount", title: t("payments.amount"), atEnd: true, cell: (one) => <HowMuch deposit={one} /> },
   ];

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { useChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
@@ -23,6 +24,7 @@ const FILTERS = ["externalId", "isActive"] as const;
 /** End users with addresses of their own, newest first. */
 export function AccountList() {
   const { t, i18n } = useTranslation();
+  const chainName = useChainName();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
   const { externalId, isActive } = search.filters;
@@ -47,7 +49,7 @@ export function AccountList() {
       title: t("account.chains"),
       cell: (one) =>
         showList(
-          one.addresses.map(({ chain }) => chain),
+          one.addresses.map(({ chain }) => chainName(chain)),
           i18n.language,
         ),
     },

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { useChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
 import { Confirm } from "../../ui/Confirm";
 import { Copyable } from "../../ui/Copyable";
@@ -33,6 +34,7 @@ export function AccountPage() {
 
 function Shown({ account }: { readonly account: Account }) {
   const { t, i18n } = useTranslation();
+  const chainName = useChainName();
   return (
     <Page
       title={account.externalId}
@@ -59,7 +61,7 @@ function Shown({ account }: { readonly account: Account }) {
           {!account.isActive && <p role="note">{t("account.inactiveWords")}</p>}
           <Facts
             facts={byAddress(account).map(([address, chains]) => [
-              showList(chains, i18n.language),
+              showList(chains.map(chainName), i18n.language),
               <Scannable key={address} value={address} />,
             ])}
           />

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
@@ -49,7 +50,7 @@ export function ApprovedAddresses({ project }: { readonly project: Project }) {
               rowKey={(one) => one.approvalId}
               columns={[
                 { id: "label", title: t("projects.name"), cell: (one) => <b>{one.label === "" ? "–" : one.label}</b> },
-                { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+                { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
                 { id: "address", title: t("payment.address"), cell: (one) => <Address value={one.address} whole /> },
                 { id: "at", title: t("approved.at"), cell: (one) => <When at={one.approvedAt} /> },
                 {
@@ -151,7 +152,7 @@ function TakeBack({ project, approved }: { readonly project: Project; readonly a
           }}
         >
           <p>
-            {approved.label} · {approved.chain}
+            {approved.label} · <ChainName of={approved.chain} />
           </p>
           <Address value={approved.address} whole />
           <p>{t("approved.takeBackWords")}</p>

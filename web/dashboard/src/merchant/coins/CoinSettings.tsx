@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { useChainName } from "../../ui/ChainName";
 import { addressParts } from "../../ui/format";
 import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
@@ -60,6 +61,7 @@ export function patchOf(coin: Coin, draft: Draft, coins: readonly Coin[]): Schem
 /** Changes what happens to a coin by itself. */
 export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
   const { t } = useTranslation();
+  const chainName = useChainName();
   const projectId = useProjectId();
   const project = useProject();
   const client = useQueryClient();
@@ -84,7 +86,7 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
 
   return (
     <Confirm
-      title={t("coins.settingsTitle", { coin: `${coin.token} · ${coin.chain}` })}
+      title={t("coins.settingsTitle", { coin: `${coin.token} · ${chainName(coin.chain)}` })}
       act={t("settings.save")}
       isBlocked={Object.keys(patch).length === 0}
       onConfirm={save}
@@ -106,7 +108,7 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
           value={draft.target}
           data={coins
             .filter((one) => one.enabled && coinKey(one) !== coinKey(coin))
-            .map((one) => ({ value: coinKey(one), label: `${one.token} · ${one.chain}` }))}
+            .map((one) => ({ value: coinKey(one), label: `${one.token} · ${chainName(one.chain)}` }))}
           onChange={(target) => {
             set({ target });
           }}

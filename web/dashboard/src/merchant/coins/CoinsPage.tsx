@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Arrow } from "../../ui/Arrow";
@@ -72,7 +73,10 @@ function Coins({ all, shown }: { readonly all: readonly Coin[]; readonly shown: 
           title: t("payments.token"),
           cell: (one) => (
             <>
-              <b>{one.token}</b> <span className="muted">{one.chain}</span>
+              <b>{one.token}</b>{" "}
+              <span className="muted">
+                <ChainName of={one.chain} />
+              </span>
               {!one.enabled && (
                 <div>
                   <Chip tone="calm">{t("coins.off")}</Chip>
@@ -97,10 +101,11 @@ function Coins({ all, shown }: { readonly all: readonly Coin[]; readonly shown: 
 
 function AutoConvert({ coin }: { readonly coin: Coin }) {
   const { t } = useTranslation();
+  const chainName = useChainName();
   if (!coin.autoConvertEnabled) return <span className="muted">{t("coins.no")}</span>;
   return (
     <>
-      {t("coins.into", { token: coin.autoConvertDestToken, chain: coin.autoConvertDestChain ?? coin.chain })}
+      {t("coins.into", { token: coin.autoConvertDestToken, chain: chainName(coin.autoConvertDestChain ?? coin.chain) })}
       <Waits reasons={coin.autoConvertWaitsFor} />
     </>
   );
@@ -148,6 +153,7 @@ function Waits({ reasons }: { readonly reasons: Coin["autopayoutWaitsFor"] }) {
 
 function Acts({ coin }: { readonly coin: Coin }) {
   const { t } = useTranslation();
+  const chainName = useChainName();
   const client = useQueryClient();
   const projectId = useProjectId();
   const [open, setOpen] = useState<"settings" | "enabled" | null>(null);
@@ -191,7 +197,7 @@ function Acts({ coin }: { readonly coin: Coin }) {
       {open === "enabled" && (
         <Confirm
           title={t(coin.enabled ? "coins.disableTitle" : "coins.enableTitle", {
-            coin: `${coin.token} · ${coin.chain}`,
+            coin: `${coin.token} · ${chainName(coin.chain)}`,
           })}
           act={t(coin.enabled ? "coins.disable" : "coins.enable")}
           onConfirm={toggle}

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { SelectFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
@@ -50,7 +51,9 @@ export function ExchangeList() {
       cell: (one) => (
         <>
           <Amount value={one.sourceAmount} token={one.sourceToken} />
-          <div className="muted">{one.sourceChain}</div>
+          <div className="muted">
+            <ChainName of={one.sourceChain} />
+          </div>
         </>
       ),
     },
@@ -61,7 +64,9 @@ export function ExchangeList() {
       cell: (one) => (
         <>
           <Came exchange={one} />
-          <div className="muted">{one.destChain}</div>
+          <div className="muted">
+            <ChainName of={one.destChain} />
+          </div>
         </>
       ),
     },

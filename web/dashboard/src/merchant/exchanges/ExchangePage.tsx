@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount, Rate } from "../../ui/Amount";
@@ -60,21 +61,23 @@ function Shown({ projectId, exchange }: { readonly projectId: string; readonly e
             [
               t("exchange.given"),
               <span key="given">
-                <Amount value={exchange.sourceAmount} token={exchange.sourceToken} /> · {exchange.sourceChain}
+                <Amount value={exchange.sourceAmount} token={exchange.sourceToken} /> ·{" "}
+                <ChainName of={exchange.sourceChain} />
               </span>,
             ],
             [
               t("exchange.came"),
               destAmount === null ? null : (
                 <span key="came">
-                  <Amount value={destAmount} token={exchange.destToken} /> · {exchange.destChain}
+                  <Amount value={destAmount} token={exchange.destToken} /> · <ChainName of={exchange.destChain} />
                 </span>
               ),
             ],
             [
               t("exchange.atLeast"),
               <span key="least">
-                <Amount value={exchange.destAmountMin} token={exchange.destToken} /> · {exchange.destChain}
+                <Amount value={exchange.destAmountMin} token={exchange.destToken} /> ·{" "}
+                <ChainName of={exchange.destChain} />
               </span>,
             ],
             [

@@ -4,6 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { useChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
@@ -58,6 +59,7 @@ interface Asked {
 
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const { t } = useTranslation();
+  const chainName = useChainName();
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -101,7 +103,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             searchable
             value={from}
             placeholder={t("payouts.choose")}
-            data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
+            data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
             onChange={(value) => {
               change();
               setFrom(value);

@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { AttentionView, SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
@@ -9,6 +10,7 @@ import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { api, unwrap } from "../api";
+import { useNav } from "../nav";
 import { useProject, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
@@ -25,6 +27,7 @@ export function OverviewPage() {
   const projectId = useProjectId();
   const project = useProject();
   const mode = project?.mode ?? "live";
+  const nav = useNav(project);
   const [span, setSpan] = useState<SpanName>("month");
   const query = useQuery({
     queryKey: ["project", projectId, "overview", span],
@@ -40,7 +43,7 @@ export function OverviewPage() {
     <QueryView query={query} lines={8}>
       {(found) => (
         <>
-          <AttentionView attention={found.attention} />
+          <AttentionView attention={found.attention} nav={nav} />
           <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
           <Balances balances={found.balances} currency={found.currency} />
         </>
@@ -83,7 +86,7 @@ function Balances({ balances, currency }: BalancesProps) {
           rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
           columns={[
             { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-            { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+            { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
             {
               id: "available",
               title: t("wallet.available"),

@@ -5,6 +5,7 @@ import { useMemo } from "react";
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { timesOf } from "../../ui/days";
 import { DaysFilter, SelectFilter, TextFilter } from "../../ui/Filters";
@@ -52,7 +53,7 @@ function columnsOf(t: TFunction): readonly Column<Payment>[] {
     },
     { id: "order", title: t("payments.order"), cell: (one) => one.orderId ?? <span className="muted">–</span> },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "asked", title: t("payments.asked"), atEnd: true, cell: (one) => <Asked payment={one} /> },
     {
       id: "received",

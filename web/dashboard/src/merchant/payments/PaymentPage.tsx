@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import type { Translate } from "../../i18n";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
@@ -133,7 +134,7 @@ function Where({ payment }: { readonly payment: PaymentDetail }) {
     <div className="stack">
       <Facts
         facts={[
-          [t("payments.chain"), payment.chain],
+          [t("payments.chain"), <ChainName key="chain" of={payment.chain} />],
           [t("payment.address"), <Scannable key="address" value={payment.depositAddress} />],
           [
             t("payment.contract"),

@@ -4,6 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
@@ -179,7 +180,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
           }}
         >
           <p>
-            <Amount value={sum} token={balance.token} /> · {balance.chain}
+            <Amount value={sum} token={balance.token} /> · <ChainName of={balance.chain} />
           </p>
           <p>{t("payouts.words")}</p>
         </Confirm>

@@ -4,6 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
@@ -45,6 +46,7 @@ export function NewPayout() {
 
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const { t } = useTranslation();
+  const chainName = useChainName();
   const [isBatch, setBatch] = useState(false);
   const [chosen, setChosen] = useState<string | null>(null);
   const balance = balances.find((one) => keyOf(one) === chosen);
@@ -66,7 +68,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
         required
         value={chosen}
         placeholder={t("payouts.choose")}
-        data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
+        data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
         onChange={setChosen}
       />
       {balance !== undefined && (
@@ -130,7 +132,7 @@ function Single({ balance }: { readonly balance: Balance }) {
           }}
         >
           <p>
-            <Amount value={amount.trim()} token={balance.token} /> · {balance.chain}
+            <Amount value={amount.trim()} token={balance.token} /> · <ChainName of={balance.chain} />
           </p>
           <Address value={to} whole />
           <p>{t("payouts.words")}</p>

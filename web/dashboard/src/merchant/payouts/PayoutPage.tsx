@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
@@ -57,7 +58,7 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
         <Facts
           facts={[
             [t("payments.amount"), <Amount key="amount" value={payout.amount} token={payout.token} />],
-            [t("payments.chain"), payout.chain],
+            [t("payments.chain"), <ChainName key="chain" of={payout.chain} />],
             [t("payouts.to"), <Address key="to" value={payout.toAddress} whole />],
             [t("payout.tag"), payout.toTag],
             [t("payout.tx"), payout.txHash === null ? null : <Address key="tx" value={payout.txHash} whole />],

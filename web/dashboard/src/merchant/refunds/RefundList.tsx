@@ -6,6 +6,7 @@ import type { operations } from "../../api/generated/dashboard";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
+import { shortId } from "../../ui/format";
 import { SelectFilter } from "../../ui/Filters";
 import { listed, type Column, type Listed } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
@@ -57,7 +58,13 @@ export function RefundList() {
       id: "payment",
       title: t("payment.title"),
       cell: (one) =>
-        one.paymentId === null ? "–" : <Link to={`/${projectId}/payments/${one.paymentId}`}>{one.paymentId}</Link>,
+        one.paymentId === null ? (
+          "–"
+        ) : (
+          <Link to={`/${projectId}/payments/${one.paymentId}`} title={one.paymentId}>
+            <code>{shortId(one.paymentId)}</code>
+          </Link>
+        ),
     },
     { id: "to", title: t("payouts.to"), cell: (one) => <Address value={one.toAddress} /> },
     { id: "reason", title: t("refund.reason"), cell: (one) => one.error ?? one.reason ?? "–" },

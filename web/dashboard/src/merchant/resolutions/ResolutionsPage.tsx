@@ -3,6 +3,7 @@ import { keepPreviousData, queryOptions, useQuery, useQueryClient } from "@tanst
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Meaning } from "../../ui/Meaning";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
@@ -46,7 +47,7 @@ export function ResolutionsPage() {
       title: t("resolutions.whose"),
       cell: (one) => one.orderId ?? one.paymentId ?? one.externalId ?? "–",
     },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "tx", title: t("statement.tx"), cell: (one) => <Address value={one.txHash} /> },
     {
       id: "amount",
@@ -130,7 +131,7 @@ function Acts({ projectId, resolution }: ActsProps) {
           }}
         >
           <p>
-            <Amount value={resolution.heldAmount} token={resolution.token} /> · {resolution.chain}
+            <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />
           </p>
           <p>{t(`resolutions.${choice}.words`)}</p>
           {choice === "refund" && (

@@ -3,6 +3,7 @@ import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
+import { browserName } from "../../ui/browser";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -48,7 +49,12 @@ export function Sessions() {
             rows={sessions}
             rowKey={(one) => one.sessionId}
             columns={[
-              { id: "agent", title: t("sessions.browser"), cell: (one) => one.userAgent ?? "–" },
+              {
+                id: "agent",
+                title: t("sessions.browser"),
+                cell: (one) =>
+                  one.userAgent === null ? "–" : <span title={one.userAgent}>{browserName(one.userAgent)}</span>,
+              },
               { id: "ip", title: t("sessions.address"), cell: (one) => <code>{one.ip ?? "–"}</code> },
               { id: "used", title: t("sessions.used"), cell: (one) => <When at={one.lastUsedAt} /> },
               {

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { List, type Column } from "../../ui/List";
 import { Page, Section } from "../../ui/Page";
@@ -28,7 +29,7 @@ export function TrackerList() {
       title: t("payments.status"),
       cell: (one) => <Status value={one.isActive ? "active" : "inactive"} />,
     },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     {
       id: "history",
       title: t("tracker.past"),

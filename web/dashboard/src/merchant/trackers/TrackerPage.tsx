@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { numbers } from "../../ui/format";
@@ -61,7 +62,7 @@ function Shown({ tracker }: { readonly tracker: Tracker }) {
                 {tracker.url}
               </bdi>,
             ],
-            [t("payments.chain"), tracker.chain],
+            [t("payments.chain"), <ChainName key="chain" of={tracker.chain} />],
             [t("tracker.addresses"), t("ui.of", { value: number.format(tracker.addresses), max })],
             [t("tracker.start"), number.format(tracker.startBlock)],
             [

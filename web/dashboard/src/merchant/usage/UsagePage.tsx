@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Copyable } from "../../ui/Copyable";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
@@ -43,7 +44,11 @@ export function UsagePage() {
   const columns: readonly Column<Entry>[] = [
     { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
     { id: "operation", title: t("usage.for"), cell: (one) => t(`usage.operations.${one.operation}`) },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain ?? "–" },
+    {
+      id: "chain",
+      title: t("payments.chain"),
+      cell: (one) => (one.chain === null ? "–" : <ChainName of={one.chain} />),
+    },
     {
       id: "reference",
       title: t("usage.reference"),

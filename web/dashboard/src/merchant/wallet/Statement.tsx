@@ -2,6 +2,7 @@ import { Button, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { downloadCsv } from "../../api/download";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
@@ -39,7 +40,7 @@ export function Statement({ projectId }: { readonly projectId: string }) {
   const columns: readonly Column<Movement>[] = [
     { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
     { id: "type", title: t("statement.type"), cell: (one) => <Meaning of="movement" code={one.type} /> },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "way", title: t("statement.way"), cell: (one) => <Way from={one.from} to={one.to} /> },
     {
       id: "tx",

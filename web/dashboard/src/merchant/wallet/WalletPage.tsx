@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
@@ -57,7 +58,7 @@ function Balances({ balances }: { readonly balances: readonly Balance[] }) {
       rowKey={(one) => `${one.chain} ${one.token} ${one.contractAddress ?? ""}`}
       columns={[
         { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-        { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+        { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
         { id: "available", title: t("wallet.available"), atEnd: true, cell: (one) => <Amount value={one.available} /> },
         { id: "pending", title: t("wallet.pending"), atEnd: true, cell: (one) => <Amount value={one.pending} /> },
         { id: "held", title: t("wallet.held"), atEnd: true, cell: (one) => <Amount value={one.held} /> },
@@ -68,6 +69,7 @@ function Balances({ balances }: { readonly balances: readonly Balance[] }) {
 
 function Addresses({ projectId }: { readonly projectId: string }) {
   const { t, i18n } = useTranslation();
+  const chainName = useChainName();
   const query = useQuery(addressesQuery(projectId));
   return (
     <QueryView query={query} lines={2}>
@@ -77,7 +79,7 @@ function Addresses({ projectId }: { readonly projectId: string }) {
         ) : (
           <Facts
             facts={addresses.map((one) => [
-              showList(one.chains, i18n.language),
+              showList(one.chains.map(chainName), i18n.language),
               <Scannable key={one.address} value={one.address} />,
             ])}
           />

@@ -4,6 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
@@ -44,6 +45,7 @@ export function NewWithdrawal() {
 
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const { t } = useTranslation();
+  const chainName = useChainName();
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -91,7 +93,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           required
           value={chosen}
           placeholder={t("payouts.choose")}
-          data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${one.chain}` }))}
+          data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
           onChange={setChosen}
         />
         {balance !== undefined && (
@@ -146,7 +148,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           }}
         >
           <p>
-            <Amount value={wanted} token={balance.token} /> · {balance.chain}
+            <Amount value={wanted} token={balance.token} /> · <ChainName of={balance.chain} />
           </p>
           <Address value={to} whole />
           {toTag.trim() !== "" && (

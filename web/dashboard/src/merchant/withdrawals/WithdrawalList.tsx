@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
@@ -34,7 +35,7 @@ export function WithdrawalList() {
     { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
     { id: "to", title: t("payouts.to"), cell: (one) => <Address value={one.toAddress} /> },
-    { id: "chain", title: t("payments.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     {
       id: "amount",
       title: t("payments.amount"),

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
@@ -67,7 +68,7 @@ function Shown({ withdrawal }: { readonly withdrawal: Withdrawal }) {
         <Facts
           facts={[
             [t("payments.amount"), <Amount key="amount" value={withdrawal.amount} token={withdrawal.token} />],
-            [t("payments.chain"), withdrawal.chain],
+            [t("payments.chain"), <ChainName key="chain" of={withdrawal.chain} />],
             [t("payouts.to"), <Address key="to" value={withdrawal.toAddress} whole />],
             [t("payout.tag"), withdrawal.toTag],
             [t("payout.tx"), txHash === null ? null : <Address key="tx" value={txHash} whole />],

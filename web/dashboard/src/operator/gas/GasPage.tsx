@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
@@ -39,7 +40,7 @@ export function GasPage() {
     { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
     { id: "action", title: t("record.kind"), cell: (one) => t(`stake.${one.action}`) },
     { id: "status", title: t("record.status"), cell: (one) => t(`intentState.${one.status}`) },
-    { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "waits", title: t("record.waits"), cell: (one) => one.waitsFor ?? "–" },
     {
       id: "amount",
@@ -82,12 +83,13 @@ interface StationProps {
 
 function StationView({ station, mayStake }: StationProps) {
   const { t } = useWords();
+  const chainName = useChainName();
   const stake = station.stake ?? null;
   const coin = (value: string) => <Amount value={value} token={station.symbol} />;
   const isLow = station.isLow === true || stake?.isLow === true;
   return (
     <Section
-      title={station.chain}
+      title={chainName(station.chain)}
       actions={
         mayStake &&
         stake !== null && (

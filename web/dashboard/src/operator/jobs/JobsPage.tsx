@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { Empty } from "../../ui/Feedback";
+import { numbers } from "../../ui/format";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
 import { Meaning } from "../../ui/Meaning";
@@ -72,7 +73,7 @@ export function JobsPage() {
 }
 
 function Recurring() {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const query = useQuery({
     queryKey: ["cron"],
     refetchInterval: POLL_MS,
@@ -101,7 +102,11 @@ function Recurring() {
                   id: "took",
                   title: t("endpoints.latency"),
                   atEnd: true,
-                  cell: (one) => <span className="number">{one.durationMs ?? "–"}</span>,
+                  cell: (one) => (
+                    <span className="number">
+                      {one.durationMs === null ? "–" : numbers(i18n.language).format(one.durationMs)}
+                    </span>
+                  ),
                 },
                 { id: "error", title: t("record.error"), cell: (one) => one.error ?? "–" },
               ]}

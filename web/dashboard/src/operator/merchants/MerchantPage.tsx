@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
+import { ChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
@@ -161,7 +162,7 @@ function Mode({ merchantId, standing }: ModeProps) {
             rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
             columns={[
               { id: "token", title: t("common:payments.token"), cell: (one) => <b>{one.token}</b> },
-              { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+              { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
               {
                 id: "available",
                 title: t("merchants.available"),

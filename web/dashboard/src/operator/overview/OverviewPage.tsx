@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Choice } from "../../ui/Choice";
 import { Empty } from "../../ui/Feedback";
@@ -11,6 +12,7 @@ import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { api, unwrap, useWords, type Schemas } from "../api";
+import { useNav } from "../nav";
 import { usePermitted } from "../queries";
 
 /** What waits for too long does so without anything that changes; everything else is told. */
@@ -22,6 +24,7 @@ const MODES = ["live", "sandbox"] as const;
 /** What needs attention, what came in at all merchants, what it cost, and what the gateway holds. */
 export function OverviewPage() {
   const { t, i18n } = useWords();
+  const nav = useNav();
   const number = numbers(i18n.language);
   const counted = (count: number) => (count === 0 ? null : number.format(count));
   const [span, setSpan] = useState<SpanName>("month");
@@ -53,7 +56,7 @@ export function OverviewPage() {
       <QueryView query={query} lines={8}>
         {(found) => (
           <>
-            <AttentionView attention={found.attention} />
+            <AttentionView attention={found.attention} nav={nav} />
             <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
             <Section title={t("overview.fees")}>
               <Facts
@@ -109,7 +112,7 @@ function Holdings({ held, currency }: HoldingsProps) {
           rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
           columns={[
             { id: "token", title: t("common:payments.token"), cell: (one) => <b>{one.token}</b> },
-            { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+            { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
             ...(["merchants", "onAddresses", "inWallets", "betweenChains", "gas"] as const).map((name) => ({
               id: name,
               title: t(`overview.${name}`),

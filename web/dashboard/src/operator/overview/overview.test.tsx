@@ -19,6 +19,21 @@ const answerOf = (swapped: number, sent: number) => ({
 const UNPRICED = /without a known price/;
 
 describe("the overview of operators", () => {
+  it("leads from what needs attention to where somebody does something about it", async () => {
+    const one = (code: string) => ({ code, message: `Something about ${code}.`, count: 2, since: null });
+    const attention = [one("GAS_LOW"), one("SOMETHING_NEW")];
+    await showOperator(OverviewPage, {
+      path: "overview",
+      answers: { [OVERVIEW]: { ...answerOf(0, 0), attention } },
+      permissions: ["overview.read", "money.read"],
+    });
+    const [gas, unknown] = within(await screen.findByRole("list", { name: "What needs attention" })).getAllByRole(
+      "listitem",
+    );
+    expect(within(gas!).getByRole("link", { name: "Gas and stakes" }).getAttribute("href")).toMatch(/\/gas$/);
+    expect(within(unknown!).queryByRole("link")).toBeNull();
+  });
+
   it("says of how many fees the sum knows nothing", async () => {
     await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answerOf(3, 1200) } });
     const fees = await screen.findByRole("region", { name: "Fees" });

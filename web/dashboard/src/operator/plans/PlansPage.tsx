@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { numbers, showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
@@ -106,12 +107,16 @@ function Name({ plan }: { readonly plan: Plan }) {
 /** What merchants have who were given no plan: the built-in one, until another is made the default. */
 function Allowed({ plan }: { readonly plan: Schemas["PlanOffer"] }) {
   const { t, i18n } = useWords();
+  const chainName = useChainName();
   return (
     <Facts
       facts={[
         [t("record.name"), plan.name],
         [t("plans.hasTracker"), t(plan.hasTracker ? "settings.on" : "settings.off")],
-        [t("plans.chains"), plan.chains === null ? t("plans.everyChain") : showList(plan.chains, i18n.language)],
+        [
+          t("plans.chains"),
+          plan.chains === null ? t("plans.everyChain") : showList(plan.chains.map(chainName), i18n.language),
+        ],
         [t("plans.maxWebhooks"), <Count key="webhooks" value={plan.maxWebhooks} />],
         [t("plans.maxAddresses"), <Count key="addresses" value={plan.maxAddresses} />],
         [t("plans.requestsPerMinute"), <Count key="requests" value={plan.requestsPerMinute} />],

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
@@ -106,7 +107,8 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
         >
           {intent.amount !== null && (
             <p>
-              <Amount value={intent.amount} token={intent.token} /> · {intent.chain} · {intent.merchantName}
+              <Amount value={intent.amount} token={intent.token} /> · <ChainName of={intent.chain} /> ·{" "}
+              {intent.merchantName}
             </p>
           )}
           <p>{t("queue.cancelWords")}</p>

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
@@ -92,7 +93,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
                 <Amount key="amount" value={intent.amount} token={intent.token} />
               ),
             ],
-            [t("record.chain"), intent.chain],
+            [t("record.chain"), <ChainName key="chain" of={intent.chain} />],
             [t("common:mode.title"), t(`common:mode.${intent.mode}`)],
             [t("record.from"), <Address key="from" value={intent.fromAddress} whole />],
             [t("record.to"), <Address key="to" value={intent.toAddress} whole />],

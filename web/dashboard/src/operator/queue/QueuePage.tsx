@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
@@ -53,7 +54,7 @@ export function QueuePage() {
     { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.kind} /> },
     { id: "state", title: t("record.status"), cell: (one) => <IntentState state={one.state} /> },
     { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName ?? t("gateway") },
-    { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "waits", title: t("record.waits"), cell: (one) => <WaitsFor what={one.waitsFor} /> },
     {
       id: "amount",

@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
@@ -26,6 +27,7 @@ function runQuery(jobId: string) {
 /** One run: each chain, and every difference with what explains it. */
 export function RunPage() {
   const { t, i18n } = useWords();
+  const chainName = useChainName();
   const query = useQuery({
     ...runQuery(usePathPart("jobId")),
     refetchInterval: ({ state }) => (state.data?.run.finishedAt == null ? POLL_MS : false),
@@ -58,7 +60,7 @@ export function RunPage() {
               rows={run.chains}
               rowKey={(one) => one.chain}
               columns={[
-                { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+                { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
                 { id: "height", title: t("record.block"), atEnd: true, cell: (one) => one.height ?? "–" },
                 { id: "addresses", title: t("reconcile.addresses"), atEnd: true, cell: (one) => one.addressesAsked },
                 { id: "differences", title: t("reconcile.differences"), atEnd: true, cell: (one) => one.differences },
@@ -66,7 +68,9 @@ export function RunPage() {
               ]}
             />
             {run.waiting.length > 0 && (
-              <p className="inset">{t("reconcile.waiting", { chains: showList(run.waiting, i18n.language) })}</p>
+              <p className="inset">
+                {t("reconcile.waiting", { chains: showList(run.waiting.map(chainName), i18n.language) })}
+              </p>
             )}
           </Section>
           {differences.length === 0 && run.finishedAt !== null && (
@@ -88,8 +92,9 @@ export function RunPage() {
 
 function DifferenceView({ difference }: { readonly difference: Schemas["Difference"] }) {
   const { t } = useWords();
+  const chainName = useChainName();
   return (
-    <Section title={`${difference.chain} · ${difference.token} · ${difference.group}`}>
+    <Section title={`${chainName(difference.chain)} · ${difference.token} · ${difference.group}`}>
       <Facts
         facts={[
           [

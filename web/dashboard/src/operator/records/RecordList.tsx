@@ -11,6 +11,7 @@ import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
 import { useChainOptions } from "../queries";
 
+import styles from "./RecordList.module.css";
 import type { Filters as Asked, Kind, Owned } from "./kinds";
 
 const FILTERS = ["search", "status", "chain", "mode", "merchant", "project", "sort"] as const;
@@ -108,12 +109,13 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
 /** Whose it is. What is no merchant's is the gateway's own. */
 export function Merchant({ row }: { readonly row: Owned }) {
   const { t } = useWords();
+  const merchant = row.merchantName ?? row.merchantId ?? t("gateway");
   return (
     <>
-      <div>{row.merchantName ?? row.merchantId ?? t("gateway")}</div>
-      <div className="muted">
-        {row.projectName} {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
+      <div className={styles.owner}>
+        <span>{merchant}</span> {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
       </div>
+      {row.projectName !== merchant && <div className="muted">{row.projectName}</div>}
     </>
   );
 }

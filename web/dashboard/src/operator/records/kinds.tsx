@@ -1,4 +1,5 @@
 /** What operators list and read of all merchants: each kind with its columns, its facts, and how it is asked for. */
+import { ChainName } from "../../ui/ChainName";
 import { Meaning } from "../../ui/Meaning";
 import type { Fact } from "../../ui/Page";
 import type { Column, Listed } from "../../ui/List";
@@ -91,7 +92,7 @@ export const payments: Kind<Schemas["PaymentRow"]> = {
   columns: (t) => [
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
     { id: "order", title: t("order"), cell: (row) => row.orderId ?? "–" },
-    { id: "chain", title: t("chain"), cell: (row) => row.chain },
+    { id: "chain", title: t("chain"), cell: (row) => <ChainName of={row.chain} /> },
     {
       id: "asked",
       title: t("asked"),
@@ -108,7 +109,7 @@ export const payments: Kind<Schemas["PaymentRow"]> = {
   facts: (row, t) => [
     [t("asked"), <Amount key="asked" value={row.expectedAmount} token={row.token} />],
     [t("received"), <Amount key="received" value={row.receivedAmount} token={row.token} />],
-    [t("chain"), row.chain],
+    [t("chain"), <ChainName key="chain" of={row.chain} />],
     [t("order"), row.orderId],
     [t("address"), hash(row.depositAddress)],
     [t("tx"), hash(row.txHash)],
@@ -131,7 +132,7 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
   statusOf: (row) => row.status,
   columns: (t) => [
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
-    { id: "chain", title: t("chain"), cell: (row) => row.chain },
+    { id: "chain", title: t("chain"), cell: (row) => <ChainName of={row.chain} /> },
     { id: "tx", title: t("tx"), cell: (row) => <Address value={row.txHash} /> },
     { id: "held", title: t("held"), cell: (row) => <Held row={row} /> },
     { id: "amount", title: t("amount"), atEnd: true, cell: (row) => <Amount value={row.amount} token={row.token} /> },
@@ -144,7 +145,7 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
       t("resolution"),
       row.resolution === null ? null : <Meaning key="resolution" of="resolution" code={row.resolution} />,
     ],
-    [t("chain"), row.chain],
+    [t("chain"), <ChainName key="chain" of={row.chain} />],
     [t("block"), row.blockNumber],
     [t("address"), hash(row.address)],
     [t("from"), hash(row.fromAddress)],
@@ -176,7 +177,7 @@ const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "fac
   statusOf: (row) => row.status,
   columns: (t) => [
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
-    { id: "chain", title: t("chain"), cell: (row) => row.chain },
+    { id: "chain", title: t("chain"), cell: (row) => <ChainName of={row.chain} /> },
     { id: "to", title: t("to"), cell: (row) => <Address value={row.toAddress} /> },
     { id: "waits", title: t("waits"), cell: waiting },
     { id: "amount", title: t("amount"), atEnd: true, cell: (row) => <Amount value={row.amount} token={row.token} /> },
@@ -184,7 +185,7 @@ const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "fac
   facts: (row, t) => [
     [t("kind"), <Meaning key="kind" of="kind" code={row.kind} />],
     [t("amount"), <Amount key="amount" value={row.amount} token={row.token} />],
-    [t("chain"), row.chain],
+    [t("chain"), <ChainName key="chain" of={row.chain} />],
     [t("to"), hash(row.toAddress)],
     [t("tx"), hash(row.txHash)],
     [

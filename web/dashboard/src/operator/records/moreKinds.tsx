@@ -1,3 +1,4 @@
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { listed } from "../../ui/List";
@@ -28,7 +29,9 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
       cell: (row) => (
         <>
           <Amount value={row.sourceAmount} token={row.sourceToken} />
-          <div className="muted">{row.sourceChain}</div>
+          <div className="muted">
+            <ChainName of={row.sourceChain} />
+          </div>
         </>
       ),
     },
@@ -39,7 +42,9 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
       cell: (row) => (
         <>
           {row.destAmount === null ? row.destToken : <Amount value={row.destAmount} token={row.destToken} />}
-          <div className="muted">{row.destChain}</div>
+          <div className="muted">
+            <ChainName of={row.destChain} />
+          </div>
         </>
       ),
     },
@@ -47,11 +52,11 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
   facts: (row, t) => [
     [t("kind"), <Meaning key="kind" of="kind" code={row.kind} />],
     [t("provider"), row.provider],
-    [t("amount"), <Amount key="amount" value={row.sourceAmount} token={`${row.sourceToken} · ${row.sourceChain}`} />],
+    [t("amount"), <OnChain key="amount" amount={row.sourceAmount} token={row.sourceToken} chain={row.sourceChain} />],
     [
       t("gets"),
       row.destAmount === null ? null : (
-        <Amount key="gets" value={row.destAmount} token={`${row.destToken} · ${row.destChain}`} />
+        <OnChain key="gets" amount={row.destAmount} token={row.destToken} chain={row.destChain} />
       ),
     ],
     [t("tx"), row.txHash === null ? null : <Address key="tx" value={row.txHash} whole />],
@@ -100,11 +105,11 @@ export const trackers: Kind<Schemas["TrackerRow"]> = {
   columns: (t) => [
     { id: "status", title: t("status"), cell: (row) => <Status value={activity(row.isActive)} /> },
     { id: "name", title: t("name"), cell: (row) => row.name },
-    { id: "chain", title: t("chain"), cell: (row) => row.chain },
+    { id: "chain", title: t("chain"), cell: (row) => <ChainName of={row.chain} /> },
   ],
   facts: (row, t) => [
     [t("name"), row.name],
-    [t("chain"), row.chain],
+    [t("chain"), <ChainName key="chain" of={row.chain} />],
     [t("startBlock"), row.startBlock],
     [t("maxAddresses"), row.maxAddresses],
   ],
@@ -117,3 +122,17 @@ export const trackers: Kind<Schemas["TrackerRow"]> = {
     return { row: (await unwrap(api.GET("/api/admin/trackers/{webhookId}", { params, signal }))).tracker };
   },
 };
+
+interface OnChainProps {
+  readonly amount: string;
+  readonly token: string;
+  readonly chain: string;
+}
+
+function OnChain({ amount, token, chain }: OnChainProps) {
+  return (
+    <>
+      <Amount value={amount} token={token} /> · <ChainName of={chain} />
+    </>
+  );
+}

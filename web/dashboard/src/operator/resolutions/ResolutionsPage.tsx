@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
@@ -57,7 +58,7 @@ export function ResolutionsPage() {
     { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
     { id: "mode", title: t("common:mode.title"), cell: (one) => t(`common:mode.${one.mode}`) },
     { id: "why", title: t("record.why"), cell: (one) => <Meaning of="held" code={one.deposit.reason} /> },
-    { id: "chain", title: t("record.chain"), cell: (one) => one.deposit.chain },
+    { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.deposit.chain} /> },
     {
       id: "amount",
       title: t("record.held"),
@@ -122,7 +123,8 @@ function Acts({ held }: { readonly held: Held }) {
   const changed = () => client.invalidateQueries();
   const what = (
     <p>
-      <Amount value={deposit.heldAmount} token={deposit.token} /> · {deposit.chain} · {held.merchantName}
+      <Amount value={deposit.heldAmount} token={deposit.token} /> · <ChainName of={deposit.chain} /> ·{" "}
+      {held.merchantName}
     </p>
   );
   return (

@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 
+import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
+import { Id } from "../../ui/Id";
 import { Meaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -11,6 +13,7 @@ import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
 import { Approvals } from "./Approvals";
+import styles from "./SignerPage.module.css";
 
 type Signer = Schemas["SignerView"];
 const POLL_MS = 10_000;
@@ -70,7 +73,9 @@ function Rules({ rules }: { readonly rules: readonly Schemas["SignerRule"][] }) 
       ) : (
         <Plain
           label={t("signer.rules")}
-          rows={rules}
+          rows={[...rules].sort(
+            (one, other) => one.setting.localeCompare(other.setting) || one.name.localeCompare(other.name),
+          )}
           rowKey={(one) => `${one.setting} ${one.name}`}
           columns={[
             { id: "setting", title: t("signer.setting"), cell: (one) => <code>{one.setting}</code> },
@@ -107,10 +112,18 @@ function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"
           rowKey={(one) => `${one.refusedAt} ${one.reference} ${one.refusal}`}
           columns={[
             { id: "at", title: t("signer.when"), cell: (one) => <When at={one.refusedAt} /> },
-            { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+            { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
             { id: "purpose", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.purpose} /> },
-            { id: "reference", title: t("signer.reference"), cell: (one) => <code>{one.reference}</code> },
-            { id: "why", title: t("record.why"), cell: (one) => <Quoted words={one.reason} /> },
+            { id: "reference", title: t("signer.reference"), cell: (one) => <Id value={one.reference} /> },
+            {
+              id: "why",
+              title: t("record.why"),
+              cell: (one) => (
+                <span className={styles.why}>
+                  <Quoted words={one.reason} />
+                </span>
+              ),
+            },
           ]}
         />
       )}

@@ -2,6 +2,7 @@ import { Select, Switch } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Empty } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
@@ -65,7 +66,7 @@ export function TokensPage() {
                 rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.symbol ?? ""} ${one.tokenId ?? ""}`}
                 columns={[
                   { id: "symbol", title: t("common:payments.token"), cell: (one) => <b>{one.symbol ?? "–"}</b> },
-                  { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+                  { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
                   {
                     id: "state",
                     title: t("record.state"),

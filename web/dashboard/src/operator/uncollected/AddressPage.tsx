@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
+import { useChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount, Fiat } from "../../ui/Amount";
@@ -54,12 +55,13 @@ export function AddressPage() {
 /** Deposits of one token that wait for the same. */
 function Part({ one }: { readonly one: AtAddress }) {
   const { t, i18n } = useWords();
+  const chainName = useChainName();
   const maySeeMerchant = usePermitted("merchants.read");
   const maySeeQueue = usePermitted("outbound.read");
   const number = numbers(i18n.language);
   return (
     <Section
-      title={`${one.token} · ${one.chain}`}
+      title={`${one.token} · ${chainName(one.chain)}`}
       actions={
         one.uncollectedId !== null && (
           <>

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { showFiat } from "../../ui/format";
 import { Text } from "../../ui/Text";
@@ -44,7 +45,7 @@ export function CollectButton({ uncollectedId, one }: CollectButtonProps) {
       }}
     >
       <p>
-        <Amount value={one.amount} token={one.token} /> · {one.chain}
+        <Amount value={one.amount} token={one.token} /> · <ChainName of={one.chain} />
         {one.valueUsd !== null && (
           <>
             {" "}

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
+import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
@@ -40,7 +41,7 @@ export function Sums({ onShow }: SumsProps) {
               rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token} ${one.reason}`}
               columns={[
                 { id: "token", title: t("common:payments.token"), cell: (one) => <b>{one.token}</b> },
-                { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+                { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
                 { id: "why", title: t("record.why"), cell: (one) => <ReasonChip reason={one.reason} /> },
                 { id: "since", title: t("uncollected.since"), cell: (one) => <When at={one.since} /> },
                 {

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
@@ -41,7 +42,7 @@ export function UncollectedPage() {
       cell: (one) => <When at={one.createdAt} />,
     },
     { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
-    { id: "chain", title: t("record.chain"), cell: (one) => one.chain },
+    { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "address", title: t("record.address"), cell: (one) => <Address value={one.address} /> },
     { id: "why", title: t("record.why"), cell: (one) => <Why of={one} /> },
     {
