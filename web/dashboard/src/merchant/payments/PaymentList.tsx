@@ -11,6 +11,7 @@ import { timesOf } from "../../ui/days";
 import { DaysFilter, SelectFilter, TextFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
+import { Short } from "../../ui/Short";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -51,7 +52,7 @@ function columnsOf(t: TFunction): readonly Column<Payment>[] {
       sort: "createdAt",
       cell: (one) => <When at={one.createdAt} />,
     },
-    { id: "order", title: t("payments.order"), cell: (one) => one.orderId ?? <span className="muted">–</span> },
+    { id: "order", title: t("payments.order"), cell: (one) => (one.orderId === null ? <span className="muted">–</span> : <Short text={one.orderId} />) },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "asked", title: t("payments.asked"), atEnd: true, cell: (one) => <Asked payment={one} /> },

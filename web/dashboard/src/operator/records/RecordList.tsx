@@ -5,6 +5,7 @@ import { CsvButton } from "../../ui/CsvButton";
 import { SelectFilter, TextFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
+import { Short } from "../../ui/Short";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -113,9 +114,11 @@ export function Merchant({ row }: { readonly row: Owned }) {
   return (
     <>
       <div className={styles.owner}>
-        <span>{merchant}</span> {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
+        <Short text={merchant} /> {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
       </div>
-      {row.projectName !== merchant && <div className="muted">{row.projectName}</div>}
+      {row.projectName !== merchant && (
+        <div className="muted">{row.projectName !== null && <Short text={row.projectName} />}</div>
+      )}
     </>
   );
 }

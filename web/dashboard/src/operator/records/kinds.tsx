@@ -7,6 +7,7 @@ import { listed } from "../../ui/List";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Failed, Waits } from "../../ui/Said";
+import { Short } from "../../ui/Short";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
@@ -91,7 +92,7 @@ export const payments: Kind<Schemas["PaymentRow"]> = {
   statusOf: (row) => row.status,
   columns: (t) => [
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
-    { id: "order", title: t("order"), cell: (row) => row.orderId ?? "–" },
+    { id: "order", title: t("order"), cell: (row) => (row.orderId === null ? "–" : <Short text={row.orderId} />) },
     { id: "chain", title: t("chain"), cell: (row) => <ChainName of={row.chain} /> },
     {
       id: "asked",

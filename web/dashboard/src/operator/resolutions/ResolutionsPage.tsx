@@ -9,6 +9,7 @@ import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
 import { Meaning, useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
+import { Short } from "../../ui/Short";
 import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
@@ -55,7 +56,7 @@ export function ResolutionsPage() {
         </Link>
       ),
     },
-    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => <Short text={one.merchantName} /> },
     { id: "mode", title: t("common:mode.title"), cell: (one) => t(`common:mode.${one.mode}`) },
     { id: "why", title: t("record.why"), cell: (one) => <Meaning of="held" code={one.deposit.reason} /> },
     { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.deposit.chain} /> },

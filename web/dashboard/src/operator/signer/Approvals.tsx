@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Empty } from "../../ui/Feedback";
 import { Meaning } from "../../ui/Meaning";
@@ -54,8 +55,13 @@ function What({ approval }: { readonly approval: Approval }) {
     <Facts
       facts={[
         [t("record.kind"), <Meaning key="kind" of="kind" code={approval.purpose} />],
-        [t("record.amount"), approval.amount],
-        [t("record.chain"), approval.toChain],
+        [
+          t("record.amount"),
+          <bdi key="amount" dir="ltr" className="number">
+            {approval.amount}
+          </bdi>,
+        ],
+        [t("record.chain"), <ChainName key="chain" of={approval.toChain} />],
         [t("record.to"), <Address key="to" value={approval.toAddress} whole />],
         [t("signer.reference"), <code key="reference">{approval.reference}</code>],
         [t("signer.asked"), <When key="asked" at={approval.askedAt} />],

@@ -64,6 +64,9 @@ function State({ signer }: { readonly signer: Signer }) {
   );
 }
 
+/** What the signer calls a limit that holds for every merchant by itself. */
+const EACH_MERCHANT = "each merchant";
+
 function Rules({ rules }: { readonly rules: readonly Schemas["SignerRule"][] }) {
   const { t } = useWords();
   return (
@@ -79,7 +82,11 @@ function Rules({ rules }: { readonly rules: readonly Schemas["SignerRule"][] }) 
           rowKey={(one) => `${one.setting} ${one.name}`}
           columns={[
             { id: "setting", title: t("signer.setting"), cell: (one) => <code>{one.setting}</code> },
-            { id: "name", title: t("signer.for"), cell: (one) => one.name },
+            {
+              id: "name",
+              title: t("signer.for"),
+              cell: (one) => (one.name === EACH_MERCHANT ? t("signer.eachMerchant") : one.name),
+            },
             {
               id: "limit",
               title: t("signer.limit"),
