@@ -31,6 +31,11 @@ async def client(database_url, redis_url, clock, ids):
         yield client
 
 
+async def test_the_gateways_own_address_leads_to_where_merchants_sign_in(client):
+    answer = await client.get("/", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (302, "/dashboard/")
+
+
 @built
 @pytest.mark.parametrize(
     "path", ["/dashboard", "/dashboard/prj_1/payments/pay_1", "/operator", "/operator/queue/int_1"]
@@ -74,9 +79,9 @@ async def test_operators_pages_are_where_their_api_is_and_nowhere_else():
     def paths(serves):
         return {router.path for router in controllers[serves]}
 
-    assert paths("all") == {"/dashboard", "/operator", "/dashboard-assets"}
-    assert paths("public") == {"/dashboard", "/dashboard-assets"}
-    assert paths("admin") == {"/operator", "/dashboard-assets"}
+    assert paths("all") == {"/", "/dashboard", "/operator", "/dashboard-assets"}
+    assert paths("public") == {"/", "/dashboard", "/dashboard-assets"}
+    assert paths("admin") == {"/", "/operator", "/dashboard-assets"}
 
 
 async def test_without_a_build_the_page_says_what_to_do(tmp_path):

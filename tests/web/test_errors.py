@@ -178,7 +178,7 @@ async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/nothing", "/nothing", "/api", "/", "/api/openapi/x", "/api/payment/a/b/c", "/api/public/chains/x"]
+    "path", ["/api/nothing", "/nothing", "/api", "/api/openapi/x", "/api/payment/a/b/c", "/api/public/chains/x"]
 )
 async def test_a_path_that_leads_nowhere_has_the_shape_of_errors(client, path):
     refused(await client.get(path), 404, "ROUTE_NOT_FOUND")

@@ -8,6 +8,7 @@ from typing import Any
 
 from litestar import Controller, MediaType, Request, Response, Router, get
 from litestar.params import FromPath
+from litestar.response import Redirect
 from litestar.types import ControllerRouterHandler
 
 from cambist_web.auth import public_routes
@@ -62,6 +63,28 @@ class OperatorPages(Controller):
         return _page(request, "operator.html")
 
 
+class Start(Controller):
+    """The gateway's own address, as somebody types it."""
+
+    include_in_schema = False
+
+    @get("/", sync_to_thread=False)
+    def start(self) -> Redirect:
+        """Lead to where merchants sign in."""
+        return Redirect(f"{PATH}/")
+
+
+class OperatorStart(Controller):
+    """The operators' own address, likewise."""
+
+    include_in_schema = False
+
+    @get("/", sync_to_thread=False)
+    def start(self) -> Redirect:
+        """Lead to where operators sign in."""
+        return Redirect(f"{OPERATORS_PATH}/")
+
+
 class Files(Controller):
     """What the pages are made of. Anybody may have it: it holds nothing of anybody's."""
 
@@ -98,8 +121,8 @@ _merchants: list[ControllerRouterHandler] = [public_routes(PATH, Pages)]
 _operators: list[ControllerRouterHandler] = [public_routes(OPERATORS_PATH, OperatorPages)]
 
 controllers: Mapping[str, list[ControllerRouterHandler]] = {
-    "all": [*_merchants, *_operators, *_assets],
-    "public": [*_merchants, *_assets],
-    "admin": [*_operators, *_assets],
+    "all": [public_routes("/", Start), *_merchants, *_operators, *_assets],
+    "public": [public_routes("/", Start), *_merchants, *_assets],
+    "admin": [public_routes("/", OperatorStart), *_operators, *_assets],
 }
 """By what an app serves: operators' pages are where their API is, and nowhere else."""

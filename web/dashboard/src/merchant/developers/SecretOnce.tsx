@@ -15,7 +15,7 @@ export function SecretOnce({ secret, onDone }: SecretOnceProps) {
     <div className="stack">
       <p role="alert">{t("projects.secretWords")}</p>
       <Copyable text={secret} label={t("projects.secretCopy")}>
-        <code>{secret}</code>
+        <code className="secret">{secret}</code>
       </Copyable>
       {onDone !== undefined && (
         <div className="row">

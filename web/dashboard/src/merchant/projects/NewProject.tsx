@@ -107,7 +107,7 @@ function MadeProject({ made }: { readonly made: Made }) {
         <Section title={t("projects.secret")}>
           <div className="stack">
             <Copyable text={webhookSecret} label={t("projects.secretCopy")}>
-              <code>{webhookSecret}</code>
+              <code className="secret">{webhookSecret}</code>
             </Copyable>
             <p className="muted">{t("projects.secretWords")}</p>
           </div>
