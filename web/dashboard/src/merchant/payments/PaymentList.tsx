@@ -52,7 +52,11 @@ function columnsOf(t: TFunction): readonly Column<Payment>[] {
       sort: "createdAt",
       cell: (one) => <When at={one.createdAt} />,
     },
-    { id: "order", title: t("payments.order"), cell: (one) => (one.orderId === null ? <span className="muted">–</span> : <Short text={one.orderId} />) },
+    {
+      id: "order",
+      title: t("payments.order"),
+      cell: (one) => (one.orderId === null ? <span className="muted">–</span> : <Short text={one.orderId} />),
+    },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "asked", title: t("payments.asked"), atEnd: true, cell: (one) => <Asked payment={one} /> },

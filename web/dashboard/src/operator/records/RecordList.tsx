@@ -12,7 +12,6 @@ import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
 import { useChainOptions } from "../queries";
 
-import styles from "./RecordList.module.css";
 import type { Filters as Asked, Kind, Owned } from "./kinds";
 
 const FILTERS = ["search", "status", "chain", "mode", "merchant", "project", "sort"] as const;
@@ -113,12 +112,11 @@ export function Merchant({ row }: { readonly row: Owned }) {
   const merchant = row.merchantName ?? row.merchantId ?? t("gateway");
   return (
     <>
-      <div className={styles.owner}>
-        <Short text={merchant} /> {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
+      <Short text={merchant} />
+      <div className="row muted">
+        {row.projectName !== null && row.projectName !== merchant && <Short text={row.projectName} />}
+        {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
       </div>
-      {row.projectName !== merchant && (
-        <div className="muted">{row.projectName !== null && <Short text={row.projectName} />}</div>
-      )}
     </>
   );
 }
