@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 
 import pytest
 
+from cambist.services import bounded
 from cambist_web import lists
-from tests.support.web import refused
+from cambist_web.ratelimit import RateLimit
+from tests.support.web import Merchant, refused
 
 ORDER = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1"}
 
@@ -88,6 +91,54 @@ async def test_a_file_that_would_be_too_long_is_refused_before_it_begins(client,
     refused(await client.get("/api/payment?format=csv", headers=merchant.key), 400, "EXPORT_TOO_LARGE")
     answer = await client.get("/api/payment?format=csv&orderId=%3DA-1", headers=merchant.key)
     assert answer.status_code == 200
+
+
+async def test_a_file_that_takes_too_long_to_count_is_given_up_and_says_so(gateway, client, merchant, monkeypatch):
+    monkeypatch.setattr(bounded, "STATEMENT_MS_MAX", 50)
+    async with gateway.db.transaction() as conn:
+        # A statement that waits takes as long as one that reads too much.
+        await conn.exec_driver_sql("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE")
+        answer = await client.get("/api/payment?format=csv&amount=0.000001", headers=merchant.key)
+    refused(answer, 503, "TOO_SLOW")
+
+
+async def test_a_merchant_has_so_many_files_in_a_minute_and_no_other_merchant_fewer(client, merchant, three):
+    other = await Merchant(client).open("bob@shop.example")
+    client._transport.app.state.web.limits.files = RateLimit("files", 2)
+    paths = ("/api/payment?format=csv", "/api/account?format=csv", "/api/merchant/wallet/transactions.csv")
+    for path in paths[:2]:
+        assert (await client.get(path, headers=merchant.key)).status_code == 200
+    for path in paths:
+        refused(await client.get(path, headers=merchant.key), 429, "RATE_LIMITED")
+    assert len((await get(client, merchant, ""))["payments"]) == 3
+    assert (await client.get(paths[0], headers=other.key)).status_code == 200
+
+
+async def test_files_wait_for_each_other_and_keep_no_connection_from_others(client, merchant, three, monkeypatch):
+    web = client._transport.app.state.web
+    monkeypatch.setattr(web, "files", asyncio.Semaphore(1))
+    async with web.files:
+        asked = [asyncio.create_task(client.get("/api/payment?format=csv", headers=merchant.key)) for _ in range(30)]
+        done, _ = await asyncio.wait(asked, timeout=0.3)
+        assert not done
+        assert web.db.engine.pool.checkedout() == 0
+        assert len((await get(client, merchant, ""))["payments"]) == 3
+    assert {len((await one).text.splitlines()) for one in asked} == {4}
+
+
+async def test_a_statement_that_the_database_gives_up_is_no_mistake_of_ours(gateway, client, merchant):
+    async with gateway.db.transaction() as conn, gateway.db.autocommit() as watching:
+        await conn.exec_driver_sql("LOCK TABLE payments IN ACCESS EXCLUSIVE MODE")
+        asked = asyncio.create_task(client.get("/api/payment", headers=merchant.key))
+        given_up = (
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        for _ in range(500):
+            if (await watching.exec_driver_sql(given_up)).first() is not None:
+                break
+            await asyncio.sleep(0.02)
+        refused(await asked, 503, "TOO_SLOW")
 
 
 async def test_accounts_are_sorted_by_the_name_that_the_merchant_gave(client, merchant):

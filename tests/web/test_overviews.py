@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from cambist.services.overviews import bounded
+from cambist.services import bounded
 from cambist_web.ratelimit import RateLimit
 from tests.support.exchange_rows import ended_exchange
 from tests.support.operators import Officer

@@ -51,6 +51,12 @@ OVERVIEWS_PER_MINUTE = 60
 OVERVIEWS_AT_ONCE = 3
 """How many one process sums up at once; the others wait, without a connection that somebody else could use."""
 
+FILES_PER_MINUTE = 10
+"""How many lists a merchant may have as files. All that a list has is counted first, and looked through."""
+
+FILES_AT_ONCE = 3
+"""How many files of one process read from the database at once, as ``OVERVIEWS_AT_ONCE`` says of sums."""
+
 CALCULATOR_CACHE_S = 60.0
 KEY_CACHE_TTL_S = 1.0
 """How long a worker goes on trusting a key that another worker has just revoked."""
@@ -65,6 +71,7 @@ class Limits:
         self.per_session = RateLimit("session", settings.per_key)
         self.per_tracker = RateLimit("tracker", settings.per_key)
         self.overviews = RateLimit("overviews", OVERVIEWS_PER_MINUTE if settings.per_key else 0)
+        self.files = RateLimit("files", FILES_PER_MINUTE if settings.per_key else 0)
         self.per_address = RateLimit("address", settings.per_address)
         self.login_per_address = RateLimit("login", settings.login_per_address)
         self.failed_login = RateLimit("failed-login", settings.login_per_address, FAILED_LOGINS_PERIOD_S)
@@ -187,6 +194,7 @@ class Web:
         self.unfinished: Counter[str] = Counter()
         self.busy_told_until = -math.inf
         self.overviews = asyncio.Semaphore(OVERVIEWS_AT_ONCE)
+        self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self.sandbox = Sandbox(
             db=gateway.db,
             registry=gateway.registry,

@@ -19,7 +19,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from msgspec import UNSET, Struct, UnsetType
 
-from cambist.db.engine import BusyError, has_committed
+from cambist.db.engine import BusyError, has_committed, took_too_long
 from cambist.services.audit.entries import Action
 from cambist.services.errors import (
     ConflictError,
@@ -216,6 +216,8 @@ def on_unexpected(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
     """Answer a bug of ours: logged whole under an id, told without any detail."""
     if isinstance(error, HTTPException) and error.status_code in HTTP_ERRORS:
         return on_http_error(request, error)
+    if took_too_long(error):
+        return _on_too_slow(request)
     request_id = web_of(request.app).ids.new("req")
     log.error(
         "request_failed",
@@ -226,6 +228,16 @@ def on_unexpected(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
     )
     message = f"Something went wrong on our side. Please quote {request_id}."
     return error_response(500, "INTERNAL_ERROR", message, headers={"X-Request-Id": request_id})
+
+
+def _on_too_slow(request: AnyRequest) -> Response[ErrorBody]:
+    """Answer who asked for more than the database gives in one statement's time."""
+    log.warning("statement_took_too_long", method=request.scope.get("method"), path=request.scope.get("path"))
+    if has_committed.get():
+        message = "This took too long and was given up before it was finished. Look what is there, then repeat it."
+    else:
+        message = "This took too long and was given up; nothing was done. Ask for less, or try again later."
+    return error_response(503, "TOO_SLOW", message)
 
 
 def camel(name: str) -> str:

@@ -33,13 +33,16 @@ from litestar.response import Stream
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.services.bounded import bounded
 from cambist.services.csv_lines import csv_lines
-from cambist.services.errors import InvalidError
+from cambist.services.errors import InvalidError, UnavailableError
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.paging import LIMIT, Cursors, check_period, parse_moment
 
 from .context import Web
 from .csv_columns import columns_of
+from .errors import AnyRequest
+from .origin import origin_of
 from .schemas import Cursor, CursorPageAnswer, JsonAnswer, Limit, Page, Since, Until
 
 EXPORT_MAX = 200_000
@@ -67,12 +70,13 @@ async def provide_period(since: Since = None, until: Until = None) -> Period:
 
 
 class Asked(Struct, frozen=True):
-    """Which part of a list was asked for, and as what."""
+    """Which part of a list was asked for, and as what. ``who`` is whom files are counted for."""
 
     page: int
     limit: int
     cursor: str | None
     format: str
+    who: str = ""
 
     def of(self, web: Web, name: str, *owner: object, sort: str = Sort.NEWEST, filters: object = ()) -> Query:
         """Return what answers. A cursor is good for this list of this owner, in this order and with these filters."""
@@ -81,13 +85,20 @@ class Asked(Struct, frozen=True):
 
 
 async def provide_asked(
+    request: AnyRequest,
     page: Page = 1,
     limit: Limit = LIMIT,
     cursor: Cursor = None,
     format: Format = "json",  # noqa: A002  the parameter's name
 ) -> Asked:
     """Read what every list takes."""
-    return Asked(page, limit, cursor, format)
+    return Asked(page, limit, cursor, format, _who(request) if format == "csv" else "")
+
+
+def _who(request: AnyRequest) -> str:
+    """Return whom a file is counted for: the merchant, or the operator in person."""
+    origin = origin_of(request)
+    return origin.merchant_id or origin.actor or origin.actor_kind
 
 
 class Query:
@@ -125,8 +136,14 @@ class Query:
         )
 
     async def _file(self, kind: type[AnswerT], read: Reads) -> Stream:
-        """Return the list as comma-separated values. What is too long is refused before anything is sent."""
-        async with self._web.db.transaction() as conn:
+        """Return the list as comma-separated values.
+
+        What is too long is refused before anything is sent, and what takes too long to count.
+        """
+        await self._web.limiter.take(self._web.limits.files, self._asked.who)
+        words = "There is too much to look through for this file. Ask for less with from, to and other filters."
+        refusal = UnavailableError("TOO_SLOW", words)
+        async with self._web.files, self._web.db.transaction() as conn, bounded(conn, refusal):
             found = await read(conn, Part(limit=1, sort=self._sort, count_max=EXPORT_MAX))
         if not found.exact:
             words = f"A file holds at most {EXPORT_MAX} items; ask for less with from, to and other filters."
@@ -144,7 +161,7 @@ class Query:
         yield csv_lines([[column.name for column in columns]])
         part = Part(limit=BATCH, sort=self._sort, count_max=0)
         while True:
-            async with self._web.db.transaction() as conn:
+            async with self._web.files, self._web.db.transaction() as conn:
                 found = await read(conn, part)
             items = found.items[:left]
             yield csv_lines([[column.text(one) for column in columns] for one in items])

@@ -280,6 +280,7 @@ def codes_of(path: str, method: str, operation: Mapping[str, Any], opt: Mapping[
     found: dict[int, list[str]] = {400: ["VALIDATION_ERROR"], 500: ["INTERNAL_ERROR"]}
     if not path.startswith("/health/"):
         found[429] = ["RATE_LIMITED", "BUSY"]
+        found[503] = ["TOO_SLOW"]
     parts: list[Mapping[int, Sequence[str]]] = [_OF_SCHEME[name] for name in sorted(schemes)]
     parts += _of_opt(opt, schemes)
     if method != "get" and _IS_ACTIVE.search(path):

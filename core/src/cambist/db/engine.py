@@ -20,6 +20,8 @@ PREPARED_STATEMENTS_MAX = 500
 BusyError = exc.TimeoutError
 """No connection became free in time. The pool alone raises it, and the fast lane: the server was told nothing."""
 
+_CANCELED = "57014"
+
 has_committed: ContextVar[bool] = ContextVar("has_committed", default=False)
 """Whether this task has ended a transaction since who began its work set this to False.
 
@@ -90,6 +92,11 @@ def connect(
     # What the address says is read once, by SQLAlchemy, for both ways in.
     _, address = engine.dialect.create_connect_args(engine.url)
     return Database(engine, Direct({**address, **options, **tls_of(url)}, timeout_s=pool_timeout_s))
+
+
+def took_too_long(error: BaseException) -> bool:
+    """Say whether this is the server's word that a statement was given up, as ``statement_timeout`` has it do."""
+    return getattr(getattr(error, "orig", error), "sqlstate", None) == _CANCELED
 
 
 async def attempt(conn: AsyncConnection, statement: str, arguments: tuple[Any, ...]) -> CursorResult[Any] | None:

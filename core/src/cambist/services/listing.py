@@ -8,7 +8,7 @@
 
 No part of a list reads more than a bounded number of rows, whatever it is asked for: a page by its number stands within
 the first ``TOTAL_MAX`` items, items are counted up to there, and filters that no index has in the list's order look
-through ``WINDOW`` rows at once.
+through ``WINDOW`` rows at once. Counting for a file is the exception: see ``Part``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ ALWAYS = Period()
 class Part(Struct, frozen=True, kw_only=True):
     """The part of a list that is asked for: pages are counted from ``after``, else from its beginning.
 
-    Items are counted up to ``count_max``; for a file also those that no window holds, and with 0 not at all.
+    Items are counted up to ``count_max``, and with 0 not at all. Beyond ``TOTAL_MAX``, as for a file, those are counted
+    that no window holds, too: all of the list may be looked through, and who asks for that bounds its time.
     """
 
     page: int = 1

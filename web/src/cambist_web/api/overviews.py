@@ -12,12 +12,12 @@ from litestar.params import QueryParameter
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.services.errors import ForbiddenError, InvalidError
+from cambist.services.bounded import bounded
+from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
 from cambist.services.identity import projects
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.overviews import attention, fees, holdings, operators
 from cambist.services.overviews.attention import Attention, Whose
-from cambist.services.overviews.bounded import bounded
 from cambist.services.overviews.fees import Fees
 from cambist.services.overviews.holdings import Balances, Held
 from cambist.services.overviews.spans import ZONE_CHARS_MAX, Span, Step, span_of
@@ -83,6 +83,11 @@ class GatewayOverview(OverviewAnswer, frozen=True, kw_only=True):
     held: Held
 
 
+def _too_slow() -> UnavailableError:
+    words = "There is too much in this time to sum it up at once. Ask for a shorter one."
+    return UnavailableError("OVERVIEW_TOO_SLOW", words)
+
+
 async def provide_summed(  # noqa: PLR0913, PLR0917  every query parameter is one
     web: NamedDependency[Web],
     since: Since = None,
@@ -118,7 +123,7 @@ class OwnOverview(Controller):
         """
         await web.limiter.take(web.limits.overviews, str(session.merchant_pk))
         now, settings = web.clock.now(), await web.platform.get()
-        async with web.overviews, web.db.transaction() as conn, bounded(conn):
+        async with web.overviews, web.db.transaction() as conn, bounded(conn, _too_slow()):
             whose = await _whose(conn, session, mode, project)
             answer = MerchantOverview(
                 mode=mode,
@@ -167,7 +172,7 @@ class WholeOverview(Controller):
         await web.limiter.take(web.limits.overviews, asked_by(audit))
         now, registry = web.clock.now(), web.gateway.registry
         span, currency = summed.span, summed.currency
-        async with web.overviews, web.db.transaction() as conn, bounded(conn):
+        async with web.overviews, web.db.transaction() as conn, bounded(conn, _too_slow()):
             answer = GatewayOverview(
                 mode=mode,
                 currency=currency,

@@ -139,6 +139,7 @@ class Transactions(Controller):
         400 `EXPORT_TOO_LARGE` for more than 200,000 entries.
         """
         filters = _filters(chain, token, kind, since, until)
+        await web.limiter.take(web.limits.files, actor.merchant_id)
         async with web.db.autocommit() as conn:
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
