@@ -14,6 +14,7 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   delivery: ["delivery"],
   outbound: ["outbound", "stakes", "uncollected"],
   chain: ["chain", "overview"],
+  token: ["tokens"],
   gas_station: ["gas_station", "chain", "overview"],
   job: ["job"],
   cron: ["cron"],

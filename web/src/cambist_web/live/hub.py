@@ -107,6 +107,7 @@ class Live:
         self._looked_at = 0.0
         self._cursor: str | None = None
         self._chains_told: dict[str, float] = {}
+        self._chains_untold: dict[str, Change] = {}
 
     @classmethod
     def of(cls, web: Web) -> Live:
@@ -265,14 +266,17 @@ class Live:
         self._cursor = self._seal(news.resume_xid)
 
     def _without_haste(self, found: Iterable[Change]) -> Iterable[Change]:
-        """Leave out the progress of chains that was told a moment ago."""
+        """Keep back the progress of chains that was told a moment ago, until some time has passed."""
         now = _now_s()
         for change in found:
             if change.kind == "chain" and change.status is None:
-                if now - self._chains_told.get(change.object_id, -CHAIN_EVERY_S) < CHAIN_EVERY_S:
-                    continue
-                self._chains_told[change.object_id] = now
-            yield change
+                self._chains_untold[change.object_id] = change
+            else:
+                yield change
+        for chain in list(self._chains_untold):
+            if now - self._chains_told.get(chain, -CHAIN_EVERY_S) >= CHAIN_EVERY_S:
+                self._chains_told[chain] = now
+                yield self._chains_untold.pop(chain)
 
     def _hand_on(self, found: list[Change]) -> None:
         if not found:

@@ -26,7 +26,7 @@ OF_MERCHANTS = frozenset(
     "account_deposit balance delivery deposit exchange payment payout refund resolution tracker withdrawal".split()
 )
 """Kinds of things that a merchant has."""
-KINDS = OF_MERCHANTS | frozenset("chain cron gas_station job merchant outbound".split())
+KINDS = OF_MERCHANTS | frozenset("chain cron gas_station job merchant outbound token".split())
 """Kinds of things that operators are told of."""
 WHOLE_MERCHANTS = frozenset({"withdrawal"})
 """What concerns the merchant as a whole: members to whom only some projects are open do not see it."""

@@ -2054,7 +2054,15 @@ FUNCTIONS = (
     CREATE OR REPLACE FUNCTION note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         INSERT INTO changes (kind, object_id, merchant_pk, mode, status)
-            VALUES ('outbound', NEW.reference, NEW.merchant_pk, NEW.mode, NEW.state);
+            VALUES ('outbound', NEW.intent_id, NEW.merchant_pk, NEW.mode, NEW.state);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_slot() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, merchant_pk, mode, status)
+            SELECT 'outbound', intent_id, merchant_pk, mode, state FROM outbound_intents WHERE id = NEW.intent_pk;
         RETURN NULL;
     END $$
     """,
@@ -2077,6 +2085,27 @@ FUNCTIONS = (
     CREATE OR REPLACE FUNCTION note_chain() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         INSERT INTO changes (kind, object_id) VALUES ('chain', NEW.chain);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_chain_state() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        failed boolean := false;
+        fails boolean := NEW.problem IS NOT NULL OR NEW.error IS NOT NULL;
+    BEGIN
+        IF TG_OP = 'UPDATE' THEN
+            failed := OLD.problem IS NOT NULL OR OLD.error IS NOT NULL;
+        END IF;
+        INSERT INTO changes (kind, object_id, status) VALUES ('chain', NEW.chain,
+            CASE WHEN fails AND NOT failed THEN 'failing' WHEN failed AND NOT fails THEN 'recovered' END);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_token() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, status) VALUES ('token', NEW.token_id, NEW.state);
         RETURN NULL;
     END $$
     """,
@@ -2205,9 +2234,17 @@ TRIGGERS = (
     """,
     """
     CREATE TRIGGER outbound_intents_note AFTER UPDATE ON outbound_intents
-        FOR EACH ROW WHEN ((OLD.state, OLD.reason)
-            IS DISTINCT FROM (NEW.state, NEW.reason))
+        FOR EACH ROW WHEN ((OLD.state, OLD.reason, OLD.cancel_asked_at, OLD.given_up_reason, OLD.settle_asked_at,
+                OLD.settle_refusal)
+            IS DISTINCT FROM (NEW.state, NEW.reason, NEW.cancel_asked_at, NEW.given_up_reason, NEW.settle_asked_at,
+                NEW.settle_refusal))
         EXECUTE FUNCTION note_intent()
+    """,
+    """
+    CREATE TRIGGER outbound_slots_note AFTER UPDATE ON outbound_slots
+        FOR EACH ROW WHEN ((OLD.raise_asked_at, OLD.raise_fee_max, OLD.raise_refusal)
+            IS DISTINCT FROM (NEW.raise_asked_at, NEW.raise_fee_max, NEW.raise_refusal))
+        EXECUTE FUNCTION note_slot()
     """,
     """
     CREATE TRIGGER jobs_note_new AFTER INSERT ON jobs
@@ -2232,6 +2269,39 @@ TRIGGERS = (
     CREATE TRIGGER chain_cursors_note AFTER UPDATE ON chain_cursors
         FOR EACH ROW WHEN (NEW.scope = 0 AND (OLD.height, OLD.head) IS DISTINCT FROM (NEW.height, NEW.head))
         EXECUTE FUNCTION note_chain()
+    """,
+    # Workers write down every second what they see of chains: how often an endpoint was called is nothing to tell.
+    """
+    CREATE TRIGGER chain_states_note_new AFTER INSERT ON chain_states
+        FOR EACH ROW EXECUTE FUNCTION note_chain_state()
+    """,
+    """
+    CREATE TRIGGER chain_states_note AFTER UPDATE ON chain_states
+        FOR EACH ROW WHEN ((OLD.problem, OLD.setup_problem, OLD.error, OLD.failing_since, OLD.quorum)
+            IS DISTINCT FROM (NEW.problem, NEW.setup_problem, NEW.error, NEW.failing_since, NEW.quorum))
+        EXECUTE FUNCTION note_chain_state()
+    """,
+    """
+    CREATE TRIGGER chain_endpoints_note_new AFTER INSERT ON chain_endpoints
+        FOR EACH ROW EXECUTE FUNCTION note_chain()
+    """,
+    """
+    CREATE TRIGGER chain_endpoints_note AFTER UPDATE ON chain_endpoints
+        FOR EACH ROW WHEN ((OLD.state, OLD.reason, OLD.healthy, OLD.set_aside, OLD.last_error)
+            IS DISTINCT FROM (NEW.state, NEW.reason, NEW.healthy, NEW.set_aside, NEW.last_error))
+        EXECUTE FUNCTION note_chain()
+    """,
+    """
+    CREATE TRIGGER chain_tokens_note_new AFTER INSERT ON chain_tokens
+        FOR EACH ROW EXECUTE FUNCTION note_token()
+    """,
+    """
+    CREATE TRIGGER chain_tokens_note AFTER UPDATE ON chain_tokens
+        FOR EACH ROW WHEN ((OLD.state, OLD.reason, OLD.symbol, OLD.label, OLD.default_enabled, OLD.since_height,
+                OLD.sendable)
+            IS DISTINCT FROM (NEW.state, NEW.reason, NEW.symbol, NEW.label, NEW.default_enabled, NEW.since_height,
+                NEW.sendable))
+        EXECUTE FUNCTION note_token()
     """,
     """
     CREATE TRIGGER chain_pauses_note AFTER INSERT OR UPDATE OR DELETE ON chain_pauses
