@@ -104,6 +104,37 @@ async def test_deliveries_of_all_merchants_are_found_and_receivers_that_fail_are
     refused(await client.get(f"{WEBHOOKS}/deliveries/dlv_x", headers=ADMIN), 404, "DELIVERY_NOT_FOUND")
 
 
+async def test_deliveries_of_a_time_are_found_behind_however_many_newer_ones(client, gateway, two_merchants):
+    day = "2030-01-0"
+    for name, at, count in (
+        ("before", "2T23:59:59", 5_000),
+        ("first", "3T00:00", 2),
+        # Numbered by the end of a transaction, dated by its start: one of the next day may stand before one of this.
+        ("between", "4T00:04", 4_000),
+        ("last", "3T23:59", 1),
+        ("after", "5T00:00", 20_000),
+    ):
+        await change(
+            gateway,
+            "INSERT INTO webhook_deliveries (delivery_id, project_pk, event_pk, event, resource_id, status, due_at,"
+            " created_at) SELECT 'dlv_' || $1::text || n, d.project_pk, d.event_pk, d.event, 'pay_1', 'delivered',"
+            " $2::text::timestamptz, $2::text::timestamptz FROM generate_series(1, $3::int) n,"
+            " (SELECT * FROM webhook_deliveries WHERE event_pk IS NOT NULL LIMIT 1) d",
+            *(name, f"{day}{at}Z", count),
+        )
+    wanted = {"from": f"{day}3", "to": f"{day}4"}
+    expected = ["dlv_last1", "dlv_first2", "dlv_first1"]
+    for more in ({}, {"status": "delivered"}, {"merchantId": two_merchants.ada.merchant_id}):
+        found = await client.get(f"{WEBHOOKS}/deliveries", params={**wanted, **more}, headers=ADMIN)
+        page = found.json()
+        assert [one["deliveryId"] for one in page["deliveries"]] == expected
+        assert (page["total"], page["totalIsExact"], page["nextCursor"]) == (3, True, None)
+    oldest = await listed(client, **wanted, sort="createdAt")
+    assert [one["deliveryId"] for one in oldest] == expected[::-1]
+    since = await listed(client, **{"from": f"{day}5"}, to=f"{day}6", limit=10)
+    assert [one["deliveryId"] for one in since] == [f"dlv_after{n}" for n in range(20_000, 19_990, -1)]
+
+
 async def test_a_late_payment_is_accepted_by_an_operator_and_the_log_says_for_whom(client, gateway, two_merchants):
     ada, deposit_id = two_merchants.ada, two_merchants.ids["deposit_id"]
     support = await Officer(client).settle("support", stepped_up=True)
