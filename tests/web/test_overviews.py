@@ -8,6 +8,9 @@ from datetime import timedelta
 import pytest
 
 from cambist.services import bounded
+from cambist.services.overviews import operators
+from cambist.services.signing import reports
+from cambist.signer.reports import Question, Report
 from cambist_web.ratelimit import RateLimit
 from tests.support.exchange_rows import ended_exchange
 from tests.support.operators import Officer
@@ -205,13 +208,78 @@ async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of
     assert [one["amount"] for one in of_sandbox["coins"]] == ["0.002"]
 
 
+async def write_troubles(conn, now):
+    """Write what waits too long, has failed or was set aside, and beside each of it what is nothing to look at."""
+    long_ago, lately, yesterday = now - timedelta(hours=2), now - timedelta(minutes=30), now - 2 * DAY
+    question = Question(
+        pk=1, question="q", reference="po_1", purpose="payout", asked_by="session", chain="memory", to_chain="memory",
+        to_address="mem1", amount="1 MEM", asked_at=lately,
+    )  # fmt: skip
+    report = Report(
+        rules=[], addresses={}, fresh_address_delay_s=0, questions=[question], voided=[], refused=[], answers_open=False
+    )
+    await reports.save(conn, report, now - timedelta(minutes=6))
+    await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+    for statement, *moments in (
+        (
+            """INSERT INTO chain_endpoints (endpoint_id, chain, origin, name, state, set_aside, created_at, changed_at)
+            VALUES ('end_1', 'memory', 'file', 'a', 'in_use', 'it lags', $1, $1),
+                ('end_2', 'memory', 'file', 'b', 'in_use', NULL, $1, $1),
+                ('end_3', 'memory', 'file', 'c', 'removed', 'it lags', $1, $1)""",
+            now,
+        ),
+        (
+            """INSERT INTO cron_runs (name, due_at, worker, claimed_at, leased_until, error)
+            VALUES ('prices', $1, 'w', $1, $1, 'down'), ('gas', $1, 'w', $1, $1, NULL),
+                ('prices', $2, 'w', $2, $2, 'down')""",
+            *(long_ago, yesterday),
+        ),
+        (
+            """INSERT INTO price_sources_set_aside (source, reason, set_aside_by, set_aside_at)
+            VALUES ('kraken', 'it lags', 'admin key', $1)""",
+            now,
+        ),
+        (
+            """INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_pk, to_address, token,
+                decimals, units, state, reason, due_at, created_at, updated_at)
+            SELECT 'po:' || n, 'payout', 'live', 'memory', 0, 1, 'mem1', 'USDX', 6, 1, state, reason, at, at, at
+            FROM (VALUES (1, 'waiting', 'gas', $1::timestamptz), (2, 'waiting', NULL, $1), (3, 'waiting', 'gas', $2),
+                (4, 'waiting', 'merchant_suspended', $1), (5, 'sending', NULL, $1)) AS v (n, state, reason, at)""",
+            *(long_ago, lately),
+        ),
+        (
+            """INSERT INTO outbound_txs (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_extra, state,
+                created_at, sent_at)
+            SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, state, at, at
+            FROM (VALUES (1, 'sent', $1::timestamptz), (2, 'sent', $2), (3, 'mined', $1)) AS v (n, state, at)""",
+            *(long_ago, lately),
+        ),
+        (
+            """INSERT INTO webhook_deliveries (delivery_id, project_pk, event_pk, event, resource_id, status, due_at,
+                created_at)
+            SELECT 'dlv_' || n, 1, n, 'payment.paid', 'pay_1', status, at, at
+            FROM (VALUES (1, 'dropped', $1::timestamptz), (2, 'dropped', $2), (3, 'cancelled', $1))
+                AS v (n, status, at)""",
+            *(long_ago, now - 8 * DAY),
+        ),
+        (
+            """INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk, matches,
+                token, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, status)
+            VALUES ('dep_1', 'memory', 0, 'tx1', '0', 'live', 1, 1, false, 'USDX', 6, 1, 1, 'b', 0, $1, 1,
+                'confirmed')""",
+            long_ago,
+        ),
+    ):
+        await conn.exec_driver_sql(statement, tuple(moments))
+
+
 async def test_what_operators_should_look_at_is_told_with_its_number_and_since_when(gateway, client, clock, station):
     now = clock.now()
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE gas_stations SET is_low = true")
         await conn.exec_driver_sql(
-            "INSERT INTO chain_states (chain, error, failing_since, quorum, seen_at) VALUES"
-            " ('memory', 'down', $1, 1, $2), ('idle', NULL, NULL, 1, $2)",
+            "INSERT INTO chain_states (chain, error, failing_since, setup_problem, quorum, seen_at) VALUES"
+            " ('memory', 'down', $1, NULL, 1, $2), ('idle', NULL, NULL, 'no such contract', 1, $2)",
             (now - timedelta(minutes=3), now),
         )
         await conn.exec_driver_sql(
@@ -230,7 +298,7 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
             " ('job_3', 'rescan', '{}', 'operator', 'failed', $2, $2, NULL)",
             (now - timedelta(hours=2), now - timedelta(days=8)),
         )
-        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await write_troubles(conn, now)
         await conn.exec_driver_sql(
             "WITH m AS (INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_owes', 'o@x.example', 'O')"
             " RETURNING id) INSERT INTO ledger_accounts (mode, merchant_pk, asset, purpose, guarded, debit_normal,"
@@ -239,19 +307,39 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
         )
     found = (await client.get("/api/admin/overview", headers=KEY)).json()["attention"]
     assert {one["code"]: one["count"] for one in found} == {
+        "APPROVALS_WAITING": 1,
+        "SIGNER_SILENT": 1,
         "CHAINS_FAILING": 1,
+        "CHAIN_CHANGES_REFUSED": 1,
+        "ENDPOINTS_SET_ASIDE": 1,
         "CHAINS_PAUSED": 1,
         "GAS_LOW": 1,
+        "OUTBOUND_WAITING": 2,
+        "OUTBOUND_UNCONFIRMED": 1,
+        "RESOLUTIONS_OPEN": 1,
         "RECEIVABLE_OUTSTANDING": 1,
+        "WEBHOOKS_FAILED": 1,
         "JOBS_FAILED": 1,
+        "RECURRING_JOBS_FAILED": 1,
         "BOOKS_DIFFER": 1,
         "AUDIT_LOG_CHANGED": 1,
+        "PRICE_SOURCES_SET_ASIDE": 1,
     }
-    (failing,) = [one for one in found if one["code"] == "CHAINS_FAILING"]
-    assert failing["since"].startswith(f"{now - timedelta(minutes=3):%Y-%m-%dT%H:%M}")
-    assert failing["where"] == "/api/admin/chains"
+    told = {one["code"]: one for one in found}
+    assert told.keys() == {kind.code for kind in operators._KINDS} | {"APPROVALS_WAITING", "SIGNER_SILENT"}
+    ages = {"CHAINS_FAILING": 3, "SIGNER_SILENT": 6, "APPROVALS_WAITING": 30}
+    ages |= dict.fromkeys(("OUTBOUND_WAITING", "OUTBOUND_UNCONFIRMED", "WEBHOOKS_FAILED", "RECURRING_JOBS_FAILED"), 120)
+    for code, minutes in ages.items():
+        assert told[code]["since"].startswith(f"{now - timedelta(minutes=minutes):%Y-%m-%dT%H:%M}"), code
+    assert told["CHAINS_FAILING"]["where"] == "/api/admin/chains"
     sandbox = (await client.get("/api/admin/overview?mode=sandbox", headers=KEY)).json()["attention"]
-    assert [one["code"] for one in sandbox] == ["JOBS_FAILED"]
+    # What is of no mode is told in both.
+    assert [one["code"] for one in sandbox] == [
+        "WEBHOOKS_FAILED",
+        "JOBS_FAILED",
+        "RECURRING_JOBS_FAILED",
+        "PRICE_SOURCES_SET_ASIDE",
+    ]
 
 
 async def test_a_merchant_has_so_many_summed_up_in_a_minute_and_no_other_merchant_fewer(client, merchant):
