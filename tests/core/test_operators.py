@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
+from cambist.db.models import Operator
 from cambist.secrets import SecretsBox
 from cambist.services.errors import ConflictError, NotFoundError, ServiceError, UnauthenticatedError
 from cambist.services.identity import credentials, operators, sessions
@@ -97,6 +98,22 @@ async def test_of_two_owners_who_demote_each_other_at_once_one_is_left(office):
     assert sorted(await asyncio.gather(*works)) == ["LAST_OWNER", "done"]
     roles = sorted([(await office.do(operators.read, one.operator_id)).role for one in (ada, bob)])
     assert roles == ["owner", "support"]
+
+
+@pytest.mark.parametrize("change", [{"role": "support"}, {"disabled_at": datetime(2026, 1, 1, tzinfo=UTC)}])
+async def test_an_owner_who_is_demoted_or_disabled_while_his_act_waits_is_refused(office, change):
+    ada, bob = await office.add("ada"), await office.add("bob")
+    assert await outcome(office.do(operators.acting, bob.operator_id)) == "done"
+    async with office.db.transaction() as conn:
+        await operators.acting(conn, ada.operator_id)
+        act = asyncio.create_task(outcome(office.do(operators.acting, bob.operator_id)))
+        async with asyncio.timeout(60):
+            while not await _waiting(office.db):  # noqa: ASYNC110  PostgreSQL's, which sets no event
+                await asyncio.sleep(0.02)
+        await conn.execute(update(Operator).where(Operator.id == bob.pk).values(change))
+    assert await act == "ROLE_NOT_ALLOWED"
+    assert await outcome(office.do(operators.acting, ada.operator_id)) == "done"
+    assert await outcome(office.do(operators.acting, None)) == "done", "the command line and the admin key"
 
 
 async def _waiting(db):

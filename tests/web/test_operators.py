@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from cambist_web.api import operator_sessions
@@ -219,6 +221,47 @@ async def test_an_owner_manages_operators_and_each_act_names_him(client, gateway
     ]  # fmt: skip
     again = {"email": bob.made.email, "name": "Bob", "role": "auditor"}
     refused(await ada.ask("POST", OPERATORS, again), 409, "EMAIL_TAKEN")
+
+
+async def test_no_owner_takes_his_own_second_factor_away(client):
+    ada = await Officer(client).settle("owner", name="ada", stepped_up=True)
+    reset = f"{OPERATORS}/{ada.made.operator_id}/two-factor/reset"
+    refused(await ada.ask("POST", reset), 403, "NOT_YOURSELF")
+    assert (await ada.ask("GET", f"{AUTH}/me")).status_code == 200
+    assert (await post(client, "sign-in", ada.credentials())).status_code == 200, "they are what they were"
+    bob = await Officer(client).settle("owner", name="bob", stepped_up=True)
+    assert (await bob.ask("POST", reset)).json()["operator"]["hasTwoFactor"] is False
+
+
+@pytest.mark.parametrize(
+    "method, path, body",
+    [
+        ("POST", "", {"email": "eve@gateway.example", "name": "Eve", "role": "owner"}),
+        ("PATCH", "/{ada}", {"role": "support"}),
+        *[("POST", f"/{{ada}}/{act}", None) for act in ("disable", "enable", "link", "two-factor/reset")],
+    ],
+)
+async def test_what_an_owner_asks_for_while_another_demotes_him_is_refused(client, gateway, method, path, body):
+    ada, bob = [await Officer(client).settle("owner", name=name, stepped_up=True) for name in ("ada", "bob")]
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE operators SET role = 'support' WHERE name = 'bob'")
+        # The guard reads what is committed: Bob is an owner to it, and his act waits for this transaction.
+        act = asyncio.create_task(bob.ask(method, OPERATORS + path.format(ada=ada.made.operator_id), body))
+        async with asyncio.timeout(30):
+            while not act.done() and not await waiting(conn):  # noqa: ASYNC110  PostgreSQL's, which sets no event
+                await asyncio.sleep(0.02)
+    refused(await act, 403, "ROLE_NOT_ALLOWED")
+    listed = (await ada.ask("GET", OPERATORS)).json()["operators"]
+    assert [(one["name"], one["role"], one["hasTwoFactor"]) for one in listed] == [
+        ("ada", "owner", True),
+        ("bob", "support", True),
+    ]
+
+
+async def waiting(conn):
+    """Return how many of this database wait for a lock."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return (await conn.exec_driver_sql(query)).scalar_one()
 
 
 @pytest.mark.parametrize("change", [{"role": "root"}, {"email": "nobody"}, {"name": " "}])

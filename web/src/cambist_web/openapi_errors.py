@@ -220,7 +220,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{invitationId\}", "", {404: ["INVITATION_NOT_FOUND"]}),
         (r"\{memberId\}", "", {404: ["MEMBER_NOT_FOUND"], 403: ["ROLE_NOT_ALLOWED"]}),
         (r"/members/(\{memberId\}|leave)$", "", {409: ["LAST_OWNER"]}),
-        (r"\{memberId\}/two-factor/reset$", "post", {403: ["NOT_YOURSELF"]}),
+        (r"\{(memberId|operatorId)\}/two-factor/reset$", "post", {403: ["NOT_YOURSELF"]}),
         (r"/auth/invitations/", "post", {400: ["INVITATION_INVALID"], 403: ["OTHER_SITE"]}),
         (r"/auth/invitations/accept$", "post", {409: ["EMAIL_TAKEN"]}),
         (r"\{operatorId\}", "", {404: ["OPERATOR_NOT_FOUND"]}),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from litestar import Controller, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action
+from cambist.services.errors import ForbiddenError
 from cambist.services.identity import credentials, merchants, operators
 from cambist.services.identity.merchants import Name
 from cambist.services.identity.operators import OPERATORS, OperatorView, Role
@@ -55,6 +58,14 @@ class OperatorList(PageAnswer, frozen=True, kw_only=True):
     operators: Sequence[OperatorView]
 
 
+@asynccontextmanager
+async def _acting(web: Web, audit: Audit) -> AsyncIterator[AsyncConnection]:
+    """Open a transaction for whoever asks and manages operators still: the guard's answer may be out of date."""
+    async with web.db.transaction() as conn:
+        await operators.acting(conn, audit.origin.actor if audit.origin.session_id else None)
+        yield conn
+
+
 class Operators(Controller):
     tags = ("Operators",)
 
@@ -74,7 +85,7 @@ class Operators(Controller):
         # Nobody knows this one.
         password_hash = await web.passwords.hash(web.ids.hex_secret())
         now = web.clock.now()
-        async with web.db.transaction() as conn:
+        async with _acting(web, audit) as conn:
             made = await operators.add(
                 conn, email=email, name=name, role=data.role, password_hash=password_hash, ids=web.ids, now=now
             )
@@ -96,7 +107,7 @@ class Operators(Controller):
         audit: NamedDependency[Audit],
     ) -> OperatorAnswer:
         """Give an operator another role, which holds from the next request on. The last owner stays one."""
-        async with web.db.transaction() as conn:
+        async with _acting(web, audit) as conn:
             view, former = await operators.set_role(conn, operator_id, data.role)
             told = {"role": data.role, "former_role": former}
             await audit.record(conn, Action.OPERATOR_ROLE_CHANGED, subject=operator_id, **told)
@@ -107,7 +118,7 @@ class Operators(Controller):
         self, operator_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> OperatorAnswer:
         """Let an operator in no more, and end all sessions at once. The last owner cannot be disabled."""
-        async with web.db.transaction() as conn:
+        async with _acting(web, audit) as conn:
             view = await operators.disable(conn, operator_id, now=web.clock.now())
             await audit.record(conn, Action.OPERATOR_DISABLED, subject=operator_id)
         return OperatorAnswer(operator=view)
@@ -117,7 +128,7 @@ class Operators(Controller):
         self, operator_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> OperatorAnswer:
         """Let an operator in again, with the password and the authenticator from before."""
-        async with web.db.transaction() as conn:
+        async with _acting(web, audit) as conn:
             view = await operators.enable(conn, operator_id)
             await audit.record(conn, Action.OPERATOR_ENABLED, subject=operator_id)
         return OperatorAnswer(operator=view)
@@ -130,7 +141,7 @@ class Operators(Controller):
     ) -> OperatorInvited:
         """Return a link that sets a new password, once and soon. An earlier one stops working."""
         lifetime_s = web.settings.auth.password_reset_s
-        async with web.db.transaction() as conn:
+        async with _acting(web, audit) as conn:
             view = await operators.read(conn, operator_id)
             token = await credentials.issue_link(
                 conn, OPERATORS, view.email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s
@@ -151,12 +162,15 @@ class Operators(Controller):
     ) -> OperatorInvited:
         """Forget an operator's authenticator and password, end all sessions, and return a link that sets a password.
 
-        The sign-in after that enrols another authenticator.
+        The sign-in after that enrols another authenticator. Nobody does it to himself: a session alone is too little.
         """
+        if operator_id == audit.origin.actor:
+            words = "Another owner takes it away, or 'cambist admin reset-two-factor'; a recovery code enrols another."
+            raise ForbiddenError("NOT_YOURSELF", words)
         # Nobody knows this one.
         password_hash = await web.passwords.hash(web.ids.hex_secret())
         lifetime_s, now = web.settings.auth.password_reset_s, web.clock.now()
-        async with web.db.transaction() as conn:
+        async with _acting(web, audit) as conn:
             email = (await operators.read(conn, operator_id)).email
             token = await operators.reset_two_factor(
                 conn, email, password_hash=password_hash, ids=web.ids, now=now, lifetime_s=lifetime_s

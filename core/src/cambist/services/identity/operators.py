@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
-from cambist.services.errors import ConflictError, NotFoundError
+from cambist.services.errors import ConflictError, ForbiddenError, NotFoundError
 from cambist.services.paging import Page, read_page
 from cambist.settings import WebSettings
 
@@ -171,6 +171,17 @@ async def id_of(conn: AsyncConnection, email: str) -> str:
     return operator_id
 
 
+async def acting(conn: AsyncConnection, by: str | None) -> None:
+    """Let one change of the operators happen at a time, by an owner who is one still: ``by`` is an operator's id.
+
+    None stands for who has the admin key or the command line. An owner whom another one demotes or disables while
+    his act waits for that is refused. Raises ForbiddenError.
+    """
+    owners = await _lock_owners(conn)
+    if by is not None and by not in owners:
+        raise ForbiddenError("ROLE_NOT_ALLOWED", "Only owners manage operators.")
+
+
 async def set_role(conn: AsyncConnection, operator_id: str, role: Role) -> tuple[OperatorView, Role]:
     """Give an operator another role, which holds from the next request on; return the one before, too.
 
@@ -224,16 +235,21 @@ async def reset_two_factor(  # noqa: PLR0913  each by name
 
 
 async def _keep_an_owner(conn: AsyncConnection, operator_id: str) -> None:
-    """Raise ConflictError where this operator is an owner, and there is no other who can sign in.
-
-    The locks let one such change happen at a time: of two owners who demote each other at once, one is left.
-    """
-    table = models.Operator
-    owners = select(table.operator_id).where(table.role == "owner", _ENABLED).order_by(table.id)
-    found = (await conn.execute(owners.with_for_update(key_share=True))).scalars().all()
+    """Raise ConflictError where this operator is an owner, and there is no other who can sign in."""
+    table, found = models.Operator, await _lock_owners(conn)
     if operator_id not in found:
         return
     others = select(table.id).where(table.operator_id.in_(found), table.operator_id != operator_id, _HAS_TWO_FACTOR)
     if await conn.scalar(others.limit(1)) is None:
         words = "This is the last owner who can sign in. Another owner must have signed in before."
         raise ConflictError("LAST_OWNER", words)
+
+
+async def _lock_owners(conn: AsyncConnection) -> Sequence[str]:
+    """Return the owners who are enabled, locked, so that one change of them happens at a time.
+
+    Of two owners who demote each other at once, one is left: who waits for the lock reads what is true after it.
+    """
+    table = models.Operator
+    owners = select(table.operator_id).where(table.role == "owner", _ENABLED).order_by(table.id)
+    return (await conn.execute(owners.with_for_update(key_share=True))).scalars().all()
