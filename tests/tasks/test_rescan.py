@@ -123,6 +123,25 @@ async def test_what_is_asked_for_twice_is_one_job_and_other_blocks_must_wait(sig
     assert (await sight.ask(first, first + 6)).job_id != job.job_id
 
 
+async def test_what_is_asked_for_without_an_end_is_the_same_job_while_the_watch_goes_on(sight):
+    await sight.poll(20)
+    first = (await sight.cursor())[2] + 1
+    job = await sight.ask(first)
+    await sight.poll(3)
+    assert await sight.ask(first) == job
+    assert (await sight.ask(first, job.arguments["last"])).job_id == job.job_id, "by the end that it was given"
+    for other in ((first + 1, None), (first, job.arguments["last"] + 1)):
+        with pytest.raises(ConflictError) as refused:
+            await sight.ask(*other)
+        assert refused.value.code == "RESCAN_RUNNING"
+    ended = await sight.run(job)
+    assert (ended.state, ended.result["toHeight"]) == ("succeeded", job.arguments["last"])
+    named = await sight.ask(first, first + 5)
+    with pytest.raises(ConflictError):
+        await sight.ask(first)
+    assert named.job_id != job.job_id
+
+
 async def test_blocks_that_are_in_the_books_or_ahead_are_refused(sight):
     height, _, books_from = await sight.cursor()
     for first, last in ((books_from, None), (0, height), (books_from + 1, height + 1), (height + 1, None)):

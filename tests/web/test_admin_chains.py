@@ -148,3 +148,26 @@ async def test_a_sandbox_project_has_the_tokens_that_were_added(client, seen, ga
     answer = await client.post("/api/sandbox/deposit", json=body, headers=sandbox_merchant.key)
     assert answer.status_code == 200, answer.text
     assert answer.json()["payment"]["status"] == "detected"
+
+
+async def test_blocks_are_asked_for_again_by_one_job_and_the_log_says_who_wanted_it(client, seen, gateway):
+    path, body = f"{CHAINS}/memory/rescan", {"fromHeight": 11, "reason": "order 4711"}
+    refused(await client.post(path, json=body, headers=HEADERS), 409, "CHAIN_NOT_READ")
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE chain_cursors SET books_from = 10")
+    asked = await admin(client, "POST", path, 202, **body)
+    told = {name: asked[name] for name in ("chain", "state", "fromHeight", "toHeight")}
+    assert told == {"chain": "memory", "state": "queued", "fromHeight": 11, "toHeight": 40}
+    job = (await admin(client, "GET", f"/api/admin/jobs/{asked['jobId']}"))["job"]
+    assert (job["kind"], job["state"], job["requestedBy"]) == ("rescan", "queued", "admin key")
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE chain_cursors SET height = 42")
+    assert await admin(client, "POST", path, 202, **body) == asked, "the answer was lost, and the chain went on"
+    refused(await client.post(path, json=body | {"fromHeight": 12}, headers=HEADERS), 409, "RESCAN_RUNNING")
+    refused(await client.post(path, json=body | {"toHeight": 42}, headers=HEADERS), 409, "RESCAN_RUNNING")
+    async with gateway.db.autocommit() as conn:
+        query = "SELECT actor, subject, details FROM audit_entries WHERE action = 'chain.rescan_asked'"
+        entries = [tuple(one) for one in await conn.exec_driver_sql(query)]
+        jobs = (await conn.exec_driver_sql("SELECT count(*) FROM jobs")).scalar_one()
+    details = {"job": asked["jobId"], "from_height": 11, "to_height": 40, "reason": "order 4711"}
+    assert (jobs, entries) == (1, [("admin key", "memory", details)] * 2)

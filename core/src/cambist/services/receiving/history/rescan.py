@@ -77,8 +77,10 @@ async def ask(  # noqa: PLR0913, PLR0917  who asks for what
 ) -> Job:
     """Ask for blocks to be read again, by default up to where the live watch is; after the commit, hint ``jobs``.
 
-    Asking for the same again returns the unfinished job. Raises InvalidError and ConflictError.
+    Asking for the same again returns the unfinished job: without an end also where the live watch has gone on. Raises
+    InvalidError and ConflictError.
     """
+    open_end = last is None
     row = (await conn.exec_driver_sql(_BOUNDS, (chain,))).one_or_none()
     if row is None or row.books_from is None:
         raise ConflictError("CHAIN_NOT_READ", f"{chain} has not been read yet, so nothing of it can be read again.")
@@ -93,14 +95,20 @@ async def ask(  # noqa: PLR0913, PLR0917  who asks for what
         raise InvalidError.field("toHeight", f"is more than {BLOCKS_MAX} blocks away", "RESCAN_OUT_OF_RANGE")
     new = NewJob(
         kind=Kind.RESCAN,
-        arguments={"chain": chain, "first": first, "last": last},
+        arguments={"chain": chain, "first": first, "last": last} | ({"open_end": True} if open_end else {}),
         requested_by=requested_by,
         unique_key=chain,
     )
     job = await requests.request(conn, ids, new, clock.now())
-    if job.arguments != new.arguments:
+    if not _is_the_same(job.arguments, new.arguments):
         raise ConflictError("RESCAN_RUNNING", f"Other blocks of {chain} are being read again, by job {job.job_id}.")
     return job
+
+
+def _is_the_same(unfinished: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Return whether this was asked for. Where no end is named, it is the height of then, which moves on."""
+    open_end = unfinished.get("open_end") and asked.get("open_end")
+    return unfinished["first"] == asked["first"] and bool(open_end or unfinished["last"] == asked["last"])
 
 
 class Keeper(Protocol):
