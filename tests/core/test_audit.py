@@ -6,12 +6,14 @@ import asyncio
 from contextlib import suppress
 from datetime import timedelta
 
+import msgspec
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from cambist.secrets import SecretsBox
 from cambist.services.audit import seals
+from cambist.services.audit import verify as verifying
 from cambist.services.audit.entries import Action, Origin, newest, record
 from cambist.services.audit.seals import append_lines, read_lines, read_seals, seal
 from cambist.services.audit.sums import (
@@ -23,7 +25,7 @@ from cambist.services.audit.sums import (
     Kind,
     Sums,
 )
-from cambist.services.audit.verify import verify
+from cambist.services.audit.verify import Progress, Report, Verifier, verify
 
 OPERATOR = Origin(actor_kind="operator", address="192.0.2.1")
 
@@ -154,6 +156,78 @@ async def test_each_change_past_the_triggers_is_told_by_its_number(db, box, cloc
     assert await problems(db, box, clock) == []
     await tamper(db, statement)
     assert any(problem.startswith(said) for problem in await problems(db, box, clock))
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """Have one seal and three entries be the work of a step."""
+    for name, most in (("SEALS_MAX", 1), ("SEARCHED_MAX", 3), ("ENTRIES_AT_ONCE", 2)):
+        monkeypatch.setattr(verifying, name, most)
+
+
+async def in_steps(db, box, clock, lines=(), after_each=None):
+    """Verify as a job does, by another worker at each step; return the report, and where each step ended."""
+    found, ended = Progress(), []
+    while not isinstance(found, Report):
+        verifier = Verifier(box, lines, after=found.number, told_max=2)
+        async with db.transaction() as conn:
+            found = await verifier.step(conn, found, clock.now())
+        if isinstance(found, Progress):
+            found = msgspec.convert(msgspec.to_builtins(found), Progress)
+            ended.append((found.number, found.searched))
+            if after_each is not None:
+                await after_each()
+    return found, ended
+
+
+async def test_a_long_log_is_verified_step_by_step_and_what_comes_meanwhile_is_no_problem(
+    db, box, clock, small_steps, tmp_path
+):
+    path = tmp_path / "seals"
+    for _ in range(3):
+        await write(db, clock, 4)
+        append_lines(path, await seal_all(db, box, clock))
+        clock.advance(2 * 3600)
+    later = []
+
+    async def meanwhile():
+        if not later:
+            await write(db, clock, 2)
+            later.extend(await seal_all(db, box, clock))
+
+    report, ended = await in_steps(db, box, clock, read_lines(path), meanwhile)
+    assert (report.seals, report.entries, report.waiting, report.problems) == (4, 14, 0, [])
+    assert ended == [(1, 0), (2, 0), (3, 0), (4, 0), (4, 0), (4, 3), (4, 6), (4, 9), (4, 12)]
+    async with db.transaction() as conn:
+        assert await verify(conn, box, read_lines(path), clock.now()) == report
+
+
+async def test_steps_tell_what_one_go_tells(db, box, clock, small_steps, tmp_path):
+    path = tmp_path / "seals"
+    for _ in range(4):
+        await write(db, clock, 4)
+        append_lines(path, await seal_all(db, box, clock))
+        clock.advance(2 * 3600)
+    await write(db, clock, 1)
+    clock.advance(2 * 3600)
+    await tamper(
+        db,
+        "UPDATE audit_entries SET count = 2 WHERE id = 3",
+        "DELETE FROM audit_seals WHERE number = 2",
+        "DELETE FROM audit_entries WHERE id = 16",
+    )
+    lines = read_lines(path)
+    all_told = await problems(db, box, clock, lines)
+    assert sorted(all_told) == sorted([
+        "entry 3 of seal 1 was changed",
+        "seal 2 was removed",
+        "seal 2 is in the file and not in the database: it was removed",
+        *[f"entry {pk} is in no seal, among others that are: it was added later" for pk in range(5, 9)],
+        "entry 16 of seal 4 was removed",
+        f"1 entries wait for their seal, the oldest since {clock.now() - timedelta(hours=2):%Y-%m-%d %H:%M}",
+    ])  # fmt: skip
+    report, _ = await in_steps(db, box, clock, lines)
+    assert report.problems == [*all_told[:2], f"and {len(all_told) - 2} more"]
 
 
 async def test_an_entry_that_is_slipped_in_later_is_told(db, box, clock):

@@ -12,14 +12,16 @@ from cambist.registry import Registry
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.accounting.statements import entries, export
 from cambist.services.accounting.statements.entries import Filters
+from cambist.services.audit import verify
 from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.signer.keystore import Keystore
 from cambist.testing.fixtures import TEST_MNEMONIC
 from cambist.testing.memory import MemoryFamily
-from cambist_tasks.jobs.audit import seal_audit_log
-from cambist_tasks.requested import REQUESTED, JobRunner
+from cambist_tasks.job_lease import LaterError
+from cambist_tasks.jobs.audit import seal_audit_log, verify_audit_log
+from cambist_tasks.requested import REQUESTED, JobRunner, Requested
 from tests.core.test_statements import HISTORY
 from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import MEMORY
@@ -102,6 +104,33 @@ async def test_the_audit_log_is_compared_with_its_seals_and_what_was_changed_is_
     job = await done(gateway, kind=Kind.AUDIT_VERIFICATION, arguments={})
     assert (job.result["agrees"], len(job.result["problems"])) == (False, 3)
     assert "was changed" in job.result["problems"][0]
+
+
+async def test_a_verification_goes_on_where_another_worker_left_it(gateway, monkeypatch):
+    for name in ("SEALS_MAX", "ENTRIES_AT_ONCE"):
+        monkeypatch.setattr(verify, name, 1)
+    for number in range(3):
+        async with gateway.db.transaction() as conn:
+            await record(conn, GATEWAY, Action.JOB_ASKED, gateway.clock.now(), subject=f"job_{number}")
+        await seal_audit_log(gateway)
+    async with gateway.db.transaction() as conn:
+        new = NewJob(kind=Kind.AUDIT_VERIFICATION, arguments={}, requested_by="a test")
+        job = await requests.request(conn, gateway.ids, new, gateway.clock.now())
+
+    async def one_slice(gateway, lease):
+        assert await verify_audit_log(gateway, lease) is None
+        raise LaterError("It is another worker's turn.", 0)
+
+    requested = {Kind.AUDIT_VERIFICATION: Requested(handler=one_slice, slice_timeout_s=30)}
+    for number in (1, 2):
+        await JobRunner(gateway, f"worker {number}", requested).run(job.pk)
+        async with gateway.db.autocommit() as conn:
+            found = await requests.get(conn, job.job_id)
+        assert (found.state, found.progress["number"], found.progress["entries"]) == ("queued", number, number)
+    await JobRunner(gateway, "the last").run(job.pk)
+    async with gateway.db.autocommit() as conn:
+        found = await requests.get(conn, job.job_id)
+    assert found.result == {"agrees": True, "seals": 3, "entries": 3, "waiting": 0, "problems": []}
 
 
 async def test_a_reconcile_of_no_chain_does_not_say_that_all_agree(gateway):

@@ -57,7 +57,7 @@ class Requested(Struct, frozen=True, kw_only=True):
 
 
 REQUESTED: Mapping[Kind, Requested] = {
-    Kind.AUDIT_VERIFICATION: Requested(handler=verify_audit_log, slice_timeout_s=45),
+    Kind.AUDIT_VERIFICATION: Requested(handler=verify_audit_log, slice_timeout_s=30),
     Kind.RECONCILE: Requested(handler=reconcile, slice_timeout_s=45),
     Kind.RESCAN: Requested(handler=rescan, slice_timeout_s=30),
     Kind.STATEMENT_EXPORT: Requested(handler=export_statement, slice_timeout_s=15),

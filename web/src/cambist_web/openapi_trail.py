@@ -29,7 +29,7 @@ _LIST_WORDS = {
 }
 TRAIL_WORDS: Mapping[str, str] = {
     "TrailEntry.merchant_name": "The merchant's name.",
-    "AuditVerification.agrees": "Whether nothing was changed, removed or added later; null where it took too long.",
+    "AuditVerification.agrees": "Whether nothing was changed, removed or added later.",
     "AuditVerification.entries": "How many entries were compared.",
     "AuditVerification.problems": "What is wrong, a sentence each; 100 at most.",
     "AuditVerification.requested_by": "The operator who asked for it.",

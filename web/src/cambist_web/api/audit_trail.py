@@ -37,7 +37,7 @@ OfKind = Annotated[ActorKind | None, QueryParameter(name="actorKind")]
 
 
 class AuditVerification(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A comparison of the whole log with its seals. `agrees` is null where it took too long, which `problems` says.
+    """A comparison of the whole log with its seals, and what is wrong.
 
     Entries that are `waiting` have no seal yet, since they are of the last minute.
     """
@@ -45,7 +45,7 @@ class AuditVerification(Struct, frozen=True, kw_only=True, rename="camel"):
     job_id: str
     finished_at: datetime
     requested_by: str
-    agrees: bool | None
+    agrees: bool
     entries: int
     seals: int
     waiting: int
@@ -132,16 +132,15 @@ async def _last_verification(conn: AsyncConnection) -> AuditVerification | None:
     if job is None:
         return None
     result = job.result or {}
-    problem = result.get("problem")
     return AuditVerification(
         job_id=job.job_id,
         finished_at=job.finished_at or job.created_at,
         requested_by=job.requested_by,
-        agrees=result.get("agrees"),
+        agrees=result.get("agrees", False),
         entries=result.get("entries", 0),
         seals=result.get("seals", 0),
         waiting=result.get("waiting", 0),
-        problems=[problem] if problem is not None else result.get("problems", []),
+        problems=result.get("problems", []),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -168,7 +168,7 @@ def announce(made: Seal) -> None:
     log.info("audit_sealed", **msgspec.to_builtins(made.line))
 
 
-async def read_seals(conn: AsyncConnection, *, after: int = 0) -> AsyncIterator[Seal]:
+async def read_seals(conn: AsyncConnection, *, after: int = 0) -> AsyncGenerator[Seal, None]:
     """Yield seals in their order."""
     while True:
         rows = (await conn.exec_driver_sql(_SEALS, (after, PAGE))).all()

@@ -1,11 +1,17 @@
-"""Comparing the audit log with its seals: says of each entry and seal whether it was changed, removed or slipped in."""
+"""Comparing the audit log with its seals: says of each entry and seal whether it was changed, removed or slipped in.
+
+It goes in steps that take seconds, however long the log is: first every seal with its entries, then every entry, for
+those that no seal covers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,6 +24,7 @@ from .seals import (
     DIGEST_BYTES,
     FIRST_PREVIOUS,
     LATE_S,
+    PAGE,
     PURPOSE,
     Seal,
     SealLine,
@@ -25,22 +32,35 @@ from .seals import (
     hash_of,
     numbers,
     read_seals,
-    written,
 )
 
 PROBLEMS_MAX = 1_000
 """More than these are counted, and not told one by one."""
+SEALS_MAX = 20_000
+COMPARED_MAX = 100_000
+"""So many seals, or entries of theirs, are compared in one step."""
+ENTRIES_AT_ONCE = 5_000
+"""One query reads so many entries, or those of one seal that has more."""
+SEARCHED_MAX = 2_000_000
+"""Among so many entries one step searches for those in no seal."""
 
 # What stands below the newest hour of seals and in none of them was written there later than any transaction lasts.
 _FLOOR = """
 SELECT coalesce(min(lower(entries)) - 1, 0) FROM audit_seals
 WHERE sealed_at > (SELECT max(sealed_at) FROM audit_seals) - make_interval(secs => $1)
 """
+_SEARCHED = """
+SELECT max(id) FROM (SELECT id FROM audit_entries WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS next
+"""
 _SLIPPED_IN = """
-SELECT id FROM audit_entries WHERE id <= $1 AND NOT id <@ $2::text::int8multirange ORDER BY id LIMIT $3
+SELECT id FROM audit_entries WHERE id > $1 AND id <= $2 AND NOT id <@ (
+    SELECT coalesce(range_agg(entries), '{}') FROM audit_seals WHERE entries && int8range($1, $2, '(]')
+) ORDER BY id LIMIT $3
 """
 _WAITING = """
-SELECT count(*) AS waiting, min(at) AS since FROM audit_entries WHERE id > $1 AND NOT id <@ $2::text::int8multirange
+SELECT count(*) AS waiting, min(at) AS since FROM audit_entries WHERE id > $1 AND NOT id <@ (
+    SELECT coalesce(range_agg(entries), '{}') FROM audit_seals WHERE entries && int8range($1, NULL, '()')
+)
 """
 
 
@@ -58,37 +78,146 @@ class Report(Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-async def verify(conn: AsyncConnection, box: SecretsBox, lines: Sequence[SealLine], now: datetime) -> Report:
-    """Compare entries, seals, and what was told of the seals outside the database.
+class Progress(Struct, frozen=True, kw_only=True):
+    """How far a comparison has come: to the seal of this ``number`` and ``hash``, in hexadecimal digits.
 
-    One transaction with a snapshot of its own (``REPEATABLE READ``), or entries that come meanwhile are told of.
+    Once all seals are compared, ``floor`` says up to which entry each must be in a seal, and ``searched`` up to which
+    they have been looked at. ``untold`` problems are beyond those that are told.
     """
-    problems: list[str] = []
-    seals = entries = 0
-    previous, expected = FIRST_PREVIOUS, 1
-    outside = _by_number(lines, problems)
-    last: Seal | None = None
-    covered: list[range] = []
-    async for one in read_seals(conn):
-        problems += _missing_seals(expected, one.number)
-        # After a gap the chain cannot be followed; that it is broken has been said.
-        chained = previous if one.number == expected else one.previous_hash
-        problems += _seal_problems(one, chained, box)
-        problems += _outside_problems(one, outside.pop(one.number, ()))
-        problems += await _entry_problems(conn, one)
-        covered += numbers(one.entries)
-        seals, entries, expected, previous, last = seals + 1, entries + one.count, one.number + 1, one.hash, one
-    newest = 0 if last is None else last.number
-    problems += [_removed(number, newest) for number in sorted(outside)]
-    floor = (await conn.exec_driver_sql(_FLOOR, (LATE_S,))).scalar_one()
-    sealed = written(sorted(covered, key=lambda one: one.start))
-    slipped = await conn.exec_driver_sql(_SLIPPED_IN, (floor, sealed, PROBLEMS_MAX))
-    problems += [f"entry {pk} is in no seal, among others that are: it was added later" for pk in slipped.scalars()]
-    unsealed = (await conn.exec_driver_sql(_WAITING, (floor, sealed))).one()
-    waiting, since = unsealed.waiting, unsealed.since
-    if since is not None and now - since > timedelta(seconds=LATE_S):
-        problems.append(f"{waiting} entries wait for their seal, the oldest since {since:%Y-%m-%d %H:%M}")
-    return Report(seals=seals, entries=entries, waiting=waiting, waiting_since=since, problems=_shortened(problems))
+
+    number: int = 0
+    hash: str = FIRST_PREVIOUS.hex()
+    seals: int = 0
+    entries: int = 0
+    floor: int | None = None
+    searched: int = 0
+    problems: tuple[str, ...] = ()
+    untold: int = 0
+
+
+class Verifier:
+    """Compares entries, seals, and what was told of the seals outside the database, step by step.
+
+    ``lines`` are read before the first step, or they know more than the database. ``after`` is the ``number`` of the
+    progress that it goes on from. Of the problems ``told_max`` are told.
+    """
+
+    def __init__(
+        self, box: SecretsBox, lines: Sequence[SealLine], *, after: int = 0, told_max: int = PROBLEMS_MAX
+    ) -> None:
+        self._box, self._told_max = box, told_max
+        self._told_twice: list[str] = []
+        self._outside = _by_number((line for line in lines if line.number > after), self._told_twice)
+
+    async def step(self, conn: AsyncConnection, progress: Progress, now: datetime) -> Progress | Report:
+        """Go on from there; return the report once all is done.
+
+        Each step is one transaction with a snapshot of its own (``REPEATABLE READ``), or entries that come meanwhile
+        are told of.
+        """
+        if progress.floor is None:
+            return await self._compare(conn, progress)
+        if progress.searched < progress.floor:
+            return await self._search(conn, progress, progress.floor)
+        return await self._report(conn, progress, progress.floor, now)
+
+    async def _compare(self, conn: AsyncConnection, progress: Progress) -> Progress:
+        problems = [] if progress.seals else self._told_twice
+        number, previous = progress.number, bytes.fromhex(progress.hash)
+        seals = entries = 0
+        floor = None
+        async with aclosing(_by_entries(conn, number)) as groups:
+            async for some in groups:
+                there = await _digests(conn, some)
+                for one in some:
+                    problems += _missing_seals(number + 1, one.number)
+                    # After a gap the chain cannot be followed; that it is broken has been said.
+                    chained = previous if one.number == number + 1 else one.previous_hash
+                    problems += _seal_problems(one, chained, self._box)
+                    problems += _outside_problems(one, self._outside.pop(one.number, ()))
+                    problems += _entry_problems(one, there)
+                    seals, entries, number, previous = seals + 1, entries + one.count, one.number, one.hash
+                if seals >= SEALS_MAX or entries >= COMPARED_MAX:
+                    break
+            else:
+                floor = (await conn.exec_driver_sql(_FLOOR, (LATE_S,))).scalar_one()
+        for removed in sorted(one for one in self._outside if floor is not None or one < number):
+            del self._outside[removed]
+            problems.append(_removed(removed, number))
+        compared = replace(
+            progress,
+            number=number,
+            hash=previous.hex(),
+            seals=progress.seals + seals,
+            entries=progress.entries + entries,
+            floor=floor,
+        )
+        return self._told(compared, problems)
+
+    async def _search(self, conn: AsyncConnection, progress: Progress, floor: int) -> Progress:
+        found = await conn.exec_driver_sql(_SEARCHED, (progress.searched, floor, SEARCHED_MAX))
+        end = found.scalar_one()
+        if end is None:
+            return replace(progress, searched=floor)
+        slipped = await conn.exec_driver_sql(_SLIPPED_IN, (progress.searched, end, PROBLEMS_MAX))
+        words = "is in no seal, among others that are: it was added later"
+        return self._told(replace(progress, searched=end), [f"entry {pk} {words}" for pk in slipped.scalars()])
+
+    async def _report(self, conn: AsyncConnection, progress: Progress, floor: int, now: datetime) -> Report:
+        unsealed = (await conn.exec_driver_sql(_WAITING, (floor,))).one()
+        waiting, since = unsealed.waiting, unsealed.since
+        if since is not None and now - since > timedelta(seconds=LATE_S):
+            words = f"{waiting} entries wait for their seal, the oldest since {since:%Y-%m-%d %H:%M}"
+            progress = self._told(progress, [words])
+        more = [f"and {progress.untold} more"] if progress.untold else []
+        return Report(
+            seals=progress.seals,
+            entries=progress.entries,
+            waiting=waiting,
+            waiting_since=since,
+            problems=[*progress.problems, *more],
+        )
+
+    def _told(self, progress: Progress, problems: Sequence[str]) -> Progress:
+        told = (*progress.problems, *problems)
+        untold = progress.untold + max(0, len(told) - self._told_max)
+        return replace(progress, problems=told[: self._told_max], untold=untold)
+
+
+async def verify(conn: AsyncConnection, box: SecretsBox, lines: Sequence[SealLine], now: datetime) -> Report:
+    """Take all steps of a ``Verifier`` in one transaction, with a snapshot of its own (``REPEATABLE READ``)."""
+    verifier = Verifier(box, lines)
+    found: Progress | Report = Progress()
+    while not isinstance(found, Report):
+        found = await verifier.step(conn, found, now)
+    return found
+
+
+async def _by_entries(conn: AsyncConnection, after: int) -> AsyncGenerator[Sequence[Seal], None]:
+    """Yield seals together whose entries one query reads."""
+    some: list[Seal] = []
+    entries = 0
+    async with aclosing(read_seals(conn, after=after)) as seals:
+        async for one in seals:
+            if some and (entries + one.count > ENTRIES_AT_ONCE or len(some) >= PAGE):
+                yield some
+                some, entries = [], 0
+            some.append(one)
+            entries += one.count
+    if some:
+        yield some
+
+
+async def _digests(conn: AsyncConnection, seals: Sequence[Seal]) -> Mapping[int, bytes]:
+    """Return the digests of what is there of the seals' entries."""
+    covered = [pk for one in seals if _is_whole(one) for span in numbers(one.entries) for pk in span]
+    rows = await conn.execute(select(*ENTRY_COLUMNS).where(one_of(AuditEntry.id, covered)))
+    return {row.id: digest_of(to_struct(Entry, row)) for row in rows}
+
+
+def _is_whole(one: Seal) -> bool:
+    """Return whether a seal names as many entries as it holds. One that was changed may name any number."""
+    return sum(map(len, numbers(one.entries))) == one.count
 
 
 def _by_number(lines: Iterable[SealLine], problems: list[str]) -> dict[int, set[str]]:
@@ -125,7 +254,7 @@ def _seal_problems(one: Seal, previous: bytes, box: SecretsBox) -> list[str]:
         found.append(f"seal {one.number} was changed")
     if not box.is_mac(one.mac, one.hash, purpose=PURPOSE):
         found.append(f"seal {one.number} was not made by this gateway, or with a key that is not configured any more")
-    if sum(map(len, numbers(one.entries))) != one.count:
+    if not _is_whole(one):
         found.append(f"seal {one.number} does not hold as many entries as it names: it was changed")
     return found
 
@@ -137,24 +266,14 @@ def _outside_problems(one: Seal, hashes: Iterable[str]) -> list[str]:
     return [f"seal {one.number} is another one than in the file: it was made anew"]
 
 
-async def _entry_problems(conn: AsyncConnection, one: Seal) -> list[str]:
-    spans = numbers(one.entries)
-    if sum(map(len, spans)) != one.count:
+def _entry_problems(one: Seal, there: Mapping[int, bytes]) -> list[str]:
+    if not _is_whole(one):
         return []
-    covered = [pk for span in spans for pk in span]
-    rows = await conn.execute(select(*ENTRY_COLUMNS).where(one_of(AuditEntry.id, covered)))
-    there = {row.id: digest_of(to_struct(Entry, row)) for row in rows}
     found = []
-    for position, pk in enumerate(covered):
+    for position, pk in enumerate(pk for span in numbers(one.entries) for pk in span):
         digest = one.digests[position * DIGEST_BYTES : (position + 1) * DIGEST_BYTES]
         if pk not in there:
             found.append(f"entry {pk} of seal {one.number} was removed")
         elif there[pk] != digest:
             found.append(f"entry {pk} of seal {one.number} was changed")
     return found
-
-
-def _shortened(problems: list[str]) -> list[str]:
-    if len(problems) <= PROBLEMS_MAX:
-        return problems
-    return [*problems[:PROBLEMS_MAX], f"and {len(problems) - PROBLEMS_MAX} more"]
