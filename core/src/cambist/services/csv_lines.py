@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-# A spreadsheet runs what begins like this as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet runs what begins like this as a formula. Where full-width signs are typed, they count like the others.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
