@@ -128,6 +128,7 @@ async def test_refresh_tokens_go_round_and_a_used_one_ends_the_session(client, g
         return response
 
     second = (await refresh(first)).cookies["cambist_admin_refresh"]
+    assert (await refresh(first)).cookies["cambist_admin_refresh"] == second
     refused(await refresh(second, "/api/auth", "cambist_refresh"), 401, "SESSION_ENDED")
     refused(await refresh(merchant.refresh_token), 401, "SESSION_ENDED")
     refused(await refresh(second, "/api/auth"), 401, "SESSION_REQUIRED")

@@ -151,7 +151,10 @@ class OperatorAuth(Controller):
         refresh_token: PlainToken = None,
         secure_refresh_token: SecureToken = None,
     ) -> Response[OperatorSignedIn]:
-        """Exchange the cookie's refresh token for the next one. Presenting a used one ends the session."""
+        """Exchange the cookie's refresh token for the next one. Presenting a used one ends the session.
+
+        But for 10 seconds after it was exchanged, the one before the newest gets the newest again.
+        """
         token = secure_refresh_token if COOKIE.is_secure(web) else refresh_token
         if not token:
             raise UnauthenticatedError("SESSION_REQUIRED", "Sign in first.")

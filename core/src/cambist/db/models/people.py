@@ -36,8 +36,9 @@ class Person(Base):
 class PersonSession(Base):
     """A dashboard session: one chain of rotating refresh tokens, of which only the newest hash is valid.
 
-    ``previous_hash`` is the one before: who presents it again has stolen it, or been robbed. ``last_used_at`` and
-    ``ip`` are noted about once a minute. Until ``step_up_until`` the session may do what needs a second factor.
+    ``previous_hash`` is the one before, exchanged at ``rotated_at``: who presents it again later than a moment after
+    has stolen it, or been robbed. ``last_used_at`` and ``ip`` are noted about once a minute. Until ``step_up_until``
+    the session may do what needs a second factor.
     """
 
     __abstract__ = True
@@ -46,7 +47,8 @@ class PersonSession(Base):
     session_id: Mapped[str] = mapped_column(unique=True)
     person_pk: Mapped[int]
     refresh_hash: Mapped[bytes] = mapped_column(unique=True)
-    previous_hash: Mapped[bytes | None] = mapped_column(index=True)
+    previous_hash: Mapped[bytes | None]
+    rotated_at: Mapped[datetime | None]
     ip: Mapped[str | None]
     user_agent: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -4,6 +4,14 @@ A token that was already exchanged and comes again was stolen, or its thief was 
 ends after its lifetime, after so long without any request, and when its person ends it. What is here is for every
 kind of ``People``: members of merchants, and operators.
 
+**The same question again**: for ``SAME_AGAIN_S`` after it was exchanged, the token before the newest gets the newest
+once more, and nothing changes. Its owner asks twice where an answer was lost on its way, and where two tabs are
+restored over plain HTTP, which has no locks for them to take turns by. Each token's successor is made of it, so both
+answers carry the same one, whichever reaches the browser last. A thief gains nothing that lasts: thief and owner then
+hold one token, and whoever exchanges it more than ``SAME_AGAIN_S`` after the other ends the session, as ever. The time
+begins with the exchange, asking again does not prolong it, and a token older than the one before ends the session at
+once. To stay unseen a thief would have to exchange within seconds of the owner each time.
+
 **Step-up**: a session alone, which can be stolen, moves no live money and opens no live access. For ``STEP_UP_S`` after
 a code of the second factor it may; ``step_up()`` says so, for this one session.
 """
@@ -21,7 +29,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.structs import AnySelect, columns_of, one_of, to_struct
+from cambist.db.structs import AnyRow, AnySelect, columns_of, one_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import NotFoundError, UnauthenticatedError
 from cambist.services.paging import Page, read_page
@@ -30,6 +38,7 @@ from .people import P, People, Principal, V
 
 TOKEN_CHARS_MAX = 256
 STEP_UP_S = 300
+SAME_AGAIN_S = 10
 
 SESSIONS_MAX = 100
 """Open sessions of one person. With one more, the one ends that was not used for longest."""
@@ -108,8 +117,12 @@ class RefreshTokens:
 
     def new(self, session_id: str) -> str:
         """Return a token of this session that never was before."""
-        unsigned = f"{session_id}.{self._ids.hex_secret()}"
-        return f"{unsigned}.{self._mac(unsigned)}"
+        return self._signed(session_id, self._ids.hex_secret())
+
+    def after(self, token: str) -> str:
+        """Return the token that follows one of ours: always the same, and nobody without the key can tell which."""
+        # No session's identifier begins so: this is never what proves where a token comes from.
+        return self._signed(token.partition(".")[0], self._mac(f"after.{token}"))
 
     def session_of(self, token: str) -> str | None:
         """Return the session that the token was made for, or None where we did not make it."""
@@ -117,6 +130,10 @@ class RefreshTokens:
         if not token.isascii() or len(token) > TOKEN_CHARS_MAX or not hmac.compare_digest(mac, self._mac(unsigned)):
             return None
         return unsigned.partition(".")[0]
+
+    def _signed(self, session_id: str, secret: str) -> str:
+        unsigned = f"{session_id}.{secret}"
+        return f"{unsigned}.{self._mac(unsigned)}"
 
     def _mac(self, unsigned: str) -> str:
         return hmac.digest(self._key, unsigned.encode(), "sha256").hex()
@@ -172,37 +189,42 @@ class Sessions(Generic[V, P]):
     ) -> OpenSession[P] | Replayed | None:
         """Exchange a refresh token for the next. None where it is no good; a used one revokes its session.
 
+        But for ``SAME_AGAIN_S`` after it was exchanged, the one before the newest gets the newest again.
         Returns rather than raises, because the revocation must be committed.
         """
-        session, person = self._people.session, self._people.table
+        session = self._people.session
         session_id = self._tokens.session_of(token)
         if session_id is None:
             return None
-        following = self._tokens.new(session_id)
-        newest = (
-            session.refresh_hash == token_hash(token),
-            person.id == session.person_pk,
-            self._people.may_have_session,
-        )
+        following = self._tokens.after(token)
+        going_on = session.session_id == session_id, self._open(now), self._people.may_have_session
         exchanged = await conn.execute(
             update(session)
-            .where(session.session_id == session_id, self._open(now), *newest)
+            .where(*going_on, session.refresh_hash == token_hash(token), self._people.table.id == session.person_pk)
             .values(
                 previous_hash=session.refresh_hash,
                 refresh_hash=token_hash(following),
+                rotated_at=now,
                 last_used_at=now,
                 ip=visitor.ip,
                 user_agent=visitor.user_agent,
             )
             .returning(*self._people.principal_columns, session.expires_at)
         )
-        row = exchanged.one_or_none()
+        row = exchanged.one_or_none() or await self._same_again(conn, session_id, token, now)
         if row is None:
-            used = session.session_id == session_id, self._open(now), self._people.may_have_session
-            whose = await _revoke(conn, self._people, now, *used)
+            whose = await _revoke(conn, self._people, now, *going_on)
             return None if whose is None else Replayed(person_id=whose, session_id=session_id)
         principal = to_struct(self._people.principal, row)
         return OpenSession(principal=principal, refresh_token=following, expires_at=row.expires_at)
+
+    async def _same_again(self, conn: AsyncConnection, session_id: str, token: str, now: datetime) -> AnyRow | None:
+        """Return the session, to which the same is answered again, where its token was exchanged a moment ago."""
+        session = self._people.session
+        a_moment_ago = session.rotated_at > now - timedelta(seconds=SAME_AGAIN_S)
+        wanted = self._principal().add_columns(session.expires_at).where(session.session_id == session_id)
+        exchanged = self._open(now), session.previous_hash == token_hash(token), a_moment_ago
+        return (await conn.execute(wanted.where(*exchanged))).one_or_none()
 
     async def use(self, conn: AsyncConnection, session_id: str, ip: str, *, now: datetime) -> P | None:
         """Return whose session it is, or None when it has ended. Notes about once a minute that it is used."""

@@ -451,6 +451,7 @@ TABLES = (
         operator_pk BIGINT NOT NULL,
         refresh_hash BYTEA NOT NULL,
         previous_hash BYTEA,
+        rotated_at TIMESTAMP WITH TIME ZONE,
         ip TEXT,
         user_agent TEXT,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
@@ -466,7 +467,6 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_operator_sessions_operator_pk ON operator_sessions (operator_pk)",
-    "CREATE INDEX ix_operator_sessions_previous_hash ON operator_sessions (previous_hash)",
     """
     CREATE TABLE operator_links (
         token_hash BYTEA NOT NULL,
@@ -560,6 +560,7 @@ TABLES = (
         member_pk BIGINT NOT NULL,
         refresh_hash BYTEA NOT NULL,
         previous_hash BYTEA,
+        rotated_at TIMESTAMP WITH TIME ZONE,
         ip TEXT,
         user_agent TEXT,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
@@ -575,7 +576,6 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_sessions_member_pk ON sessions (member_pk)",
-    "CREATE INDEX ix_sessions_previous_hash ON sessions (previous_hash)",
     """
     CREATE TABLE two_factor_states (
         member_pk BIGINT NOT NULL,
