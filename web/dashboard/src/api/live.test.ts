@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { follow, MessageReader } from "./live";
 import { MERCHANT_PATHS, Session } from "./session";
@@ -15,6 +15,11 @@ describe("a stream", () => {
         { id: "2", event: "changes", data: "{}" },
       ]);
     }
+  });
+
+  it("says where to go on also while nothing happens", () => {
+    const quiet = ": still here\nid: 3\n\n: still here\n\n";
+    expect(new MessageReader().push(quiet)).toEqual([{ id: "3", event: "message", data: "" }]);
   });
 
   it("is asked for again where it ended, with a token that works", async () => {
@@ -46,4 +51,125 @@ describe("a stream", () => {
     expect(told.onChanges).toHaveBeenCalledWith([{ kind: "payment" }]);
     expect(told.onMissed).toHaveBeenCalledTimes(1);
   });
+
+  it("says that everything is to be read again where who reads may do less or more than before", async () => {
+    const told = following('event: ready\ndata: {"resumed":true}\n\nevent: end\ndata: {"reason":"access_changed"}\n\n');
+    await vi.waitFor(() => {
+      expect(told.onMissed).toHaveBeenCalledTimes(1);
+    });
+    told.stop();
+  });
+
+  it("does not say so where it ends for another reason", async () => {
+    const told = following('event: ready\ndata: {"resumed":true}\n\nevent: end\ndata: {"reason":"token_expired"}\n\n');
+    await vi.waitFor(() => {
+      expect(told.onState).toHaveBeenCalledWith(true);
+    });
+    await told.read;
+    told.stop();
+    expect(told.onMissed).not.toHaveBeenCalled();
+  });
 });
+
+describe("a page that nobody sees", () => {
+  afterEach(() => {
+    look(true);
+  });
+
+  it("holds no stream, and goes on where it was as soon as it is seen again", async () => {
+    const gateway = new Streams();
+    const told = gateway.follow();
+    await vi.waitFor(() => {
+      expect(gateway.open).toBe(1);
+    });
+    gateway.tell('id: 7\nevent: ready\ndata: {"resumed":false}\n\n');
+    await vi.waitFor(() => {
+      expect(told.onState).toHaveBeenLastCalledWith(true);
+    });
+    vi.useFakeTimers();
+    look(false);
+    await vi.waitFor(() => {
+      expect(gateway.open).toBe(0);
+    });
+    await vi.advanceTimersByTimeAsync(120_000);
+    vi.useRealTimers();
+    expect(gateway.asked).toEqual([null]);
+    look(true);
+    await vi.waitFor(
+      () => {
+        expect(gateway.open).toBe(1);
+      },
+      { timeout: 400 }, // less than the shortest pause after a failure
+    );
+    expect(gateway.asked).toEqual([null, "7"]);
+    expect(told.onState).not.toHaveBeenCalledWith(false);
+    told.stop();
+  });
+
+  it("asks for none where it was opened unseen", async () => {
+    look(false);
+    const gateway = new Streams();
+    const told = gateway.follow();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(gateway.asked).toEqual([]);
+    look(true);
+    await vi.waitFor(() => {
+      expect(gateway.open).toBe(1);
+    });
+    told.stop();
+  });
+});
+
+function look(isSeen: boolean): void {
+  Object.defineProperty(document, "hidden", { configurable: true, value: !isSeen });
+  document.dispatchEvent(new Event("visibilitychange"));
+}
+
+function signedIn(): Session {
+  const session = new Session(MERCHANT_PATHS);
+  session.begin({ accessToken: "token", expiresIn: 900 });
+  return session;
+}
+
+/** Follow a stream that says so much and ends. */
+function following(text: string) {
+  const told = { onChanges: vi.fn(), onMissed: vi.fn(), onState: vi.fn() };
+  const body = new Response(text).body ?? new ReadableStream<Uint8Array>();
+  let end: () => void = () => undefined;
+  const read = new Promise<void>((resolve) => (end = resolve));
+  const through = new TransformStream<Uint8Array, Uint8Array>({
+    flush: () => {
+      setTimeout(end);
+    },
+  });
+  vi.stubGlobal("fetch", () => Promise.resolve(new Response(body.pipeThrough(through))));
+  return { ...told, read, stop: follow("/stream", signedIn(), told) };
+}
+
+/** A gateway whose streams stay open until the page leaves them. */
+class Streams {
+  open = 0;
+  readonly asked: (string | null)[] = [];
+  tell: (text: string) => void = () => undefined;
+
+  follow() {
+    vi.stubGlobal("fetch", (_: string, { headers, signal }: { headers: HeadersInit; signal: AbortSignal }) => {
+      this.asked.push(new Headers(headers).get("Last-Event-ID"));
+      this.open += 1;
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          this.tell = (text) => {
+            controller.enqueue(new TextEncoder().encode(text));
+          };
+          signal.addEventListener("abort", () => {
+            this.open -= 1;
+            controller.error(signal.reason);
+          });
+        },
+      });
+      return Promise.resolve(new Response(body));
+    });
+    const told = { onChanges: vi.fn(), onMissed: vi.fn(), onState: vi.fn() };
+    return { ...told, stop: follow("/stream", signedIn(), told) };
+  }
+}

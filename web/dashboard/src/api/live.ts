@@ -53,10 +53,15 @@ function messageOf(text: string): Message | null {
     else if (name === "event") event = value;
     else if (name === "data") data.push(value);
   }
-  return data.length === 0 && event === "message" ? null : { id, event, data: data.join("\n") };
+  // What is nothing but an id, beside a comment, says where to go on after a time in which nothing happened.
+  return id === null && data.length === 0 && event === "message" ? null : { id, event, data: data.join("\n") };
 }
 
-/** Follow a stream, and connect again whenever it ends, until the function that is returned is called. */
+/**
+ * Follow a stream, and connect again whenever it ends, until the function that is returned is called. A page that nobody
+ * sees holds none: over HTTP/1 browsers allow six connections to a host, of all tabs together, and a seventh tab would
+ * wait for ever. What changed meanwhile is told once it is seen again.
+ */
 export function follow(path: string, session: Session, listener: Listener): () => void {
   const stopped = new AbortController();
   void run(path, session, listener, stopped.signal);
@@ -70,19 +75,47 @@ async function run(path: string, session: Session, listener: Listener, stopped: 
   let failures = 0;
   const isStopped = () => stopped.aborted;
   while (!isStopped()) {
-    const connection = new Connection(path, session, listener, stopped);
+    await seen(stopped);
+    if (isStopped()) return;
+    const hidden = new AbortController();
+    const hide = () => {
+      if (document.hidden) hidden.abort();
+    };
+    document.addEventListener("visibilitychange", hide);
+    const connection = new Connection(path, session, listener, AbortSignal.any([stopped, hidden.signal]));
     try {
       await connection.read(lastId);
     } catch {
       // No answer, or one that broke off: it is asked for again below, like one that ended.
     }
+    document.removeEventListener("visibilitychange", hide);
     lastId = connection.lastId ?? lastId;
     if (isStopped()) return;
+    if (hidden.signal.aborted) {
+      // We ended it ourselves: that is no failure, and it is asked for without a pause when the page is seen again.
+      failures = 0;
+      continue;
+    }
     failures = connection.wasReady ? 0 : failures + 1;
     if (failures > 0) listener.onState(false);
     const wait = Math.min(BACK_OFF_MS * 2 ** failures, BACK_OFF_MAX_MS);
     await pause(wait * (0.5 + Math.random() / 2), stopped);
   }
+}
+
+/** Wait until somebody can see the page, or nobody waits any more. */
+function seen(stopped: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      if (document.hidden && !stopped.aborted) return;
+      document.removeEventListener("visibilitychange", end);
+      stopped.removeEventListener("abort", end);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", end);
+    stopped.addEventListener("abort", end);
+    end();
+  });
 }
 
 class Connection {
@@ -129,6 +162,9 @@ class Connection {
       this.listener.onState(true);
       if (!(JSON.parse(data) as { resumed: boolean }).resumed) this.listener.onMissed();
     } else if (event === "resync") this.listener.onMissed();
+    // Who may read less or more than before sees and may do other things, too.
+    else if (event === "end" && (JSON.parse(data) as { reason: string }).reason === "access_changed")
+      this.listener.onMissed();
     else if (event === "changes") this.listener.onChanges((JSON.parse(data) as { changes: Change[] }).changes);
   }
 }
