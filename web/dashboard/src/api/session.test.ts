@@ -52,6 +52,28 @@ describe("a session", () => {
     expect(session.state).toBe("signed-in");
   });
 
+  it("goes on where the gateway did not end it, says so, and ends once it did", async () => {
+    const answers = [
+      () => Promise.reject(new TypeError("Failed to fetch")),
+      () => Promise.resolve(answer(503, { code: "UNAVAILABLE" })),
+      () => Promise.resolve(answer(200, { success: true })),
+    ];
+    const other = new Session(MERCHANT_PATHS);
+    other.begin(signed("one"));
+    const session = new Session(MERCHANT_PATHS, () => answers.shift()?.() ?? Promise.reject(new Error("Too often.")));
+    session.begin(signed("one"));
+    for (const code of ["OFFLINE", "UNAVAILABLE"]) {
+      await session.end();
+      expect(session.notEnded()).toMatchObject({ code });
+      expect([session.state, other.state]).toEqual(["signed-in", "signed-in"]);
+    }
+    await session.end();
+    expect([session.state, session.notEnded()]).toEqual(["signed-out", null]);
+    await vi.waitFor(() => {
+      expect(other.state).toBe("signed-out");
+    });
+  });
+
   it("keeps its token out of every storage", async () => {
     const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(200, signed("secret-token"))));
     await session.token();

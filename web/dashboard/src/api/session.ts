@@ -2,7 +2,7 @@
  * The session of whoever uses the page. Its access token is in memory alone; the refresh token is an HttpOnly cookie,
  * which only the gateway sees. Each refresh token works once, so pages of one browser take turns.
  */
-import { errorOf } from "./errors";
+import { asApiError, errorOf, type ApiError } from "./errors";
 
 /** Where one kind of people signs in. */
 export interface SignInPaths {
@@ -38,6 +38,7 @@ export class Session {
   #token: string | null = null;
   #endsAt = 0;
   #state: SessionState = "unknown";
+  #notEnded: ApiError | null = null;
   #renewing: Promise<string | null> | null = null;
   readonly #listeners = new Set<() => void>();
   readonly #others: BroadcastChannel | null;
@@ -64,6 +65,9 @@ export class Session {
 
   snapshot = (): SessionState => this.#state;
 
+  /** Why the session goes on although it was to end; null where nobody wanted that, or it has ended. */
+  notEnded = (): ApiError | null => this.#notEnded;
+
   /** Take what signing in, registering or changing the password answered. */
   begin(signed: Signed): void {
     this.#token = signed.accessToken;
@@ -87,14 +91,27 @@ export class Session {
     return this.#renewing;
   }
 
-  /** End the session here and in the browser's other pages. */
+  /**
+   * End the session here and in the browser's other pages. Only the gateway can: the cookie is out of reach, so a page
+   * that forgot on its own would be signed in again by whoever loads it next. Where it did not, `notEnded` says why.
+   */
   async end(): Promise<void> {
     try {
-      await this.send(this.paths.signOut, { method: "POST" });
-    } finally {
-      this.#forget();
-      this.#others?.postMessage("signed-out");
+      const answer = await this.send(this.paths.signOut, { method: "POST" });
+      if (!answer.ok) throw await errorOf(answer);
+    } catch (error) {
+      this.#notEnded = asApiError(error);
+      this.#tell();
+      return;
     }
+    this.#forget();
+    this.#others?.postMessage("signed-out");
+  }
+
+  /** Take it that the session goes on: whoever wanted to leave stays. */
+  stay(): void {
+    this.#notEnded = null;
+    this.#tell();
   }
 
   /** Let the session do what needs a second factor, for a few minutes. Throws an ApiError for a wrong code. */
@@ -122,12 +139,17 @@ export class Session {
 
   #forget(): void {
     this.#token = null;
+    this.#notEnded = null;
     this.#become("signed-out");
   }
 
   #become(state: SessionState): void {
     if (this.#state === state) return;
     this.#state = state;
+    this.#tell();
+  }
+
+  #tell(): void {
     for (const listener of this.#listeners) listener();
   }
 }

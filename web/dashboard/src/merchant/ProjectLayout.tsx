@@ -46,6 +46,7 @@ export function ProjectLayout() {
       nav={nav}
       commands={commands}
       isTold={isTold}
+      session={merchantSession}
       head={<ProjectSwitch project={project} />}
       user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}

@@ -31,6 +31,7 @@ export function Layout() {
       nav={nav}
       commands={commands}
       isTold={isTold}
+      session={operatorSession}
       head={
         <div className={styles.head}>
           <img src="/dashboard-assets/mark.svg" alt="" width="28" height="28" />

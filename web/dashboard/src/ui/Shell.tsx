@@ -4,8 +4,11 @@ import { Link } from "@tanstack/react-router";
 import { useSyncExternalStore, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
+import type { Session } from "../api/session";
+
 import { Palette, type Command } from "./Palette";
 import { Preferences } from "./Preferences";
+import { StillSignedIn } from "./StillSignedIn";
 import styles from "./Shell.module.css";
 
 export interface NavItem {
@@ -26,6 +29,7 @@ interface ShellProps {
   readonly head: ReactNode;
   /** Who is signed in, and how to leave. */
   readonly user: ReactNode;
+  readonly session: Session;
   /** What nobody may overlook, such as that this is the sandbox. */
   readonly band?: ReactNode;
   readonly commands: readonly Command[];
@@ -35,7 +39,7 @@ interface ShellProps {
 }
 
 /** What stands around every page: navigation, who one is, where one is. */
-export function Shell({ nav, head, user, band, commands, isTold, children }: ShellProps) {
+export function Shell({ nav, head, user, session, band, commands, isTold, children }: ShellProps) {
   const { t } = useTranslation();
   const [isOpen, drawer] = useDisclosure();
   return (
@@ -51,6 +55,7 @@ export function Shell({ nav, head, user, band, commands, isTold, children }: She
         <section className={styles.header} aria-label={t("shell.top")}>
           {band}
           <OfflineBand isTold={isTold} />
+          <StillSignedIn session={session} />
           <div className={styles.top}>
             <Burger
               className={styles.burger}
