@@ -166,6 +166,7 @@ declareStates(
       full: ["Let time pass", "Ethereum"],
       empty: { says: "No chain is configured" },
       reader: MAY_NOT,
+      project: { mode: "sandbox" },
     },
     "/$projectId/usage": {
       title: "Usage and plan",

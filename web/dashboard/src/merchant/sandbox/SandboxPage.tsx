@@ -10,7 +10,7 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { useAct, type Act } from "../../ui/useAct";
 import { Permitted } from "../Permitted";
-import { useProjectId } from "../project";
+import { useProject, useProjectId } from "../project";
 import { chainsQuery } from "../queries";
 
 const BLOCKS_MAX = 1000;
@@ -18,36 +18,51 @@ const BLOCKS_MAX = 1000;
 /** The sandbox's chains: pays, mines, reorganizes, and lets time pass. */
 export function SandboxPage() {
   const { t } = useTranslation();
+  const isLive = useProject()?.mode === "live";
+  return (
+    <Page title={t("sandbox.title")} lead={t("sandbox.lead")}>
+      {isLive ? (
+        // The navigation does not lead here, but an address that was kept does, with the project of now.
+        <Section>
+          <Empty title={t("sandbox.isLive")} />
+        </Section>
+      ) : (
+        <Simulated />
+      )}
+    </Page>
+  );
+}
+
+function Simulated() {
+  const { t } = useTranslation();
   const projectId = useProjectId();
   const chains = useQuery(chainsQuery);
   const [chain, setChain] = useState<string | null>(null);
   return (
-    <Page title={t("sandbox.title")} lead={t("sandbox.lead")}>
-      <Permitted to="payments">
-        <Deposit projectId={projectId} />
-        <Section title={t("sandbox.chain")}>
-          <QueryView query={chains}>
-            {(offered) => {
-              if (offered.length === 0) return <Empty title={t("sandbox.noChains")} />;
-              const at = chain ?? offered[0]?.chain ?? "";
-              return (
-                <div className="stack">
-                  <Select
-                    label={t("payments.chain")}
-                    data={offered.map((one) => ({ value: one.chain, label: one.name }))}
-                    value={at}
-                    onChange={setChain}
-                  />
-                  <Mine projectId={projectId} chain={at} />
-                  <Reorg projectId={projectId} chain={at} />
-                  <Advance projectId={projectId} chain={at} />
-                </div>
-              );
-            }}
-          </QueryView>
-        </Section>
-      </Permitted>
-    </Page>
+    <Permitted to="payments">
+      <Deposit projectId={projectId} />
+      <Section title={t("sandbox.chain")}>
+        <QueryView query={chains}>
+          {(offered) => {
+            if (offered.length === 0) return <Empty title={t("sandbox.noChains")} />;
+            const at = chain ?? offered[0]?.chain ?? "";
+            return (
+              <div className="stack">
+                <Select
+                  label={t("payments.chain")}
+                  data={offered.map((one) => ({ value: one.chain, label: one.name }))}
+                  value={at}
+                  onChange={setChain}
+                />
+                <Mine projectId={projectId} chain={at} />
+                <Reorg projectId={projectId} chain={at} />
+                <Advance projectId={projectId} chain={at} />
+              </div>
+            );
+          }}
+        </QueryView>
+      </Section>
+    </Permitted>
   );
 }
 
