@@ -1,3 +1,4 @@
+import { defaultStringifySearch } from "@tanstack/react-router";
 import { expect, it } from "vitest";
 
 import { destination, readNext } from "./next";
@@ -12,7 +13,12 @@ it("leads to a page of ours and never to another site's", () => {
 it("keeps what the address said", () => {
   expect(destination("/prj_1/payments?status=paid&page=2")).toEqual({
     to: "/prj_1/payments",
-    search: { status: "paid", page: "2" },
+    search: { status: "paid", page: 2 },
   });
   expect(destination(undefined)).toEqual({ to: "/", search: {} });
+});
+
+it("keeps a filter as the router wrote it", () => {
+  const filters = { orderId: "123", amount: "25", isActive: "true", customer: '"quoted"', page: 2 };
+  expect(destination(`/prj_1/payments${defaultStringifySearch(filters)}`).search).toEqual(filters);
 });

@@ -1,4 +1,6 @@
 /** Where somebody wanted to go who had to sign in first. */
+import { defaultParseSearch } from "@tanstack/react-router";
+
 export interface Next {
   /** Where to go after signing in. */
   readonly next?: string;
@@ -12,11 +14,11 @@ export function readNext(search: Record<string, unknown>): Next {
 
 interface Destination {
   readonly to: string;
-  readonly search: Record<string, string>;
+  readonly search: Record<string, unknown>;
 }
 
-/** Return where that is, as the router takes it; the start where it says nothing. */
+/** Return where that is, as the router takes it and as it wrote it; the start where it says nothing. */
 export function destination(next: string | undefined): Destination {
   const url = new URL(next ?? "/", "https://here.invalid");
-  return { to: url.pathname, search: Object.fromEntries(url.searchParams) };
+  return { to: url.pathname, search: defaultParseSearch(url.search) };
 }

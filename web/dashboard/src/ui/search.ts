@@ -26,7 +26,7 @@ export function useListSearch<Name extends string>(names: readonly Name[]): List
   for (const name of names) {
     const value = search[name];
     if (typeof value === "string" && value !== "") filters[name] = value;
-    else if (typeof value === "number") filters[name] = String(value);
+    else if (typeof value === "number" || typeof value === "boolean") filters[name] = String(value);
   }
   const show = (wanted: Partial<Record<Name, string>>, at: number, replace: boolean) => {
     const kept = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== "");
