@@ -1,6 +1,6 @@
 import { Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { useState, type ReactNode } from "react";
+import { useRef, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { isDay } from "./days";
@@ -39,8 +39,9 @@ export function SelectFilter({ label, value, onFilter, options }: SelectFilterPr
 
 /** Takes a text, and filters as it is typed. */
 export function TextFilter({ label, value, onFilter }: Filter) {
-  const filter = useDebouncedCallback(onFilter, { delay: TYPING_MS, leading: true });
-  const [text, setText] = useTyped(value);
+  const { text, setText, ask } = useTyped(value, onFilter);
+  const askLater = useDebouncedCallback(ask, TYPING_MS);
+  const typedAt = useRef(-Infinity);
   return (
     <TextInput
       aria-label={label}
@@ -48,7 +49,11 @@ export function TextFilter({ label, value, onFilter }: Filter) {
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value);
-        filter(event.currentTarget.value.trim());
+        const typed = event.currentTarget.value.trim();
+        askLater.cancel();
+        if (event.timeStamp - typedAt.current < TYPING_MS) askLater(typed);
+        else ask(typed);
+        typedAt.current = event.timeStamp;
       }}
     />
   );
@@ -92,7 +97,7 @@ interface DayFilterProps extends Filter {
 }
 
 function DayFilter({ label, value, min, max, onFilter }: DayFilterProps) {
-  const [day, setDay] = useTyped(value);
+  const { text, setText, ask } = useTyped(value, onFilter);
   return (
     <TextInput
       type="date"
@@ -101,26 +106,41 @@ function DayFilter({ label, value, min, max, onFilter }: DayFilterProps) {
       leftSectionWidth={DAY_LABEL_WIDTH}
       min={min}
       max={max}
-      value={day}
+      value={text}
       onChange={(event) => {
         const typed = event.currentTarget.value;
-        setDay(typed);
+        setText(typed);
         // While a year is typed it is one of the first centuries.
-        if (typed === "" || isDay(typed)) onFilter(typed);
+        if (typed === "" || isDay(typed)) ask(typed);
       }}
     />
   );
 }
 
-/** What stands in a field, until something else than typing there changes what is asked for. */
-function useTyped(value: string | undefined) {
-  const [text, setText] = useState(value ?? "");
-  const [shown, setShown] = useState(value);
-  if (value !== shown) {
-    setShown(value);
-    if ((value ?? "") !== text.trim()) setText(value ?? "");
+/**
+ * What stands in a field, until something else than typing there changes what is asked for. The address follows what is
+ * typed, but later: what comes from there, and was asked for here, is old by then and takes no letter back.
+ */
+function useTyped(value: string | undefined, onFilter: (value: string) => void) {
+  const given = value ?? "";
+  const [text, setText] = useState(given);
+  const [seen, setSeen] = useState(given);
+  const [asked, setAsked] = useState<readonly string[]>([]);
+  if (given !== seen) {
+    setSeen(given);
+    const at = asked.indexOf(given);
+    setAsked(at < 0 ? [] : asked.slice(at + 1));
+    if (at < 0) setText(given);
   }
-  return [text, setText] as const;
+  return {
+    text,
+    setText,
+    ask: (typed: string) => {
+      // What is asked for twice comes once.
+      setAsked((before) => ((before.at(-1) ?? given) === typed ? before : [...before, typed]));
+      onFilter(typed);
+    },
+  };
 }
 
 interface FiltersProps {

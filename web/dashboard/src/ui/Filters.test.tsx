@@ -1,0 +1,101 @@
+import { MantineProvider } from "@mantine/core";
+import {
+  createMemoryHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  RouterProvider,
+} from "@tanstack/react-router";
+import { act, fireEvent, render, screen } from "@testing-library/react";
+import { useState } from "react";
+import { afterEach, expect, it, vi } from "vitest";
+
+import { TextFilter } from "./Filters";
+import { useListSearch } from "./search";
+import { theme } from "./theme";
+
+const themed = (children: React.ReactNode) => (
+  <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
+    {children}
+  </MantineProvider>
+);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const field = () => screen.getByRole<HTMLInputElement>("textbox", { name: "Order" });
+const type = (text: string) => fireEvent.change(field(), { target: { value: text } });
+
+it("a letter that is typed before the address has the ones before stays", async () => {
+  vi.useFakeTimers();
+  const asked: string[] = [];
+  let arrive: (value: string | undefined) => void = () => undefined;
+  function Page() {
+    const [value, setValue] = useState<string>();
+    arrive = setValue;
+    return <TextFilter label="Order" value={value} onFilter={(typed) => asked.push(typed)} />;
+  }
+  render(themed(<Page />));
+  type("a");
+  expect(asked).toEqual(["a"]);
+  type("ab");
+  await act(() => vi.advanceTimersByTimeAsync(60));
+  expect(asked).toEqual(["a", "ab"]);
+  type("abc");
+  for (const late of ["a", "ab"]) {
+    act(() => {
+      arrive(late);
+    });
+    expect(field().value).toBe("abc");
+  }
+  await act(() => vi.advanceTimersByTimeAsync(60));
+  act(() => {
+    arrive("abc");
+  });
+  expect([field().value, asked]).toEqual(["abc", ["a", "ab", "abc"]]);
+  // What nobody asked for here comes from elsewhere: a link, going back, clearing the filters.
+  for (const other of ["a", undefined, "zzz"]) {
+    act(() => {
+      arrive(other);
+    });
+    expect(field().value).toBe(other ?? "");
+  }
+});
+
+it("what is typed goes into the address, and what the address says goes into the field", async () => {
+  const root = createRootRoute();
+  function Page() {
+    const search = useListSearch(["orderId"]);
+    return (
+      <>
+        <TextFilter
+          label="Order"
+          value={search.filters.orderId}
+          onFilter={(orderId) => {
+            search.filter({ orderId });
+          }}
+        />
+        <button type="button" onClick={search.clear}>
+          Clear
+        </button>
+      </>
+    );
+  }
+  const page = createRoute({ getParentRoute: () => root, path: "/", component: Page });
+  const history = createMemoryHistory({ initialEntries: ["/?orderId=%22123%22"] });
+  const router = createRouter({ routeTree: root.addChildren([page]), history });
+  await router.load();
+  render(themed(<RouterProvider router={router} />));
+  await screen.findByRole("textbox");
+  expect(field().value).toBe("123");
+  for (const typed of ["1234", "12345", "12345 ", "12345 6"]) type(typed);
+  await vi.waitFor(() => {
+    expect(history.location.search).toBe("?orderId=12345+6");
+  });
+  expect(field().value).toBe("12345 6");
+  fireEvent.click(screen.getByRole("button", { name: "Clear" }));
+  await vi.waitFor(() => {
+    expect(field().value).toBe("");
+  });
+});
