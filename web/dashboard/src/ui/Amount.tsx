@@ -24,13 +24,15 @@ export function Amount({ value, token }: AmountProps) {
   );
 }
 
-/** An amount of money in a currency, as the API says it. */
+/** An amount of money in a currency: all of its digits, which are copied as the API says them. */
 export function Fiat({ value, currency }: { readonly value: string; readonly currency: string }) {
   const { i18n } = useTranslation();
   return (
-    <bdi dir="ltr" className="number">
-      {showFiat(value, currency, i18n.language)}
-    </bdi>
+    <Copyable text={value} label={`${value} ${currency.toUpperCase()}`}>
+      <bdi dir="ltr" className="number">
+        {showFiat(value, currency, i18n.language)}
+      </bdi>
+    </Copyable>
   );
 }
 

@@ -40,6 +40,13 @@ describe("amounts", () => {
     expect(showFiat("49.9", "eur", "en")).toBe("€49.90");
     expect(showFiat("500", "jpy", "en")).toBe("¥500");
   });
+
+  it("of money have every digit that was sent", () => {
+    expect(showFiat("12.34", "huf", "en")).toBe("HUF\u00a012.34");
+    expect(showFiat("5.50", "lbp", "en")).toMatch(/^LBP\u00a05\.50?$/);
+    expect(showFiat("1234.567", "iqd", "en")).toBe("IQD\u00a01,234.567");
+    expect(showFiat("0.00000001", "usd", "en")).toBe("$0.00000001");
+  });
 });
 
 describe("shares and lists", () => {
@@ -58,6 +65,21 @@ describe("times", () => {
     expect(showAge("2026-01-10T11:57:01Z", "en", now)).toBe("2 minutes ago");
     expect(showAge("2026-01-10T14:00:00Z", "en", now)).toBe("in 2 hours");
     expect(showAge("2026-01-01T12:00:00Z", "en", now)).toBe("Jan 1, 2026");
+  });
+
+  it("are counted in days of the calendar where the reader is", () => {
+    const noon = new Date(2026, 0, 10, 12).getTime();
+    const ago = (hours: number) => showAge(new Date(noon - hours * 3_600_000).toISOString(), "en", noon);
+    expect([23, 24, 36, 37, 47, 60, 61].map(ago)).toEqual([
+      "23 hours ago",
+      "yesterday",
+      "yesterday",
+      "2 days ago",
+      "2 days ago",
+      "2 days ago",
+      "3 days ago",
+    ]);
+    expect([-24, -35, -37].map(ago)).toEqual(["tomorrow", "tomorrow", "in 2 days"]);
   });
 });
 

@@ -22,13 +22,18 @@ export function showAmount(amount: string, language: string, decimals = SHOWN_DE
   return { text: (sign && "−") + format.format(BigInt(whole)) + digits, isCut: fraction.length > shown.length };
 }
 
+/** As many as every browser takes. */
+const FIAT_DECIMALS = 20;
+
 function digitsOf(digits: string, language: string): string {
   const format = new Intl.NumberFormat(localeOf(language), { useGrouping: false });
   return digits.replace(/\d/g, (digit) => format.format(Number(digit)));
 }
 
+/** Write an amount of money with every digit that the API sent; languages leave some out of some currencies. */
 export function showFiat(amount: string, currency: string, language: string): string {
-  const format = new Intl.NumberFormat(localeOf(language), { style: "currency", currency: currency.toUpperCase() });
+  const style = { style: "currency", currency: currency.toUpperCase(), maximumFractionDigits: FIAT_DECIMALS } as const;
+  const format = new Intl.NumberFormat(localeOf(language), style);
   // The standard takes exact decimals as texts; TypeScript's own declaration of it wants a template.
   const parts = format.formatToParts(amount as `${number}`);
   // Below zero it has the same sign as an amount of a token: many languages would write a hyphen.
@@ -77,22 +82,30 @@ export function showTime(moment: string, language: string): string {
   );
 }
 
+const DAY_S = 86_400;
 const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ["day", 86_400],
   ["hour", 3_600],
   ["minute", 60],
   ["second", 1],
 ];
 const RELATIVE_DAYS_MAX = 7;
 
-/** Say how long ago, or in how long; a date for what is further away than a week. */
+/** Say how long ago, or in how long: from a day on in days of the calendar, and by the date from a week on. */
 export function showAge(moment: string, language: string, now: number): string {
-  const seconds = Math.round((new Date(moment).getTime() - now) / 1000);
-  const [unit, size] = STEPS.find(([, one]) => Math.abs(seconds) >= one) ?? (["second", 1] as const);
-  if (unit === "day" && Math.abs(seconds) >= RELATIVE_DAYS_MAX * size) {
-    return showDay(moment, language);
+  const at = new Date(moment);
+  const seconds = Math.round((at.getTime() - now) / 1000);
+  const format = new Intl.RelativeTimeFormat(localeOf(language), { numeric: "auto" });
+  if (Math.abs(seconds) >= DAY_S) {
+    const days = dayOf(at) - dayOf(new Date(now));
+    return Math.abs(days) >= RELATIVE_DAYS_MAX ? showDay(moment, language) : format.format(days, "day");
   }
-  return new Intl.RelativeTimeFormat(localeOf(language), { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+  const [unit, size] = STEPS.find(([, one]) => Math.abs(seconds) >= one) ?? (["second", 1] as const);
+  return format.format(Math.trunc(seconds / size), unit);
+}
+
+/** Number the days of the calendar where the reader is: some of them have 23 or 25 hours. */
+function dayOf(moment: Date): number {
+  return Date.UTC(moment.getFullYear(), moment.getMonth(), moment.getDate()) / (DAY_S * 1000);
 }
 
 export interface AddressParts {

@@ -165,7 +165,7 @@ describe("what is at an address", () => {
     });
     const part = await screen.findByRole("region", { name: "USDT · polygon" });
     expect(within(part).getByText("It is worth less than the least amount.")).toBeTruthy();
-    expect(within(part).getByText("$0.84")).toBeTruthy();
+    expect(within(part).getByText("$0.8422")).toBeTruthy();
     expect(within(part).getByRole("link", { name: "mer_1" }).getAttribute("href")).toBe("/merchants/mer_1");
     expect(within(part).queryByRole("button", { name: "Collect now" })).toBeNull();
     const onItsWay = screen.getByRole("region", { name: "USDC · polygon" });
@@ -193,7 +193,7 @@ describe("what is at an address", () => {
     });
     fireEvent.click(await screen.findByRole("button", { name: "Collect now" }));
     const dialog = await screen.findByRole("dialog", { name: "Collect this now?" });
-    expect(within(dialog).getByText(/would have been \$0\.84 at most/)).toBeTruthy();
+    expect(within(dialog).getByText(/would have been \$0\.8422 at most/)).toBeTruthy();
     const share = within(dialog).getByLabelText<HTMLInputElement>(/in percent of it/);
     expect(share.value).toBe("31");
     expect(within(dialog).getByText(/It costs \$1\.09 at most/)).toBeTruthy();
