@@ -80,6 +80,31 @@ async def test_a_refund_is_queued_sent_and_listed(shop):
     assert (await get(shop, f"{in_person}/{refund['refundId']}", headers=shop.bearer))["refund"] == done
 
 
+async def test_the_refunds_of_one_payment_are_listed_alone_also_those_of_a_deposit_of_it(shop, client):
+    first, other = await paid(shop, "13"), await paid(shop)
+    (held,) = (await get(shop, RESOLUTIONS))["resolutions"]
+    of_deposit = (await post(shop, f"{RESOLUTIONS}/{held['depositId']}/refund", 201, **BODY, amount="1"))["refund"]
+    of_payment = (await post(shop, f"/api/payment/{first}/refund", 201, **BODY, amount="4"))["refund"]
+    of_other = (await post(shop, f"/api/payment/{other}/refund", 201, **BODY, amount="2"))["refund"]
+
+    async def found(query, who=shop):
+        listed = await get(who, f"{LIST}?{query}")
+        assert listed["total"] == len(listed["refunds"])
+        return [one["refundId"] for one in listed["refunds"]]
+
+    assert await found(f"paymentId={first}") == [of_payment["refundId"], of_deposit["refundId"]]
+    assert await found(f"paymentId={first}&status=failed") == []
+    assert await found(f"paymentId={other}") == [of_other["refundId"]]
+    assert await found("paymentId=pay_nothing") == []
+    stranger = await Merchant(client).open("bob@shop.example", mode="sandbox")
+    assert await found(f"paymentId={first}", stranger) == []
+    page = await get(shop, f"{LIST}?paymentId={first}&limit=1")
+    refused(
+        await client.get(f"{LIST}?paymentId={other}&cursor={page['nextCursor']}", headers=shop.key),
+        400, "VALIDATION_ERROR", "cursor",
+    )  # fmt: skip
+
+
 async def test_a_repetition_answers_with_the_first_refund(shop):
     payment_id = await paid(shop)
     path, key = f"/api/payment/{payment_id}/refund", {"Idempotency-Key": "r-1"}

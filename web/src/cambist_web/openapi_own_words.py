@@ -183,6 +183,7 @@ parameter.kind                Only those of this kind.
 parameter.limit               How many there are on a page at most.
 parameter.mode                Only those of this mode.
 parameter.orderId             Only what belongs to this order of yours.
+listRefunds.paymentId         Only what was sent back of this payment.
 parameter.page                Which page, from 1, counted from the cursor where one is sent.
 parameter.projectId           The project's id.
 parameter.reason              Only what waits for this reason.

@@ -32,6 +32,7 @@ from cambist_web.schemas import (
 from cambist_web.sending import cancel, payout_context, sent_on
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never refunds twice.")]
+PaymentFilter = Annotated[str | None, QueryParameter(name="paymentId", max_length=64)]
 
 
 class RefundMade(MadeAnswer, frozen=True, kw_only=True):
@@ -103,13 +104,16 @@ class Refunds(Controller):
         period: NamedDependency[Period],
         *,
         status: Annotated[Status | None, QueryParameter()] = None,
+        of_payment: PaymentFilter = None,
         sort: TimeSort = Sort.NEWEST,
     ) -> Response[RefundList]:
-        """Return the project's refunds."""
-        query = asked.of(web, "refunds", actor.project_pk, sort=sort, filters=(status, period))
+        """Return the project's refunds, or one payment's."""
+        query = asked.of(web, "refunds", actor.project_pk, sort=sort, filters=(status, of_payment, period))
         return await query.answer(
             RefundList,
-            lambda conn, part: read.list_refunds(conn, actor.project_pk, part, status=status, period=period),
+            lambda conn, part: read.list_refunds(
+                conn, actor.project_pk, part, status=status, payment_id=of_payment, period=period
+            ),
         )
 
     @get("/refunds/{refund_id:str}", summary="Read a refund", opt=needs("read"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment, Payout
@@ -14,7 +14,7 @@ from cambist.domain.failures import Failure
 from cambist.domain.intents import IntentKind
 from cambist.domain.payouts import Status
 from cambist.services.errors import NotFoundError
-from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
+from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 from cambist.services.paging import read_one
 from cambist.services.payouts.read import COLUMNS, payout_row, what_every_kind_shows
 
@@ -59,12 +59,31 @@ _SELECT = (
 _LIST = ListOf(Payout.id, Payout.created_at)
 
 
-async def list_refunds(
-    conn: AsyncConnection, project_pk: int, part: Part, *, status: Status | None = None, period: Period = ALWAYS
+async def list_refunds(  # noqa: PLR0913  filters, each by name
+    conn: AsyncConnection,
+    project_pk: int,
+    part: Part,
+    *,
+    status: Status | None = None,
+    payment_id: str | None = None,
+    period: Period = ALWAYS,
 ) -> Listed[RefundView]:
-    """Return one part of a project's refunds."""
-    own, filters = {Payout.project_pk: project_pk}, {Payout.status: status}
-    return await read_list(conn, _SELECT, _view, _LIST, part, own=own, filters=filters, period=period)
+    """Return one part of a project's refunds, or of one payment's: also those that sent a single deposit of it back."""
+    own: Owner = {Payout.project_pk: project_pk}
+    where: list[ColumnElement[bool]] = []
+    if payment_id is not None:
+        # A payment has few refunds, found by indexes of their own.
+        own, where = {}, [_is_of(project_pk, payment_id)]
+    filters = {Payout.status: status}
+    return await read_list(conn, _SELECT, _view, _LIST, part, own=own, where=where, filters=filters, period=period)
+
+
+def _is_of(project_pk: int, payment_id: str) -> ColumnElement[bool]:
+    is_payment = Payment.payment_id == payment_id, Payment.project_pk == project_pk
+    payment = select(Payment.id).where(*is_payment).scalar_subquery()
+    deposits = select(Deposit.id).where(Deposit.payment_pk == payment).scalar_subquery()
+    # As an array: the index of deposits is not taken for a condition that is a subquery beside another one.
+    return or_(Payout.payment_pk == payment, Payout.deposit_pk == func.any(func.array(deposits)))
 
 
 async def get_refund(conn: AsyncConnection, project_pk: int, refund_id: str) -> RefundView:
