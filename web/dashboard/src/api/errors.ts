@@ -29,6 +29,11 @@ export class ApiError extends Error {
     return this.status === 403;
   }
 
+  /** Say whether an earlier request under the same key was carried out, whose answer nobody saw. */
+  get isDoneBefore(): boolean {
+    return this.code === "IDEMPOTENCY_KEY_REUSED";
+  }
+
   /** Return what is wrong with one field of the form that was sent. */
   of(field: string): string | undefined {
     return this.details.find((one) => one.field === field)?.message;

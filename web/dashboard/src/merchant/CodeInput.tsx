@@ -17,7 +17,11 @@ export function CodeInput({ value, onText }: CodeInputProps) {
       required
       data-autofocus
       autoComplete="one-time-code"
-      inputMode="numeric"
+      // Recovery codes have letters: a keyboard of digits alone could not type them.
+      inputMode="text"
+      autoCapitalize="none"
+      autoCorrect="off"
+      spellCheck={false}
       value={value}
       onText={onText}
     />

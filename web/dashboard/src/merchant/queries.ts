@@ -91,10 +91,9 @@ export function refundsQuery(projectId: string, paymentId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "refunds", paymentId],
     queryFn: async ({ signal }) => {
-      const params = { path: { projectId }, query: { limit: 100 } };
+      const params = { path: { projectId }, query: { paymentId, limit: 100 } };
       const path = "/api/dashboard/projects/{projectId}/payments/refunds/list";
-      const { refunds } = await unwrap(api.GET(path, { params, signal }));
-      return refunds.filter((one) => one.paymentId === paymentId);
+      return (await unwrap(api.GET(path, { params, signal }))).refunds;
     },
   });
 }

@@ -42,4 +42,7 @@ globalThis.Request = class extends NodeRequest {
 // What must come is waited for: others may load the machine.
 configure({ asyncUtilTimeout: 20_000 });
 await startLanguages({ operator });
-afterEach(cleanup);
+afterEach(() => {
+  cleanup();
+  sessionStorage.clear();
+});

@@ -2,6 +2,8 @@ import { Button, Modal, TextInput } from "@mantine/core";
 import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
+import { asApiError } from "../api/errors";
+
 import { ErrorNote } from "./Feedback";
 import { useIsSteppingUp } from "./StepUp";
 
@@ -24,7 +26,10 @@ interface ConfirmProps {
   readonly onClose: () => void;
 }
 
-/** Says what an act does before it is done, and stays until the API has answered. Mounted while it is open. */
+/**
+ * Says what an act does before it is done, and stays until the API has answered: by no key and no click is it closed
+ * before, as nobody would see what became of the act. Mounted while it is open.
+ */
 export function Confirm({
   title,
   children,
@@ -43,6 +48,13 @@ export function Confirm({
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
 
+  // What was sent before was done, and this is something else: that is for whoever has looked at what was done.
+  const isDoneBefore = error !== null && asApiError(error).isDoneBefore;
+
+  function close(): void {
+    if (!isSending) onClose();
+  }
+
   async function confirm(): Promise<void> {
     setSending(true);
     setError(null);
@@ -59,10 +71,10 @@ export function Confirm({
   return (
     <Modal
       opened
-      onClose={onClose}
+      onClose={close}
       closeOnEscape={!isSteppingUp}
       title={title}
-      closeButtonProps={{ "aria-label": t("ui.close") }}
+      closeButtonProps={{ "aria-label": t("ui.close"), disabled: isSending }}
     >
       <form
         className="stack"
@@ -86,14 +98,14 @@ export function Confirm({
         )}
         {error !== null && <ErrorNote error={error} />}
         <div className="row end">
-          <Button variant="default" data-autofocus={isDangerous || undefined} onClick={onClose}>
+          <Button variant="default" data-autofocus={isDangerous || undefined} disabled={isSending} onClick={close}>
             {dismiss ?? t("ui.cancel")}
           </Button>
           <Button
             type="submit"
             data-autofocus={!isDangerous || undefined}
             loading={isSending}
-            disabled={isBlocked || (typed !== undefined && text.trim() !== typed)}
+            disabled={isBlocked || isDoneBefore || (typed !== undefined && text.trim() !== typed)}
             {...(isDangerous ? { color: "red.9" } : {})}
           >
             {act}

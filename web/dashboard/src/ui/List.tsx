@@ -76,23 +76,19 @@ export interface ListProps<Row> {
 /** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
 export function List<Row>(props: ListProps<Row>) {
   const { query, label, columns, empty } = props;
-  if (query.data === undefined) {
-    if (query.error === null) return <Loading lines={8} />;
-    return (
-      <div className={styles.note}>
-        <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
-      </div>
-    );
-  }
+  const note = query.error !== null && (
+    <div className={styles.note}>
+      <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
+    </div>
+  );
+  if (query.data === undefined) return note || <Loading lines={8} />;
   const { rows } = query.data;
+  // That there was nothing before does not say that there is nothing now.
+  if (rows.length === 0 && note) return note;
   if (rows.length === 0) return typeof empty === "string" ? <Empty title={empty} /> : empty;
   return (
     <>
-      {query.error !== null && (
-        <div className={styles.note}>
-          <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
-        </div>
-      )}
+      {note}
       <div className={styles.scroll}>
         <table className={styles.table} aria-label={label} aria-busy={query.isPlaceholderData}>
           <thead>

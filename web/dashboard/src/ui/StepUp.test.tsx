@@ -1,8 +1,8 @@
-import { fireEvent, screen, waitFor } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { expect, it, vi } from "vitest";
 
 import { api, unwrap } from "../merchant/api";
-import { PROJECT, refused, show } from "../testing/render";
+import { json, PROJECT, refused, show } from "../testing/render";
 
 import { Confirm } from "./Confirm";
 import { Page } from "./Page";
@@ -42,4 +42,33 @@ it("closes alone by Escape: the act below says what it lacks, and keeps what was
   expect(onClose).not.toHaveBeenCalled();
   expect(await screen.findByText("STEP_UP_REQUIRED")).toBeTruthy();
   expect(screen.getByLabelText<HTMLInputElement>("Type yes to confirm").value).toBe("yes");
+});
+
+it("takes a recovery code, which has letters, where the phone is not at hand", async () => {
+  const codes: unknown[] = [];
+  let isSteppedUp = false;
+  await show(Cancelling, {
+    path: "payouts",
+    answers: { [`POST ${CANCEL}`]: () => (isSteppedUp ? json({ success: true }) : refused(403, "STEP_UP_REQUIRED")) },
+  });
+  const others = globalThis.fetch;
+  vi.stubGlobal("fetch", async (request: Request | string, init?: { readonly body: string }) => {
+    if (request !== "/api/auth/step-up") return await others(request);
+    codes.push(JSON.parse(init?.body ?? ""));
+    isSteppedUp = true;
+    return json({ success: true });
+  });
+  fireEvent.change(screen.getByLabelText("Type yes to confirm"), { target: { value: "yes" } });
+  fireEvent.click(screen.getByRole("button", { name: "Do it" }));
+  const asked = within(await screen.findByRole("dialog", { name: "Confirm that it is you" }));
+  fireEvent.click(asked.getByRole("button", { name: "Use a recovery code" }));
+  const code = asked.getByLabelText<HTMLInputElement>(/^Recovery code/);
+  expect(["", "text"]).toContain(code.inputMode || "");
+  fireEvent.change(code, { target: { value: " 4k2m7-qvx4d " } });
+  onClose.mockClear();
+  fireEvent.click(asked.getByRole("button", { name: "Confirm" }));
+  await waitFor(() => {
+    expect(onClose).toHaveBeenCalled();
+  });
+  expect(codes).toEqual([{ totpCode: "4k2m7-qvx4d" }]);
 });

@@ -6,6 +6,7 @@ import { onStepUp } from "../api/client";
 import type { Session } from "../api/session";
 
 import { ErrorNote } from "./Feedback";
+import { Text } from "./Text";
 
 const CODE_DIGITS = 6;
 /** Above the dialog whose act needs the code: those have Mantine's 200. */
@@ -41,6 +42,7 @@ export function StepUpDialog() {
   const { t } = useTranslation();
   const isOpen = useIsSteppingUp();
   const [code, setCode] = useState("");
+  const [isRecovering, setRecovering] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
   // All acts that wait for the same code.
@@ -49,6 +51,7 @@ export function StepUpDialog() {
   useEffect(() => {
     onStepUp(() => {
       setCode("");
+      setRecovering(false);
       setError(null);
       say(true);
       return new Promise((resolve) => waiting.current.push(resolve));
@@ -93,25 +96,54 @@ export function StepUpDialog() {
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          void send(code);
+          void send(code.trim());
         }}
       >
         <p>{t("stepUp.words")}</p>
-        <PinInput
-          dir="ltr"
-          length={CODE_DIGITS}
-          type="number"
-          inputMode="numeric"
-          oneTimeCode
-          data-autofocus
-          value={code}
-          disabled={isSending}
-          error={error !== null}
-          onChange={setCode}
-          onComplete={(typed) => void send(typed)}
-          aria-label={t("stepUp.code")}
-          getInputProps={(index) => ({ "aria-label": t("stepUp.digit", { number: index + 1 }) })}
-        />
+        {isRecovering ? (
+          <Text
+            label={t("stepUp.recovery")}
+            required
+            autoFocus
+            autoComplete="off"
+            autoCapitalize="none"
+            autoCorrect="off"
+            spellCheck={false}
+            value={code}
+            disabled={isSending}
+            onText={setCode}
+          />
+        ) : (
+          <PinInput
+            dir="ltr"
+            length={CODE_DIGITS}
+            type="number"
+            inputMode="numeric"
+            oneTimeCode
+            data-autofocus
+            value={code}
+            disabled={isSending}
+            error={error !== null}
+            onChange={setCode}
+            onComplete={(typed) => void send(typed)}
+            aria-label={t("stepUp.code")}
+            getInputProps={(index) => ({ "aria-label": t("stepUp.digit", { number: index + 1 }) })}
+          />
+        )}
+        <div className="row">
+          <Button
+            variant="subtle"
+            size="compact-sm"
+            disabled={isSending}
+            onClick={() => {
+              setCode("");
+              setError(null);
+              setRecovering(!isRecovering);
+            }}
+          >
+            {t(isRecovering ? "stepUp.useDigits" : "stepUp.useRecovery")}
+          </Button>
+        </div>
         {error !== null && <ErrorNote error={error} />}
         <div className="row end">
           <Button
@@ -122,7 +154,7 @@ export function StepUpDialog() {
           >
             {t("ui.cancel")}
           </Button>
-          <Button type="submit" loading={isSending} disabled={code.length < CODE_DIGITS}>
+          <Button type="submit" loading={isSending} disabled={code.trim().length < CODE_DIGITS}>
             {t("stepUp.confirm")}
           </Button>
         </div>

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { ratio, toUnits } from "./units";
+import { minus, ratio, toUnits } from "./units";
 
 it("turns amounts into their smallest units, and what could be read in two ways into nothing", () => {
   expect(toUnits("25", 6)).toBe("25000000");
@@ -19,4 +19,13 @@ it("says what one is worth in the other", () => {
   expect(ratio("0.0001", "412.5")).toBe("4125000");
   expect(ratio("1000000", "0.000001")).toBe("0.000000000001");
   expect(ratio("0", "1")).toBeNull();
+});
+
+it("takes one amount from another exactly", () => {
+  expect(minus("20.5", "4")).toBe("16.5");
+  expect(minus("0.3", "0.1")).toBe("0.2");
+  expect(minus("100", "0")).toBe("100");
+  expect(minus("1", "0.000000000000000001")).toBe("0.999999999999999999");
+  expect(minus("5", "5")).toBe("0");
+  expect(minus("5", "6")).toBe("0");
 });

@@ -12,6 +12,17 @@ export function toUnits(amount: string, decimals: number): string | null {
   return units === 0n ? null : units.toString();
 }
 
+/** Return what is left of a decimal amount when another one is taken from it: nothing where that is more. */
+export function minus(amount: string, taken: string): string {
+  const places = Math.max(amount.split(".")[1]?.length ?? 0, taken.split(".")[1]?.length ?? 0);
+  const left = BigInt(toUnits(amount, places) ?? "0") - BigInt(toUnits(taken, places) ?? "0");
+  if (left <= 0n) return "0";
+  const digits = left.toString().padStart(places + 1, "0");
+  const point = digits.length - places;
+  const fraction = digits.slice(point).replace(/0+$/, "");
+  return digits.slice(0, point) + (fraction === "" ? "" : `.${fraction}`);
+}
+
 /** Return what one unit of the first is in the second, to six significant digits, for people to compare. */
 export function ratio(given: string, got: string): string | null {
   const places = Math.max(given.split(".")[1]?.length ?? 0, got.split(".")[1]?.length ?? 0);

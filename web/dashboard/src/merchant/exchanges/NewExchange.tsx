@@ -54,7 +54,6 @@ interface Asked {
   readonly quote: Quote;
   /** When the answer came, by this machine's clock. */
   readonly at: number;
-  readonly idempotencyKey: string;
 }
 
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
@@ -70,8 +69,8 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const [amount, setAmount] = useState("");
   const [slippage, setSlippage] = useState<number | null>(null);
   const [asked, setAsked] = useState<Asked | null>(null);
-  // One key for one order, however often it is quoted: whatever is sent twice, one exchange is made.
-  const key = useRef("");
+  // How often something was changed.
+  const changes = useRef(0);
   const given = balances.find((one) => keyOf(one) === from);
   const targets = useTargets(given);
   const target = targets.flatMap((group) => group.items).find((one) => one.value === to);
@@ -81,15 +80,14 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
     if (given === undefined || target === undefined || units === null) return;
     const { chain: srcChain, token: srcToken } = given;
     const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
-    if (key.current === "") key.current = crypto.randomUUID();
-    const idempotencyKey = key.current;
+    const before = changes.current;
     const found = await quote(projectId, order);
     // What was typed since is another order.
-    if (key.current === idempotencyKey) setAsked({ order, quote: found, at: Date.now(), idempotencyKey });
+    if (changes.current === before) setAsked({ order, quote: found, at: Date.now() });
   });
   // What was quoted is for what was typed then.
   const change = () => {
-    key.current = "";
+    changes.current += 1;
     setAsked(null);
   };
 
@@ -189,7 +187,6 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           order={asked.order}
           quote={asked.quote}
           at={asked.at}
-          idempotencyKey={asked.idempotencyKey}
           slippage={slippage ?? asked.quote.slippagePercent}
           isAsking={ask.isRunning}
           onAskAgain={() => void ask.run()}

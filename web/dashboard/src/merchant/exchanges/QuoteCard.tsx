@@ -18,7 +18,6 @@ interface QuoteCardProps {
   readonly order: Order;
   readonly quote: Quote;
   readonly at: number;
-  readonly idempotencyKey: string;
   readonly slippage: number;
   readonly isAsking: boolean;
   readonly onAskAgain: () => void;
@@ -26,16 +25,7 @@ interface QuoteCardProps {
 }
 
 /** What an exchange would bring, for how long that may be believed, and the way to do it. */
-export function QuoteCard({
-  order,
-  quote,
-  at,
-  idempotencyKey,
-  slippage,
-  isAsking,
-  onAskAgain,
-  onDone,
-}: QuoteCardProps) {
+export function QuoteCard({ order, quote, at, slippage, isAsking, onAskAgain, onDone }: QuoteCardProps) {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const left = useCountdown(at + QUOTE_LIFE_MS);
@@ -76,7 +66,7 @@ export function QuoteCard({
           isDangerous
           isBlocked={isOver}
           onConfirm={async () => {
-            await onDone(await execute(projectId, order, { slippage, idempotencyKey }));
+            await onDone(await execute(projectId, order, slippage));
           }}
           onClose={() => {
             setOpen(false);

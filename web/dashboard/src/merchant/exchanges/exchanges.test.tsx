@@ -172,7 +172,7 @@ describe("a new exchange", () => {
     expect(bodies[0]).toHaveProperty("idempotencyKey", expect.stringMatching(/^[\da-f-]{36}$/));
   });
 
-  it("asks under the same key after a new quote of the same order, as an answer may have been lost", async () => {
+  it("asks under the same key after a new quote, of the same order or another one, as an answer may have been lost", async () => {
     const keys: unknown[] = [];
     await quoted({
       [`POST ${BASE}/swap-bridge/bridge/execute`]: async (request) => {
@@ -195,8 +195,7 @@ describe("a new exchange", () => {
         expect(screen.queryByRole("dialog")).toBeNull();
       });
     }
-    expect(keys[1]).toBe(keys[0]);
-    expect(keys[2]).not.toBe(keys[0]);
+    expect(new Set(keys).size).toBe(1);
   });
 
   it("lets nobody take a quote that is old, also in the dialog", async () => {

@@ -1,5 +1,6 @@
 /** Asking what an exchange would bring, and doing it: a swap on one chain, a bridge between two. */
 import { api, unwrap } from "../api";
+import { once } from "../once";
 import type { Schemas } from "../queries";
 
 export type Quote = Schemas["QuoteView"] & Partial<Schemas["BridgeQuoteView"]>;
@@ -28,15 +29,13 @@ export async function quote(projectId: string, order: Order): Promise<Quote> {
   return (await unwrap(api.POST(`${BASE}/bridge/quote`, { params, body: { ...swap, destChain } }))).quote;
 }
 
-interface Execution {
-  readonly slippage: number;
-  readonly idempotencyKey: string;
-}
-
-export async function execute(projectId: string, order: Order, how: Execution): Promise<Schemas["ExchangeView"]> {
+export async function execute(projectId: string, order: Order, slippage: number): Promise<Schemas["ExchangeView"]> {
   const params = { path: { projectId } };
   const { destChain, ...swap } = order;
-  if (isSwap(order))
-    return (await unwrap(api.POST(`${BASE}/swap/execute`, { params, body: { ...swap, ...how } }))).exchange;
-  return (await unwrap(api.POST(`${BASE}/bridge/execute`, { params, body: { ...swap, destChain, ...how } }))).exchange;
+  const { exchange } = await once(`exchange ${projectId}`, async (idempotencyKey) => {
+    const how = { slippage, idempotencyKey };
+    if (isSwap(order)) return await unwrap(api.POST(`${BASE}/swap/execute`, { params, body: { ...swap, ...how } }));
+    return await unwrap(api.POST(`${BASE}/bridge/execute`, { params, body: { ...swap, destChain, ...how } }));
+  });
+  return exchange;
 }

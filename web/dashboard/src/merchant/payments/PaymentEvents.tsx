@@ -4,8 +4,9 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
-import { Empty, ErrorNote, Loading } from "../../ui/Feedback";
+import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
+import { QueryView } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
@@ -26,21 +27,19 @@ export function PaymentEvents({ projectId, paymentId, version }: PaymentEventsPr
   const query = useQuery({ ...base, queryKey: [...base.queryKey, version], placeholderData: keepPreviousData });
   return (
     <Section title={t("events.title")} flush actions={<ProjectCsv list="events" query={{ resourceId: paymentId }} />}>
-      {query.data === undefined ? (
-        query.error === null ? (
-          <Loading />
-        ) : (
-          <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
-        )
-      ) : query.data.length === 0 ? (
-        <Empty title={t("events.none")} />
-      ) : (
-        <ol className="timeline">
-          {query.data.map((one) => (
-            <Event key={one.eventId} projectId={projectId} event={one} />
-          ))}
-        </ol>
-      )}
+      <QueryView query={query}>
+        {(events) =>
+          events.length === 0 ? (
+            <Empty title={t("events.none")} />
+          ) : (
+            <ol className="timeline">
+              {events.map((one) => (
+                <Event key={one.eventId} projectId={projectId} event={one} />
+              ))}
+            </ol>
+          )
+        }
+      </QueryView>
     </Section>
   );
 }

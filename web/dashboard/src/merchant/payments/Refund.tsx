@@ -6,6 +6,8 @@ import { useTranslation } from "react-i18next";
 import { api, unwrap } from "../api";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
+import { minus } from "../../ui/units";
+import { once } from "../once";
 import { useProjectId } from "../project";
 import type { PaymentDetail } from "../queries";
 
@@ -22,17 +24,21 @@ export function Refund({ payment, onClose }: RefundProps) {
   const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [reason, setReason] = useState("");
-  const [idempotencyKey] = useState(() => crypto.randomUUID());
+
+  const left = minus(payment.receivedAmount, payment.refundedAmount);
 
   async function refund(): Promise<void> {
     const body = {
       toAddress: toAddress.trim(),
       ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
       ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
-      idempotencyKey,
     };
-    const params = { path: { projectId, paymentId: payment.paymentId } };
-    await unwrap(api.POST("/api/dashboard/projects/{projectId}/payments/{paymentId}/refund", { params, body }));
+    const { paymentId } = payment;
+    const params = { path: { projectId, paymentId } };
+    const path = "/api/dashboard/projects/{projectId}/payments/{paymentId}/refund";
+    await once(`refund ${projectId} ${paymentId}`, (idempotencyKey) =>
+      unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } })),
+    );
     await client.invalidateQueries({ queryKey: ["project", projectId] });
   }
 
@@ -55,7 +61,7 @@ export function Refund({ payment, onClose }: RefundProps) {
         label={t("payments.amount")}
         description={
           <>
-            {t("refund.all")} <Amount value={payment.receivedAmount} token={payment.token} />
+            {t("refund.all")} <Amount value={left} token={payment.token} />
           </>
         }
         inputMode="decimal"

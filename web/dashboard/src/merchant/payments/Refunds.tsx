@@ -18,16 +18,11 @@ interface RefundsProps {
 export function Refunds({ projectId, paymentId }: RefundsProps) {
   const { t } = useTranslation();
   const { data: refunds = [], error, refetch } = useQuery(refundsQuery(projectId, paymentId));
-  if (error !== null && refunds.length === 0) {
-    return (
-      <Section title={t("refund.list")}>
-        <ErrorNote error={error} onRetry={() => void refetch()} />
-      </Section>
-    );
-  }
-  if (refunds.length === 0) return null;
+  const note = error !== null && <ErrorNote error={error} onRetry={() => void refetch()} />;
+  if (refunds.length === 0) return note && <Section title={t("refund.list")}>{note}</Section>;
   return (
     <Section title={t("refund.list")} flush>
+      {note}
       <ol className="timeline">
         {refunds.map((one) => (
           <li key={one.refundId}>

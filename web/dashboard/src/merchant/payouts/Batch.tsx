@@ -1,7 +1,7 @@
-import { Button, FileButton, Textarea } from "@mantine/core";
+import { Button, Checkbox, FileButton, Textarea } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
@@ -13,6 +13,7 @@ import { ErrorNote } from "../../ui/Feedback";
 import { Plain } from "../../ui/Plain";
 import { Chip } from "../../ui/Status";
 import { useAct } from "../../ui/useAct";
+import { once } from "../once";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
@@ -40,8 +41,8 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const [checked, setChecked] = useState<Checked | null>(null);
   const [approved, setApproved] = useState<string | null>(null);
   const [left, setLeft] = useState<readonly Left[]>([]);
-  // One key until something was paid: where an answer was lost, neither the same rows nor mended ones are paid beside it.
-  const [idempotencyKey, setKey] = useState(() => crypto.randomUUID());
+  const [isTwiceMeant, setTwiceMeant] = useState(false);
+  const resetFile = useRef<() => void>(null);
   const rows = readRows(text, balance.decimals);
   const destinations = rows.map(({ toAddress, amount }) => ({ toAddress, amount }));
   const asked = { chain: balance.chain, token: balance.token, destinations };
@@ -49,6 +50,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const of = JSON.stringify(asked);
   const refused = checked?.of === of ? checked.refused : NOTHING_REFUSED;
   const unreadable = rows.filter((one) => one.problem !== null).length;
+  const twice = rows.filter((one) => one.isTwice).length;
   const wrong = unreadable + refused.size;
   const sum = total(
     rows.filter((one) => one.problem === null),
@@ -59,6 +61,14 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   function read(typed: string): void {
     setText(typed);
     setLeft([]);
+    setTwiceMeant(false);
+  }
+
+  async function readFile(file: File | null): Promise<void> {
+    if (file === null) return;
+    read(await file.text());
+    // A browser tells of the same file only once, also when it was mended since.
+    resetFile.current?.();
   }
 
   const params = { path: { projectId } };
@@ -72,16 +82,17 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
 
   async function pay(): Promise<void> {
     const path = "/api/dashboard/projects/{projectId}/wallet/payout/batch";
-    const made = await unwrap(api.POST(path, { params, body: { ...asked, idempotencyKey } }));
+    const made = await once(`batch ${projectId}`, (idempotencyKey) =>
+      unwrap(api.POST(path, { params, body: { ...asked, idempotencyKey } })),
+    );
     await client.invalidateQueries({ queryKey: ["project", projectId] });
     if (made.rejected.length === 0) {
       await navigate({ to: `/${projectId}/payouts`, search: { batchId: made.batch.batchId } });
       return;
     }
     // What is being paid must not be paid again with what is mended: the rest alone is left to be sent.
-    setText(made.rejected.map((one) => `${one.toAddress},${one.amount}\n`).join(""));
+    read(made.rejected.map((one) => `${one.toAddress},${one.amount}\n`).join(""));
     setLeft(made.rejected.map((one) => ({ ...one, line: rows[one.row]?.line ?? one.row + 1 })));
-    setKey(crypto.randomUUID());
   }
 
   return (
@@ -100,7 +111,11 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
         }}
       />
       <div className="row">
-        <FileButton accept=".csv,.txt,text/csv,text/plain" onChange={(file) => void file?.text().then(read)}>
+        <FileButton
+          resetRef={resetFile}
+          accept=".csv,.txt,text/csv,text/plain"
+          onChange={(file) => void readFile(file)}
+        >
           {(props) => (
             <Button {...props} variant="default" disabled={check.isRunning}>
               {t("batch.file")}
@@ -134,7 +149,9 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
             {
               id: "problem",
               title: t("payments.status"),
-              cell: (one) => <Judgement row={one} refusal={refused.get(rows.indexOf(one))} />,
+              cell: (one) => (
+                <Judgement row={one} isTwiceMeant={isTwiceMeant} refusal={refused.get(rows.indexOf(one))} />
+              ),
             },
           ]}
         />
@@ -145,6 +162,16 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
           {wrong > 0 && <> · {t("batch.wrong", { count: wrong })}</>}
           {isTooLong && <> · {t("batch.tooLong", { count: ROWS_MAX })}</>}
         </p>
+      )}
+      {twice > 0 && (
+        <Checkbox
+          label={t("batch.twiceMeant", { count: twice })}
+          checked={isTwiceMeant}
+          disabled={check.isRunning}
+          onChange={(event) => {
+            setTwiceMeant(event.currentTarget.checked);
+          }}
+        />
       )}
       {left.length > 0 && (
         <div role="alert">
@@ -162,7 +189,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {check.error !== null && <ErrorNote error={check.error} />}
       <div className="row">
         <Button
-          disabled={rows.length === 0 || unreadable > 0 || isTooLong}
+          disabled={rows.length === 0 || unreadable > 0 || isTooLong || (twice > 0 && !isTwiceMeant)}
           loading={check.isRunning}
           onClick={() => void check.run()}
         >
@@ -193,13 +220,15 @@ const NOTHING_REFUSED: ReadonlyMap<number, Rejected> = new Map();
 
 interface JudgementProps {
   readonly row: PayoutRow;
+  readonly isTwiceMeant: boolean;
   readonly refusal: Rejected | undefined;
 }
 
 /** What is wrong with a row, in the page's words or in the API's. */
-function Judgement({ row, refusal }: JudgementProps) {
+function Judgement({ row, isTwiceMeant, refusal }: JudgementProps) {
   const { t } = useTranslation();
   if (row.problem !== null) return <Chip tone="bad">{t(`batch.problem.${row.problem}`)}</Chip>;
+  if (row.isTwice && !isTwiceMeant) return <Chip tone="bad">{t("batch.problem.twice")}</Chip>;
   if (refusal === undefined) return <Chip tone="good">{t("batch.good")}</Chip>;
   return (
     <>

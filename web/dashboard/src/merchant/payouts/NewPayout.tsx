@@ -14,6 +14,7 @@ import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
+import { once } from "../once";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
@@ -68,6 +69,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
         required
         value={chosen}
         placeholder={t("payouts.choose")}
+        allowDeselect={false}
         data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
         onChange={setChosen}
       />
@@ -76,7 +78,17 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
         </p>
       )}
-      {balance !== undefined && (isBatch ? <Batch balance={balance} /> : <Single balance={balance} />)}
+      {balance !== undefined && (
+        <>
+          {/* Both stay, whichever is seen: what was typed into the other one is still there. */}
+          <div hidden={isBatch}>
+            <Single balance={balance} />
+          </div>
+          <div hidden={!isBatch}>
+            <Batch balance={balance} />
+          </div>
+        </>
+      )}
     </div>
   );
 }
@@ -89,14 +101,16 @@ function Single({ balance }: { readonly balance: Balance }) {
   const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [isAsked, setAsked] = useState(false);
-  const [idempotencyKey] = useState(() => crypto.randomUUID());
   const to = toAddress.trim();
 
   async function pay(): Promise<void> {
     const { chain, token } = balance;
-    const body = { chain, token, toAddress: to, amount: amount.trim(), idempotencyKey };
+    const body = { chain, token, toAddress: to, amount: amount.trim() };
     const params = { path: { projectId } };
-    const { payout } = await unwrap(api.POST("/api/dashboard/projects/{projectId}/wallet/payout", { params, body }));
+    const path = "/api/dashboard/projects/{projectId}/wallet/payout";
+    const { payout } = await once(`payout ${projectId}`, (idempotencyKey) =>
+      unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } })),
+    );
     await client.invalidateQueries({ queryKey: ["project", projectId] });
     await navigate({ to: `/${projectId}/payouts/${payout.payoutId}` });
   }

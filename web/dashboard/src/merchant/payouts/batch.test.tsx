@@ -91,4 +91,78 @@ describe("many payouts", () => {
     expect(keys[1]).toBe(keys[0]);
     expect(keys[2]).not.toBe(keys[0]);
   });
+
+  /** Choose the balance on the page for many payouts, and return the field of the rows. */
+  async function many(answers: Parameters<typeof show>[1]["answers"]): Promise<HTMLTextAreaElement> {
+    await show(NewPayout, {
+      path: "payouts/new",
+      answers: { [`GET ${WALLET}`]: { success: true, mode: "live", balances: [BALANCE] }, ...answers },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: /CSV/ }));
+    fireEvent.click(screen.getByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    return screen.getByLabelText<HTMLTextAreaElement>(/^Rows/);
+  }
+
+  it("keep the rows and their key while one looks at the other form, also where an answer was lost", async () => {
+    const keys: string[] = [];
+    const rows = await many({
+      [`POST ${WALLET}/payout/batch/check`]: { success: true, rejected: [] },
+      [`POST ${WALLET}/payout/batch`]: async (request) => {
+        keys.push(((await request.json()) as { idempotencyKey: string }).idempotencyKey);
+        if (keys.length === 1) throw new TypeError("Failed to fetch");
+        return json({ success: true, batch: { batchId: "bat_1" }, payouts: [], rejected: [] }, 201);
+      },
+    });
+    const pay = async () => {
+      fireEvent.click(screen.getByRole("button", { name: "Check" }));
+      const dialog = await screen.findByRole("dialog");
+      fireEvent.click(within(dialog).getByRole("button", { name: "Pay out" }));
+      return dialog;
+    };
+    fireEvent.change(rows, { target: { value: `${GOOD},2\n` } });
+    const dialog = await pay();
+    expect(await within(dialog).findByText("OFFLINE")).toBeTruthy();
+    fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    fireEvent.click(screen.getByRole("button", { name: "One payout" }));
+    expect(screen.queryByRole("textbox", { name: /^Rows/ })).toBeNull();
+    fireEvent.click(screen.getByRole("button", { name: /CSV/ }));
+    expect(screen.getByRole<HTMLTextAreaElement>("textbox", { name: /^Rows/ }).value).toBe(`${GOOD},2\n`);
+    await pay();
+    expect(await screen.findByText("elsewhere")).toBeTruthy();
+    expect(keys).toHaveLength(2);
+    expect(keys[1]).toBe(keys[0]);
+  });
+
+  it("with equal rows are paid once it is said that they are meant, which holds for these rows alone", async () => {
+    const rows = await many({ [`POST ${WALLET}/payout/batch/check`]: { success: true, rejected: [] } });
+    const check = () => screen.getByRole<HTMLButtonElement>("button", { name: "Check" });
+    fireEvent.change(rows, { target: { value: `${GOOD},2\n${GOOD},2\n` } });
+    expect(screen.getByText("There twice")).toBeTruthy();
+    expect(check().disabled).toBe(true);
+    fireEvent.click(screen.getByRole("checkbox", { name: /1 row is equal to an earlier one/ }));
+    expect(screen.queryByText("There twice")).toBeNull();
+    fireEvent.click(check());
+    expect(await screen.findByRole("dialog", { name: "Pay 2 rows out?" })).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Cancel" }));
+    fireEvent.change(rows, { target: { value: `${GOOD},3\n${GOOD},3\n` } });
+    expect(check().disabled).toBe(true);
+  });
+
+  it("are read anew from a file that was mended and chosen again", async () => {
+    const rows = await many({});
+    const input = document.querySelector<HTMLInputElement>("input[type=file]");
+    if (input === null) throw new Error("No file can be chosen.");
+    // As in a browser, where what is chosen stays until it is cleared, and to choose it again tells nothing.
+    const cleared: string[] = [];
+    Object.defineProperty(input, "value", { configurable: true, set: (value: string) => cleared.push(value) });
+    const choose = (text: string) => {
+      fireEvent.change(input, { target: { files: [new File([text], "rows.csv")] } });
+    };
+    choose(`${GOOD},x\n`);
+    await expect.poll(() => rows.value, { timeout: 20_000 }).toBe(`${GOOD},x\n`);
+    await expect.poll(() => cleared, { timeout: 20_000 }).toEqual([""]);
+    choose(`${GOOD},1\n`);
+    await expect.poll(() => rows.value, { timeout: 20_000 }).toBe(`${GOOD},1\n`);
+  });
 });

@@ -7,12 +7,12 @@ const B = "0x7777777777777777777777777777777777777777";
 
 it("reads rows however a spreadsheet writes them, with a heading or without", () => {
   const wanted = [
-    { line: 2, toAddress: A, amount: "1.5", problem: null },
-    { line: 3, toAddress: B, amount: "2", problem: null },
+    { line: 2, toAddress: A, amount: "1.5", problem: null, isTwice: false },
+    { line: 3, toAddress: B, amount: "2", problem: null, isTwice: false },
   ];
   expect(readRows(`address,amount\n${A},1.5\n${B},2\n`, 6)).toEqual(wanted);
   expect(readRows(`\uFEFFto;how much\r\n"${A}";"1.5"\r\n${B};2`, 6)).toEqual(wanted);
-  expect(readRows(`${A}\t1.5`, 6)).toEqual([{ line: 1, toAddress: A, amount: "1.5", problem: null }]);
+  expect(readRows(`${A}\t1.5`, 6)).toEqual([{ line: 1, toAddress: A, amount: "1.5", problem: null, isTwice: false }]);
 });
 
 it("says what is wrong with a row, and guesses nothing", () => {
@@ -24,10 +24,12 @@ it("says what is wrong with a row, and guesses nothing", () => {
     expect(problem(`${A},${amount}`), amount).toBe("amount");
   }
   expect(problem(`${A},0.1234567`)).toBe("decimals");
-  expect(readRows(`${A},1\n${A.toUpperCase().replace("0X", "0x")},1`, 6).map((one) => one.problem)).toEqual([
-    null,
-    "twice",
-  ]);
+});
+
+it("says which rows are equal to earlier ones, which is no problem by itself", () => {
+  const rows = readRows(`${A},1\n${A.toUpperCase().replace("0X", "0x")},1\n${A},2\n${B},x\n${B},x`, 6);
+  expect(rows.map((one) => one.isTwice)).toEqual([false, true, false, false, false]);
+  expect(rows.map((one) => one.problem)).toEqual([null, null, null, "amount", "amount"]);
 });
 
 it("adds up exactly", () => {

@@ -6,9 +6,11 @@ export interface PayoutRow {
   readonly toAddress: string;
   readonly amount: string;
   readonly problem: RowProblem | null;
+  /** It is equal to an earlier one, which may be meant. */
+  readonly isTwice: boolean;
 }
 
-export type RowProblem = "columns" | "address" | "amount" | "decimals" | "twice";
+export type RowProblem = "columns" | "address" | "amount" | "decimals";
 
 export const ROWS_MAX = 100;
 const AMOUNT = /^\d+(\.\d+)?$/;
@@ -34,9 +36,9 @@ export function readRows(text: string, decimals: number): readonly PayoutRow[] {
     if (rows.length === 0 && index === 0 && isHeading(cells)) continue;
     const [toAddress = "", amount = ""] = cells;
     const found = `${toAddress.toLowerCase()} ${amount}`;
-    const problem = problemOf(cells, decimals) ?? (seen.has(found) ? "twice" : null);
+    const problem = problemOf(cells, decimals);
+    rows.push({ line: index + 1, toAddress, amount, problem, isTwice: problem === null && seen.has(found) });
     seen.add(found);
-    rows.push({ line: index + 1, toAddress, amount, problem });
   }
   return rows;
 }

@@ -15,6 +15,7 @@ import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
+import { once } from "../once";
 import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted, useProjectId } from "../project";
 import { ROWS, type Schemas } from "../queries";
@@ -97,7 +98,12 @@ function Acts({ projectId, resolution }: ActsProps) {
     const base = "/api/dashboard/projects/{projectId}/resolutions/{depositId}";
     if (choice === "accept") await unwrap(api.POST(`${base}/accept`, { params }));
     else if (choice === "release") await unwrap(api.POST(`${base}/release`, { params }));
-    else await unwrap(api.POST(`${base}/refund`, { params, body: { toAddress: toAddress.trim() } }));
+    else {
+      const body = { toAddress: toAddress.trim() };
+      await once(`resolution ${projectId} ${resolution.depositId}`, (idempotencyKey) =>
+        unwrap(api.POST(`${base}/refund`, { params, body: { ...body, idempotencyKey } })),
+      );
+    }
     await client.invalidateQueries({ queryKey: ["project", projectId] });
   }
 

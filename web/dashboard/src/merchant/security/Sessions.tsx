@@ -1,9 +1,11 @@
 import { Button } from "@mantine/core";
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { browserName } from "../../ui/browser";
+import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -27,21 +29,42 @@ export function Sessions() {
   const { t } = useTranslation();
   const client = useQueryClient();
   const query = useQuery(sessionsQuery);
-  const endOthers = useAct(async () => {
+  const [isAsked, setAsked] = useState(false);
+
+  async function endOthers(): Promise<void> {
     await unwrap(api.DELETE("/api/auth/sessions"));
     await client.invalidateQueries(sessionsQuery);
-  });
+  }
+
   return (
     <Section
       title={t("sessions.title")}
       flush
       actions={
-        <Button variant="default" size="compact-md" loading={endOthers.isRunning} onClick={() => void endOthers.run()}>
+        <Button
+          variant="default"
+          size="compact-md"
+          onClick={() => {
+            setAsked(true);
+          }}
+        >
           {t("sessions.endOthers")}
         </Button>
       }
     >
-      {endOthers.error !== null && <ErrorNote error={endOthers.error} />}
+      {isAsked && (
+        <Confirm
+          title={t("sessions.othersTitle")}
+          act={t("sessions.endOthers")}
+          isDangerous
+          onConfirm={endOthers}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>{t("sessions.othersWords")}</p>
+        </Confirm>
+      )}
       <QueryView query={query}>
         {(sessions) => (
           <Plain
@@ -80,8 +103,11 @@ function End({ sessionId }: { readonly sessionId: string }) {
     await client.invalidateQueries(sessionsQuery);
   });
   return (
-    <Button variant="default" size="compact-sm" loading={end.isRunning} onClick={() => void end.run()}>
-      {t("sessions.end")}
-    </Button>
+    <>
+      {end.error !== null && <ErrorNote error={end.error} />}
+      <Button variant="default" size="compact-sm" loading={end.isRunning} onClick={() => void end.run()}>
+        {t("sessions.end")}
+      </Button>
+    </>
   );
 }

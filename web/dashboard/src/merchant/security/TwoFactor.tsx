@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { Copyable } from "../../ui/Copyable";
+import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
@@ -117,19 +118,28 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const body = { password, totpCode: code.trim() };
-  const renew = useAct(async () => {
+  const [asked, setAsked] = useState<"renew" | "turnOff" | null>(null);
+
+  async function renew(): Promise<void> {
     onCodes((await unwrap(api.POST("/api/dashboard/two-factor/recovery-codes", { body }))).recoveryCodes);
     setCode("");
     await client.invalidateQueries(twoFactorQuery);
-  });
-  const disable = useAct(async () => {
+  }
+
+  async function disable(): Promise<void> {
     await unwrap(api.POST("/api/dashboard/two-factor/disable", { body }));
     onCodes(null);
     await client.invalidateQueries(twoFactorQuery);
-  });
-  const error = renew.error ?? disable.error;
+  }
+
   return (
-    <form className="stack" onSubmit={renew.submit}>
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setAsked("renew");
+      }}
+    >
       <p className="row">
         <Chip tone="good">{t("twoFactor.on")}</Chip>
         <span>{t("twoFactor.left", { count: status.recoveryCodesLeft })}</span>
@@ -145,15 +155,32 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
         }}
       />
       <Text label={t("signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
-      {error !== null && <ErrorNote error={error} />}
       <div className="row">
-        <Button type="submit" variant="default" loading={renew.isRunning}>
+        <Button type="submit" variant="default">
           {t("twoFactor.renew")}
         </Button>
-        <Button variant="default" loading={disable.isRunning} onClick={() => void disable.run()}>
+        <Button
+          variant="default"
+          onClick={(event) => {
+            if (event.currentTarget.form?.reportValidity() === true) setAsked("turnOff");
+          }}
+        >
           {t("twoFactor.turnOff")}
         </Button>
       </div>
+      {asked !== null && (
+        <Confirm
+          title={t(`twoFactor.${asked}Title`)}
+          act={t(`twoFactor.${asked}`)}
+          isDangerous
+          onConfirm={asked === "renew" ? renew : disable}
+          onClose={() => {
+            setAsked(null);
+          }}
+        >
+          <p>{t(`twoFactor.${asked}Words`)}</p>
+        </Confirm>
+      )}
     </form>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
+import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";
@@ -11,7 +12,7 @@ import { useAct } from "../../ui/useAct";
 import { RotateSecret } from "../developers/RotateSecret";
 import { SecretOnce } from "../developers/SecretOnce";
 import { usePermitted, useProject } from "../project";
-import { projectsQuery, type Project } from "../queries";
+import { projectsQuery, type Project, type Schemas } from "../queries";
 
 const TOLERANCE_MAX = 10;
 const GRACE_HOURS_MAX = 720;
@@ -30,96 +31,135 @@ export function SettingsPage() {
   );
 }
 
+type Change = Schemas["ChangeProject"];
+
+/** What the page changes of a project; of a number, what is typed so far. */
+interface Edits {
+  readonly name?: string;
+  readonly paymentWebhookUrl?: string;
+  readonly underpaymentTolerancePercent?: number | string;
+  readonly graceHours?: number | string;
+  readonly extendedEvents?: boolean;
+  readonly isActive?: boolean;
+}
+
+/** Return what differs from the project as it is: what others changed meanwhile stays as they left it. */
+function changeOf(project: Project, edits: Edits): Change {
+  const { paymentWebhookUrl, underpaymentTolerancePercent, graceHours, ...others } = edits;
+  const typed = {
+    ...others,
+    ...(paymentWebhookUrl === undefined ? {} : { paymentWebhookUrl: paymentWebhookUrl.trim() || null }),
+    ...numberOf("underpaymentTolerancePercent", underpaymentTolerancePercent),
+    ...numberOf("graceHours", graceHours),
+  };
+  const differs = ([name, value]: [string, unknown]) => project[name as keyof Project] !== value;
+  return Object.fromEntries(Object.entries(typed).filter(differs));
+}
+
+/** Nothing typed is no nought. */
+function numberOf(name: string, typed: number | string | undefined): Readonly<Record<string, number>> {
+  const value = typed === undefined || typed === "" ? Number.NaN : Number(typed);
+  return Number.isNaN(value) ? {} : { [name]: value };
+}
+
 function Settings({ project, mayChange }: { readonly project: Project; readonly mayChange: boolean }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [name, setName] = useState(project.name);
-  const [webhook, setWebhook] = useState(project.paymentWebhookUrl ?? "");
-  const [tolerance, setTolerance] = useState(project.underpaymentTolerancePercent);
-  const [graceHours, setGraceHours] = useState(project.graceHours);
-  const [extendedEvents, setExtendedEvents] = useState(project.extendedEvents);
-  const [isActive, setActive] = useState(project.isActive);
+  const [edits, setEdits] = useState<Edits>({});
   const [isSaved, setSaved] = useState(false);
-  const save = useAct(async () => {
-    const body = {
-      name,
-      paymentWebhookUrl: webhook.trim() === "" ? null : webhook.trim(),
-      underpaymentTolerancePercent: tolerance,
-      graceHours,
-      extendedEvents,
-      isActive,
-    };
-    const params = { path: { projectId: project.projectId } };
-    await unwrap(api.PATCH("/api/merchant/projects/{projectId}", { params, body }));
-    await client.invalidateQueries(projectsQuery);
+  const [isAsked, setAsked] = useState(false);
+  const shown = { ...project, paymentWebhookUrl: project.paymentWebhookUrl ?? "", ...edits };
+  const change = changeOf(project, edits);
+  const isEnding = change.isActive === false;
+  const edit = (changed: Edits) => {
+    setEdits({ ...edits, ...changed });
+    setSaved(false);
+  };
+
+  async function send(): Promise<void> {
+    if (Object.keys(change).length > 0) {
+      const params = { path: { projectId: project.projectId } };
+      await unwrap(api.PATCH("/api/merchant/projects/{projectId}", { params, body: change }));
+      await client.invalidateQueries(projectsQuery);
+    }
+    setEdits({});
     setSaved(true);
-  });
+  }
+
+  const save = useAct(send);
   return (
     <Section>
       <form
         className="stack"
-        onSubmit={save.submit}
-        onChange={() => {
-          setSaved(false);
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isEnding) setAsked(true);
+          else void save.run();
         }}
       >
         <Text
           label={t("projects.name")}
           required
           disabled={!mayChange}
-          value={name}
+          value={shown.name}
           error={save.error?.of("name")}
-          onText={setName}
+          onText={(name) => {
+            edit({ name });
+          }}
         />
         <Text
           label={t("projects.webhook")}
           description={t("projects.webhookWords")}
           type="url"
           disabled={!mayChange}
-          value={webhook}
+          value={shown.paymentWebhookUrl}
           error={save.error?.of("paymentWebhookUrl")}
-          onText={setWebhook}
+          onText={(paymentWebhookUrl) => {
+            edit({ paymentWebhookUrl });
+          }}
         />
         <NumberInput
           label={t("settings.tolerance")}
           description={t("settings.toleranceWords")}
+          required
           min={0}
           max={TOLERANCE_MAX}
           decimalScale={2}
           suffix=" %"
           disabled={!mayChange}
-          value={tolerance}
-          onChange={(value) => {
-            setTolerance(Number(value));
+          value={shown.underpaymentTolerancePercent}
+          onChange={(underpaymentTolerancePercent) => {
+            edit({ underpaymentTolerancePercent });
           }}
         />
         <NumberInput
           label={t("settings.grace")}
           description={t("settings.graceWords")}
+          required
           min={0}
           max={GRACE_HOURS_MAX}
           disabled={!mayChange}
-          value={graceHours}
-          onChange={(value) => {
-            setGraceHours(Number(value));
+          value={shown.graceHours}
+          onChange={(graceHours) => {
+            edit({ graceHours });
           }}
         />
         <Switch
           label={t("settings.extended")}
           description={t("settings.extendedWords")}
           disabled={!mayChange}
-          checked={extendedEvents}
+          checked={shown.extendedEvents}
           onChange={(event) => {
-            setExtendedEvents(event.currentTarget.checked);
+            edit({ extendedEvents: event.currentTarget.checked });
           }}
         />
         <Switch
           label={t("settings.active")}
           description={t("settings.activeWords")}
           disabled={!mayChange}
-          checked={isActive}
+          checked={shown.isActive}
           onChange={(event) => {
-            setActive(event.currentTarget.checked);
+            edit({ isActive: event.currentTarget.checked });
           }}
         />
         {save.error !== null && <ErrorNote error={save.error} />}
@@ -132,6 +172,19 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
           </div>
         )}
       </form>
+      {isAsked && (
+        <Confirm
+          title={t("settings.offTitle", { name: project.name })}
+          act={t("settings.offAct")}
+          isDangerous
+          onConfirm={send}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>{t("settings.offWords")}</p>
+        </Confirm>
+      )}
     </Section>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
+import { Confirm } from "../../ui/Confirm";
 import { Copyable } from "../../ui/Copyable";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
@@ -41,7 +42,7 @@ export function Invitations({ mayManage }: { readonly mayManage: boolean }) {
                     id: "revoke",
                     title: "",
                     atEnd: true,
-                    cell: (one) => (mayManage ? <Revoke invitationId={one.invitationId} /> : null),
+                    cell: (one) => (mayManage ? <Revoke invitationId={one.invitationId} name={one.name} /> : null),
                   },
                 ]}
               />
@@ -107,16 +108,45 @@ function Invite() {
   );
 }
 
-function Revoke({ invitationId }: { readonly invitationId: string }) {
+interface RevokeProps {
+  readonly invitationId: string;
+  readonly name: string;
+}
+
+function Revoke({ invitationId, name }: RevokeProps) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const revoke = useAct(async () => {
+  const [isAsked, setAsked] = useState(false);
+
+  async function revoke(): Promise<void> {
     await unwrap(api.DELETE("/api/dashboard/invitations/{invitationId}", { params: { path: { invitationId } } }));
     await client.invalidateQueries(invitationsQuery);
-  });
+  }
+
   return (
-    <Button variant="default" size="compact-sm" loading={revoke.isRunning} onClick={() => void revoke.run()}>
-      {t("team.withdraw")}
-    </Button>
+    <>
+      <Button
+        variant="default"
+        size="compact-sm"
+        onClick={() => {
+          setAsked(true);
+        }}
+      >
+        {t("team.withdraw")}
+      </Button>
+      {isAsked && (
+        <Confirm
+          title={t("team.withdrawTitle", { name })}
+          act={t("team.withdraw")}
+          isDangerous
+          onConfirm={revoke}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>{t("team.withdrawWords")}</p>
+        </Confirm>
+      )}
+    </>
   );
 }

@@ -15,6 +15,7 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { CodeInput } from "../CodeInput";
+import { once } from "../once";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
@@ -55,8 +56,6 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const [amount, setAmount] = useState("");
   const [code, setCode] = useState("");
   const [isAsked, setAsked] = useState(false);
-  // One key for one form: whatever is sent twice, one withdrawal is made.
-  const [idempotencyKey] = useState(() => crypto.randomUUID());
   const balance = balances.find((one) => keyOf(one) === chosen);
   const wanted = amount.trim();
   const to = toAddress.trim();
@@ -70,10 +69,11 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
       toAddress: to,
       amount: wanted,
       totpCode: code.trim(),
-      idempotencyKey,
       ...(toTag.trim() === "" ? {} : { toTag: toTag.trim() }),
     };
-    const { withdrawal } = await unwrap(api.POST("/api/dashboard/withdrawals", { body }));
+    const { withdrawal } = await once(`withdrawal ${projectId}`, (idempotencyKey) =>
+      unwrap(api.POST("/api/dashboard/withdrawals", { body: { ...body, idempotencyKey } })),
+    );
     await client.invalidateQueries({ queryKey: ["project", projectId] });
     await navigate({ to: `/${projectId}/withdrawals/${withdrawal.withdrawalId}` });
   }

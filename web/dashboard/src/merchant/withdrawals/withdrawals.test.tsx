@@ -105,6 +105,8 @@ describe("a new withdrawal", () => {
     const act = within(dialog).getByRole<HTMLButtonElement>("button", { name: "Withdraw" });
     expect(act.disabled).toBe(true);
     const code = within(dialog).getByLabelText(/^Code/);
+    // A recovery code has letters, which a keyboard of digits has not.
+    expect(code.getAttribute("inputmode")).not.toBe("numeric");
     fireEvent.change(code, { target: { value: "000000" } });
     fireEvent.click(act);
     expect(await within(dialog).findByText("TWO_FACTOR_INVALID")).toBeTruthy();

@@ -1,0 +1,54 @@
+import { afterEach, expect, it, vi } from "vitest";
+
+import { ApiError } from "../api/errors";
+
+import { once } from "./once";
+
+const fails = (status: number, code: string) => () => Promise.reject(new ApiError(status, code, "No."));
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+async function keyOf(what: string, answer: () => Promise<unknown> = () => Promise.resolve()): Promise<string> {
+  let sent = "";
+  await once(what, (key) => {
+    sent = key;
+    return answer();
+  }).catch(() => undefined);
+  return sent;
+}
+
+async function keepsOneKey(): Promise<void> {
+  const lost = await keyOf("payout", fails(0, "OFFLINE"));
+  expect(lost).toMatch(/^[\da-f-]{36}$/);
+  expect(await keyOf("refund", fails(0, "OFFLINE"))).not.toBe(lost);
+  for (const answer of [fails(503, "UNAVAILABLE"), fails(400, "INVALID_AMOUNT"), fails(401, "TWO_FACTOR_INVALID")]) {
+    expect(await keyOf("payout", answer)).toBe(lost);
+  }
+  expect(await keyOf("payout")).toBe(lost);
+  const next = await keyOf("payout", fails(409, "IDEMPOTENCY_KEY_REUSED"));
+  expect(next).not.toBe(lost);
+  expect(await keyOf("payout")).not.toBe(next);
+  await keyOf("refund");
+}
+
+it("sends under one key until an answer says that it was done", keepsOneKey);
+
+it("keeps the key over a reload of the page", async () => {
+  const lost = await keyOf("payout", fails(0, "OFFLINE"));
+  vi.resetModules();
+  const again = await import("./once");
+  await again.once("payout", (key) => {
+    expect(key).toBe(lost);
+    return Promise.resolve();
+  });
+});
+
+it("does so, too, where a browser stores nothing", async () => {
+  const refuse = () => {
+    throw new DOMException("No.", "SecurityError");
+  };
+  vi.stubGlobal("sessionStorage", { getItem: refuse, setItem: refuse, removeItem: refuse, clear: () => undefined });
+  await keepsOneKey();
+});

@@ -1,0 +1,46 @@
+/** Acts that move money, sent under one key until an answer has come: whatever is sent again, money moves once. */
+import { asApiError } from "../api/errors";
+
+const STORED = "cambist-unanswered";
+/** Where nothing can be stored, the keys live as long as the page. */
+const unstored = new Map<string, string>();
+
+/**
+ * Send an act under its key, and return what was answered.
+ *
+ * `what` names the act and what it is of, such as a payment's refund, and not what was typed: where an answer was lost,
+ * neither the same nor something else of the kind is done beside it. The key outlives dialogs, pages and a reload of
+ * them in the same tab. It ends with an answer that says the act was done, or that it was done before with another
+ * content; a refusal of anything else leaves it, as nothing was done under it and it is as good as new.
+ */
+export async function once<Answer>(what: string, send: (idempotencyKey: string) => Promise<Answer>): Promise<Answer> {
+  const name = `${STORED} ${what}`;
+  const idempotencyKey = read(name) ?? crypto.randomUUID();
+  write(name, idempotencyKey);
+  try {
+    const answer = await send(idempotencyKey);
+    write(name, null);
+    return answer;
+  } catch (refused) {
+    if (asApiError(refused).isDoneBefore) write(name, null);
+    throw refused;
+  }
+}
+
+function read(name: string): string | null {
+  try {
+    return sessionStorage.getItem(name);
+  } catch {
+    return unstored.get(name) ?? null;
+  }
+}
+
+function write(name: string, key: string | null): void {
+  try {
+    if (key === null) sessionStorage.removeItem(name);
+    else sessionStorage.setItem(name, key);
+  } catch {
+    if (key === null) unstored.delete(name);
+    else unstored.set(name, key);
+  }
+}

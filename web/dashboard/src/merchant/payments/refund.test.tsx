@@ -1,0 +1,113 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { DESCRIBED } from "../../testing/described";
+import { json, nothing, one, PROJECT, refused, show } from "../../testing/render";
+
+import { PaymentPage } from "./PaymentPage";
+
+const BASE = `/api/dashboard/projects/${PROJECT}`;
+const PAYMENT = `${BASE}/payments/pay_1`;
+const LIST = `${BASE}/payments/refunds/list`;
+const { payment } = DESCRIBED.merchant.example(PAYMENT) as { readonly payment: object };
+const PAID = {
+  ...payment,
+  paymentId: "pay_1",
+  status: "refunded",
+  token: "USDT",
+  receivedAmount: "20.5",
+  refundedAmount: "4",
+};
+const { refunds } = DESCRIBED.merchant.example(LIST) as { readonly refunds: readonly object[] };
+
+async function open(answers: Parameters<typeof show>[1]["answers"] = {}) {
+  return await show(PaymentPage, {
+    path: "payments/$paymentId",
+    at: "payments/pay_1",
+    answers: {
+      [`GET ${PAYMENT}`]: { success: true, payment: PAID },
+      [`GET ${LIST}`]: { ...nothing, refunds: [] },
+      [`GET ${BASE}/events`]: { ...nothing, events: [] },
+      ...answers,
+    },
+  });
+}
+
+async function refund(to: string, amount: string): Promise<HTMLElement> {
+  fireEvent.click(screen.getByRole("button", { name: "Refund" }));
+  const dialog = await screen.findByRole("dialog", { name: "Send money back" });
+  fireEvent.change(within(dialog).getByLabelText(/^To address/), { target: { value: to } });
+  fireEvent.change(within(dialog).getByLabelText(/^Amount/), { target: { value: amount } });
+  fireEvent.click(within(dialog).getByRole("button", { name: "Refund" }));
+  return dialog;
+}
+
+async function gone(): Promise<void> {
+  await waitFor(() => {
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+}
+
+describe("a refund", () => {
+  it("is sent under one key where its answer was lost and the dialog closed, and under another one afterwards", async () => {
+    const bodies: { readonly idempotencyKey: string; readonly amount: string }[] = [];
+    await open({
+      [`POST ${PAYMENT}/refund`]: async (request) => {
+        bodies.push((await request.json()) as (typeof bodies)[number]);
+        if (bodies.length === 1) throw new TypeError("Failed to fetch");
+        return json({ success: true, refund: refunds[0] }, 201);
+      },
+    });
+    await screen.findByRole("button", { name: "Refund" });
+    const dialog = await refund("0x12", "10");
+    expect(await within(dialog).findByText("OFFLINE")).toBeTruthy();
+    fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    await gone();
+    await refund("0x12", "10");
+    await gone();
+    await refund("0x12", "1");
+    await gone();
+    expect(bodies.map((body) => body.amount)).toEqual(["10", "10", "1"]);
+    expect(bodies[1]?.idempotencyKey).toBe(bodies[0]?.idempotencyKey);
+    expect(bodies[2]?.idempotencyKey).not.toBe(bodies[0]?.idempotencyKey);
+  });
+
+  it("says how much is left to be sent, not how much was received", async () => {
+    await open();
+    fireEvent.click(await screen.findByRole("button", { name: "Refund" }));
+    const amount = within(await screen.findByRole("dialog")).getByLabelText(/^Amount/);
+    const described = document.getElementById(amount.getAttribute("aria-describedby")?.split(" ")[0] ?? "");
+    expect(described?.textContent).toMatch(/everything that is left:\s*16\.5/);
+  });
+});
+
+describe("the refunds of a payment", () => {
+  it("are asked for by the payment, and shown all", async () => {
+    const sent = await open({ [`GET ${LIST}`]: { ...one, refunds: [{ ...refunds[0], reason: "a scratch" }] } });
+    expect(await screen.findByText("a scratch")).toBeTruthy();
+    const asked = sent.map(({ url }) => new URL(url)).find(({ pathname }) => pathname === LIST);
+    expect(asked?.searchParams.get("paymentId")).toBe("pay_1");
+  });
+
+  it("say that they could not be read again, beside what was there, and so do the events", async () => {
+    let isBroken = false;
+    const broken = (body: object) => () => (isBroken ? refused(503, "UNAVAILABLE") : json(body));
+    await open({
+      [`GET ${LIST}`]: broken({ ...one, refunds: [{ ...refunds[0], reason: "a scratch" }] }),
+      [`GET ${BASE}/events`]: broken({ ...nothing, events: [] }),
+      [`POST ${PAYMENT}/refund`]: () => {
+        isBroken = true;
+        return json({ success: true, refund: refunds[0] }, 201);
+      },
+    });
+    expect(await screen.findByText("a scratch")).toBeTruthy();
+    expect(await screen.findByText("Nothing has been told yet")).toBeTruthy();
+    await refund("0x12", "1");
+    await gone();
+    for (const name of ["Refunds", "Events"]) {
+      const section = within(screen.getByRole("region", { name }));
+      expect(await section.findByText("UNAVAILABLE")).toBeTruthy();
+    }
+    expect(screen.getByText("a scratch")).toBeTruthy();
+  });
+});

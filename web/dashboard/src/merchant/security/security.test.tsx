@@ -1,0 +1,55 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { json, show, type Answer } from "../../testing/render";
+
+import { SecurityPage } from "./SecurityPage";
+
+const FACTOR = "/api/dashboard/two-factor";
+
+async function open(answers: Readonly<Record<string, Answer | object>>): Promise<void> {
+  await show(SecurityPage, {
+    path: "security",
+    answers: {
+      [`GET ${FACTOR}`]: { success: true, enabled: true, recoveryCodesLeft: 9 },
+      "GET /api/auth/sessions": { success: true, sessions: [] },
+      ...answers,
+    },
+  });
+  const [section] = await screen.findAllByRole("region", { name: "Second factor" });
+  if (section === undefined) throw new Error("There is no second factor.");
+  await within(section).findByText("9 recovery codes left");
+  fireEvent.change(within(section).getByLabelText(/^Password/), { target: { value: "a long password" } });
+  fireEvent.change(within(section).getByLabelText(/^Code/), { target: { value: "123456" } });
+}
+
+describe("before it is done, it is said what happens when", () => {
+  it.each([
+    ["Turn it off", "Turn the second factor off?", /has everything/, `POST ${FACTOR}/disable`],
+    ["New recovery codes", "Make new recovery codes?", /stop working at once/, `POST ${FACTOR}/recovery-codes`],
+    ["End all others", "End all other sessions?", /signed out at once/, "DELETE /api/auth/sessions"],
+  ])("%s", async (act, title, words, route) => {
+    let done = 0;
+    await open({
+      [route]: () => {
+        done += 1;
+        return json({ success: true, recoveryCodes: ["4k2m7-qvx4d"] });
+      },
+    });
+    fireEvent.click(screen.getByRole("button", { name: act }));
+    let dialog = await screen.findByRole("dialog", { name: title });
+    expect(within(dialog).getByText(words)).toBeTruthy();
+    fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    await waitFor(() => {
+      expect(screen.queryByRole("dialog")).toBeNull();
+    });
+    expect(done).toBe(0);
+    fireEvent.click(screen.getByRole("button", { name: act }));
+    dialog = await screen.findByRole("dialog", { name: title });
+    fireEvent.click(within(dialog).getByRole("button", { name: act }));
+    await waitFor(() => {
+      expect(screen.queryByRole("dialog")).toBeNull();
+    });
+    expect(done).toBe(1);
+  });
+});
