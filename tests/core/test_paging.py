@@ -278,3 +278,39 @@ def test_a_cursor_is_of_one_list_and_one_owner_and_tells_nothing(ids):
     for broken in ("abc", cursor[:-4] + "AAAA", "==", cursor + "\n", cursor + "é", cursor[:-1], f"{cursor}!"):
         with pytest.raises(InvalidError):
             cursors.place(broken)
+
+
+async def test_the_refunds_of_one_payment_are_found_among_many_by_their_own_indexes(db, fill):
+    asked = []
+    await fill(LISTS["payments"], MANY)
+    await fill(LISTS["refunds"], MANY)
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql(DEPOSITS, (MANY, "first_"))
+        await conn.exec_driver_sql("UPDATE deposits SET payment_pk = id")
+        # Half of the refunds are of a payment, the others of a deposit of one: 250 and 650 are of one payment.
+        await conn.exec_driver_sql(
+            "UPDATE payouts SET payment_pk = CASE WHEN id % 800 < 400 THEN id END,"
+            " deposit_pk = CASE WHEN id % 800 >= 400 THEN id - 400 END WHERE kind = 'refund'"
+        )
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql("VACUUM ANALYZE")
+    event.listen(db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2:4]))
+    async with db.transaction() as conn:
+        page = await list_refunds(conn, 51, Part(), payment_id="pay_first_250")
+        assert [one.refund_id for one in page.items] == ["po_first_650", "po_first_250"]
+        assert (page.total, page.exact, page.last) == (2, True, None)
+        assert (await list_refunds(conn, 52, Part(), payment_id="pay_first_250")).items == []
+        statements = [call for call in asked if "FROM payouts" in call[0]]
+        assert len(statements) == 4
+        for statement, values in statements:
+            text = (await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)).scalar_one()
+            plan = (json.loads(text) if isinstance(text, str) else text)[0]["Plan"]
+            assert max(rows_read(plan)) <= 2
+
+
+def rows_read(plan):
+    """Yield how many rows each node of a plan looked at."""
+    yield plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    for child in plan.get("Plans", ()):
+        yield from rows_read(child)
