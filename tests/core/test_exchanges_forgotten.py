@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
+from sqlalchemy import update
 
+from cambist.db.models import Exchange
+from cambist.plugin import BridgeStatus
 from cambist.services.intent_handlers import NOBODY_READS, intent_handlers
 from cambist.services.sending import settling
 from cambist.services.sending.engine import Engine
@@ -100,6 +103,55 @@ async def test_a_bridge_that_was_sent_and_forgotten_is_followed_by_its_receipt(e
     await env.check_all_books()
 
 
+@pytest.mark.parametrize("fill_from", ["as of a backup", "as of a fresh call"])
+async def test_a_forgotten_bridge_that_was_filled_long_ago_ends_by_that_fill(env, fill_from):
+    """Its fill is deeper than hashes are kept, and nobody can fill any more: only what was before tells."""
+    await env.opened(usdx=100 * USDX)
+    txn_id, row = await sent_and_forgotten(env, "memory/USDX", 50 * USDX, "other/USDX")
+    (deposit,) = [one for one in env.routers["memory"].deposits() if one.tx_id == row.tx_id]
+    fill = env.other.fill(deposit)
+    await env.mine(2)
+    async with env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE exchanges SET fill_from = NULL WHERE txn_id = $1", (txn_id,))
+    while env.other.seen_time() <= deposit.fill_deadline:
+        await env.mine(20)
+    await env.mine(env.other.info.hashes_kept)
+    await give_up(env, txn_id)
+    if fill_from == "as of a fresh call":
+        async with env.db.transaction() as conn:
+            change = "UPDATE exchanges SET fill_from = $2 WHERE txn_id = $1"
+            await conn.exec_driver_sql(change, (txn_id, env.other.height))
+    await settle(env, row, row.tx_id)
+    ended = await env.go_on(txn_id)
+    assert (ended.status, ended.dest_tx_id, ended.output_units) == ("succeeded", fill, deposit.units_out)
+    assert ended.fill_from < env.other.height - env.other.info.hashes_kept
+    assert (await env.balance_of("memory", "USDX")).pending == 0
+    assert (await env.balance_of("other", "USDX")).available == ended.output_units
+    await env.check_all_books()
+
+
+async def test_a_provider_is_asked_for_the_fill_before_an_expired_deposit_is_waited_for(env, monkeypatch):
+    """However new the deposit is, as one that was named just now: nothing looks for a fill afterwards."""
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged()
+    fill = env.other.fill(deposit)
+    env.other.mine()
+    while env.other.seen_time() <= deposit.fill_deadline:
+        await env.mine(20, seconds=0)
+    await env.mine(20, seconds=0)
+    async with env.db.transaction() as conn:
+        change = "UPDATE exchanges SET looked_to = $2, broadcast_at = $3, due_at = $3 WHERE txn_id = $1"
+        await conn.exec_driver_sql(change, (txn_id, env.other.height, env.clock.now()))
+
+    async def status(*_):
+        return BridgeStatus(state="filled", tx_id=fill)
+
+    monkeypatch.setattr(env.bridge, "status", status)
+    ended = await env.go_on(txn_id, rounds=10)
+    assert (ended.status, ended.dest_tx_id) == ("succeeded", fill)
+    await env.check_all_books()
+
+
 async def test_what_no_reader_can_read_decides_nothing_until_one_can(env):
     """As where its provider was switched off meanwhile."""
     await env.opened(mem=5 * MEM)
@@ -129,3 +181,24 @@ async def test_a_swap_whose_nonce_was_used_by_a_call_on_other_terms_gives_its_mo
     balance = await env.balance_of("memory", "MEM")
     assert (balance.available, balance.pending) == (5 * MEM, 0)
     assert await env.events() == ["exchange.failed"]
+
+
+@pytest.mark.parametrize("changed", ["dest_chain", "dest_contract", "units_min"])
+async def test_a_call_that_gives_the_same_and_is_read_otherwise_decides_nothing(env, changed):
+    """By then a chain had another name, a token another contract, or the reader another version."""
+    await env.opened(usdx=100 * USDX)
+    txn_id, row = await sent_and_forgotten(env, "memory/USDX", 50 * USDX, "other/USDX")
+    await give_up(env, txn_id)
+    values = {"dest_chain": "renamed", "dest_contract": "renamed", "units_min": row.units_min * 2}
+    change = update(Exchange).where(Exchange.txn_id == txn_id)
+    async with env.db.transaction() as conn:
+        await conn.execute(change.values({changed: values[changed]}))
+    intent_id = await settle(env, row, row.tx_id)
+    await env.engines["memory"].tick()
+    assert ((await env.row(txn_id)).status, await refusal(env, intent_id)) == ("pending", settling.UNCLEAR)
+    assert (await env.balance_of("memory", "USDX")).pending == 50 * USDX
+    async with env.db.transaction() as conn:
+        await conn.execute(change.values({changed: getattr(row, changed)}))
+    await settle(env, row, row.tx_id)
+    assert (await env.go_on(txn_id, until="filling")).tx_id == row.tx_id
+    await env.check_all_books()

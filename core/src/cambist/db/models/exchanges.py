@@ -27,8 +27,8 @@ class Exchange(Base):
     ended. ``give_up_at`` is until when its call may be built.
 
     ``deposit`` is a bridge's, as its own chain has shown it. ``fill_from`` is a height of the other chain from before
-    the call, and ``looked_to`` up to where the chain that is looked at has no fill, or no refund. ``is_settled``: what
-    had left is no longer between two chains.
+    the call, null until one is found, and ``looked_to`` up to where the chain that is looked at has no fill, or no
+    refund. ``is_settled``: what had left is no longer between two chains.
     ``settlements`` counts how often that was posted or taken back, part of the reference of each posting.
     ``sandbox_fails`` is how it was made to fail on a simulated chain: its call reverts, or nobody pays it out and
     ``sandbox_refund_tx_id`` gives it back.

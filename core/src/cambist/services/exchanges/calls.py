@@ -62,18 +62,26 @@ class Readers(Struct, frozen=True, kw_only=True):
         raise UnreadablePayloadError(f"it calls {call.to_address}, which nobody reads")
 
     def is_call_of(self, row: ExchangeRow, call: Call) -> bool | None:
-        """Whether this is the call of an exchange; None where nobody can read it.
+        """Whether this is the call of an exchange; None where that cannot be told.
 
-        One that differs never was: whatever was built for it was compared with the same terms, which never change.
+        One that gives something else, or to somebody else, never was: whatever was built for it was compared with the
+        same terms, which never change. One that differs only in what it brings, and where, may be: by then a chain had
+        another name, a token another contract, or the reader another version.
         """
         chain = self.infos.get(row.source_chain)
         if chain is None:
             return None
         try:
-            return difference(row, call, self.read(chain, row.sender, call)) is None
+            effects = self.read(chain, row.sender, call)
+            problem = difference(row, call, effects)
         except Exception as error:  # noqa: BLE001  whatever a plugin trips over, it has not read the call
             log.warning("call_not_read", txn_id=row.txn_id, error=f"{type(error).__name__}: {error}")
             return None
+        if problem is None:
+            return True
+        log.warning("call_not_recognized", txn_id=row.txn_id, difference=problem)
+        gives_the_same = _given_difference(row, call, effects) is None and effects.recipient == row.recipient
+        return None if gives_the_same else False
 
 
 class Built(Struct, frozen=True):
@@ -154,10 +162,9 @@ def _timing(worker: ExchangeWorker, row: ExchangeRow, read: ExchangeEffects) -> 
 def difference(row: ExchangeRow, call: Call, read: ExchangeEffects) -> str | None:
     """Return in what a call differs from what was asked for, None where it is just that."""
     is_native = row.source_contract is None
+    given = _given_difference(row, call, read)
     checks = (
-        (read.sold_contract == row.source_contract, "it takes another token"),
-        (read.sold == row.given, f"it takes {read.sold} instead of {row.given}"),
-        (call.value == (row.given if is_native else 0), f"{call.value} of native coin go along"),
+        (given is None, given),
         ((read.spender is None) is is_native, "the spender is not who takes the token"),
         (read.chain == row.dest_chain, f"the output is on {read.chain}"),
         (read.bought_contract == row.dest_contract, "it gives another token"),
@@ -165,6 +172,17 @@ def difference(row: ExchangeRow, call: Call, read: ExchangeEffects) -> str | Non
         (read.recipient == row.recipient, f"{read.recipient} gets the output"),
         (read.refund_to in {None, row.sender}, f"{read.refund_to} gets back what nobody pays out"),
         (row.kind is Kind.SWAP or (read.refund_to is not None and read.valid_until is not None), "it never comes back"),
+    )
+    return next((problem for holds, problem in checks if not holds), None)
+
+
+def _given_difference(row: ExchangeRow, call: Call, read: ExchangeEffects) -> str | None:
+    """Return in what that which a call takes differs from what is given, None where it is just that."""
+    value = row.given if row.source_contract is None else 0
+    checks = (
+        (read.sold_contract == row.source_contract, "it takes another token"),
+        (read.sold == row.given, f"it takes {read.sold} instead of {row.given}"),
+        (call.value == value, f"{call.value} of native coin go along"),
     )
     return next((problem for holds, problem in checks if not holds), None)
 

@@ -24,6 +24,7 @@ from cambist.plugin import (
     StateUnavailableError,
     Units,
 )
+from cambist.services.receiving.deposits.blocks import height_before, moment
 
 from . import posting
 from .arriving import find_call
@@ -57,11 +58,17 @@ async def look_for_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
     if reach is None:
         await later(worker, row, PAUSE)
         return
-    first = max(0, reach.height - sides.dest.info.hashes_kept) if row.fill_from is None else row.fill_from
-    first = first if row.looked_to is None else row.looked_to
+    first = row.fill_from if row.looked_to is None else row.looked_to
+    if first is None:
+        first = await _before_call(worker, row, sides, reach)
+    if first is None:
+        return
     found, looked_to = await _find_fill(sides, deposit, first, reach)
     is_new = row.broadcast_at is None or worker.clock.now() - row.broadcast_at < EAGER
-    if found is None and not is_new:
+    # Contracts fill by the time of the block: behind a final one that is later, nobody can.
+    deep_s = None if reach.deep_time is None else reach.deep_time.timestamp()
+    is_expired = looked_to >= reach.deep and deep_s is not None and deep_s > deposit.fill_deadline
+    if found is None and (is_expired or not is_new):
         found = await _hinted(worker, row, sides, deposit)
     if found is not None:
         await _filled(worker, row, *found)
@@ -72,14 +79,34 @@ async def look_for_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
         if locked.step is not Step.FILLING:
             return
         done = min(looked_to, reach.deep)
-        # Contracts fill by the time of the block: behind a final one that is later, nobody can.
-        deep_s = None if reach.deep_time is None else reach.deep_time.timestamp()
-        if looked_to >= reach.deep and deep_s is not None and deep_s > deposit.fill_deadline:
+        if is_expired:
             log.info("exchange_expired", txn_id=row.txn_id, deadline=deposit.fill_deadline)
             await save(conn, locked, now, step=Step.REFUNDING, looked_to=None, due_at=now)
             return
         pause = SOON if is_new or looked_to < reach.height else PAUSE
         await save(conn, locked, now, looked_to=max(first, done), due_at=now + pause)
+
+
+async def _before_call(worker: ExchangeWorker, row: ExchangeRow, sides: Sides, reach: Reach) -> int | None:
+    """Return a height of the other chain from before the call, by the time of the call's block; stored from now on.
+
+    None is stored where the call was forgotten, or the other chain was not watched yet: its fill may be long ago.
+    """
+    async with worker.db.transaction() as conn:
+        call = await find_call(conn, row)
+    if call is None:
+        await later(worker, row, SOON)
+        return None
+    async with sides.source.view() as view:
+        called = await view.block(call.height)
+    async with sides.dest.view() as view:
+        height = await height_before(view, reach.height, moment(called.time))
+    async with worker.db.transaction() as conn:
+        locked = await lock(conn, row.pk)
+        if locked.step is not Step.FILLING or locked.tx_id != call.tx_id:
+            return None
+        await save(conn, locked, worker.clock.now(), fill_from=height)
+    return height
 
 
 async def _read_deposit(worker: ExchangeWorker, row: ExchangeRow, sides: Sides) -> BridgeDeposit | None:

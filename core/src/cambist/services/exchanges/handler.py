@@ -54,7 +54,10 @@ class ExchangeHandler(IntentHandler):
             if row.is_finished:
                 continue
             begun = row.broadcast_at or now
-            sent = await save(conn, row, now, step=Step.SENT, waits_for=None, tx_id=one.tx_id, broadcast_at=begun)
+            # A call that is known again was made before the heights that are stored.
+            looked: dict[str, object] = {"fill_from": None, "looked_to": None} if one.was_forgotten else {}
+            told = {"waits_for": None, "tx_id": one.tx_id, "broadcast_at": begun}
+            sent = await save(conn, row, now, step=Step.SENT, **told, **looked)
             if row.made_for is MadeFor.PAYOUT:
                 await self._endings.payouts.on_sent(conn, sent, now)
 

@@ -20,7 +20,8 @@ class IntentUpdate(Struct, frozen=True, kw_only=True):
 
     ``incarnation`` counts how often its transaction became final: part of every ledger reference, so that what a
     deep reorg undid can be posted again. ``fee`` is in the native coin, for what was mined. ``reason`` is a sentence
-    that says why it waits or failed; ``was_cancelled`` where that is because somebody asked for it.
+    that says why it waits or failed; ``was_cancelled`` where that is because somebody asked for it. ``was_forgotten``:
+    the database had forgotten the transaction, which was mined before.
     """
 
     intent_pk: int
@@ -42,6 +43,7 @@ class IntentUpdate(Struct, frozen=True, kw_only=True):
     incarnation: int = 0
     reason: str | None = None
     was_cancelled: bool = False
+    was_forgotten: bool = False
 
     @property
     def asset(self) -> str:

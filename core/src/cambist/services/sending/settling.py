@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import structlog
+from msgspec import structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import EXCHANGING
@@ -23,7 +24,6 @@ from cambist.signer.protocol import Voided
 
 from . import cancel_store, settle_store
 from .context import EngineContext
-from .handler import updated
 from .rows import IntentRow
 from .settle_store import Mined
 
@@ -167,7 +167,8 @@ async def _remember(conn: AsyncConnection, context: EngineContext, intent: Inten
         return 0
     now = context.clock.now()
     await settle_store.remember(conn, context.chain_scope, intent, mined, now)
-    await context.handlers.on_broadcast(conn, [updated(intent.update, tx_id=mined.found.tx.tx_id)], now)
+    update = structs.replace(intent.update, tx_id=mined.found.tx.tx_id, was_forgotten=True)
+    await context.handlers.on_broadcast(conn, [update], now)
     return 1
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
-from cambist.plugin import Block
+from cambist.plugin import Block, ChainView
 from cambist.services.chain_scope import ChainScope
+
+CLOCKS_DIFFER_MAX = timedelta(minutes=10)
+"""A block's time is its maker's word: it may come after a moment by our clock and tell an earlier one."""
 
 PRUNE = "DELETE FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height < $3 AND NOT kept"
 _APPEND = f"""
@@ -23,6 +26,18 @@ _KEEP = "UPDATE chain_blocks SET kept = true WHERE chain = $1 AND scope = $2 AND
 
 def moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+async def height_before(view: ChainView, head: int, since: datetime) -> int:
+    """Find a block that was surely made before a moment, by halving; times of blocks never decrease."""
+    low, high, since = 0, head, since - CLOCKS_DIFFER_MAX
+    while low < high:
+        middle = (low + high + 1) // 2
+        if moment((await view.block(middle)).time) < since:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 async def insert_blocks(

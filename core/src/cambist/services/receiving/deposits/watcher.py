@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import structlog
 from msgspec import Struct
@@ -28,6 +28,7 @@ from cambist.services.trackers import movements
 
 from . import cursors, judging, opening_balances, store
 from .addresses import AddressCache
+from .blocks import height_before
 from .checking import Scanned, check_span
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
 from .pending import Pending, read_pending
@@ -37,9 +38,6 @@ from .store import WatchedChain
 log = structlog.get_logger(__name__)
 
 NOTHING_SAVED = store.Saved()
-
-CLOCKS_DIFFER_MAX = timedelta(minutes=10)
-"""A block's time is its maker's word: it may come after a moment by our clock and tell an earlier one."""
 
 LAG_TOLERATED_BLOCKS = 3
 """An endpoint this far behind what was already seen is asked again later, and that is no outage."""
@@ -169,7 +167,7 @@ class Watcher:
         """Start where the oldest address on this chain could first have been paid to; at the head if there is none."""
         async with self._db.autocommit() as conn:
             since = await store.oldest_address(conn, self._chain_scope)
-        height = head.height if since is None else await _height_before(view, head.height, since)
+        height = head.height if since is None else await height_before(view, head.height, since)
         block = await view.block(height)
         # Ever wider apart, down to the depth of the deepest reorg: the very first block may be replaced, too.
         lowest = max(0, height - self._chain_scope.info.hashes_kept)
@@ -330,15 +328,3 @@ class Watcher:
         if stages:
             topics.append(movements.TOPIC)
         await self._hints.publish(*topics)
-
-
-async def _height_before(view: ChainView, head: int, since: datetime) -> int:
-    """Find a block that was surely made before a moment, by halving; times of blocks never decrease."""
-    low, high, since = 0, head, since - CLOCKS_DIFFER_MAX
-    while low < high:
-        middle = (low + high + 1) // 2
-        if datetime.fromtimestamp((await view.block(middle)).time, UTC) < since:
-            low = middle
-        else:
-            high = middle - 1
-    return low
