@@ -36,7 +36,7 @@ INVARIANTS = {
         ), facts AS (
             SELECT mode, merchant_pk, asset, sum(units) AS units FROM (
                 SELECT mode, merchant_pk, chain || '/' || coalesce(contract, 'native') AS asset, units
-                FROM payouts p WHERE status IN ('requested', 'processing', 'broadcast')
+                FROM payouts p WHERE status IN ('requested', 'processing', 'broadcast', 'cancelling')
                     AND NOT EXISTS (SELECT FROM exchanges e WHERE e.payout_pk = p.id)
                 UNION ALL
                 SELECT e.mode, e.merchant_pk, e.source_chain || '/' || coalesce(e.source_contract, 'native'), e.units
@@ -88,7 +88,7 @@ INVARIANTS = {
     "a payment's refunds are counted on it": """
         SELECT y.payment_id, y.refunded_units FROM payments y WHERE y.refunded_units <> coalesce((
             SELECT sum(units) FROM payouts p
-            WHERE p.payment_pk = y.id AND p.kind = 'refund' AND p.status <> 'failed'), 0)""",
+            WHERE p.payment_pk = y.id AND p.kind = 'refund' AND p.status NOT IN ('failed', 'cancelled')), 0)""",
     "credits are what was given less what was used": """
         WITH books AS (
             SELECT mode, merchant_pk, balance FROM ledger_accounts WHERE purpose = 'cpt' AND merchant_pk IS NOT NULL
