@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 from msgspec import structs
 
-from cambist.services import chain_pauses
-from cambist.services.chain_pauses import Pausable, Pause
 from cambist.services.sending.agenda import read_agenda
 from cambist.services.sending.engine import Engine
 from tests.support.anvil_treasury import anvil_treasury
 from tests.support.dated_treasury import dated_treasury
+from tests.support.pausing import paused
 from tests.support.statements import statements
 from tests.support.treasury import Treasury
 
@@ -70,20 +66,6 @@ async def sent(treasury: Treasury, engine: Engine, *, rounds: int = 1) -> str:
             await engine.tick()
     assert (await treasury.payout(payout_id)).status == "broadcast"
     return payout_id
-
-
-@asynccontextmanager
-async def paused(treasury: Treasury) -> AsyncIterator[None]:
-    """Have an operator pause sending until the block ends."""
-    what, now = Pausable.SENDING, treasury.clock.now()
-    one = Pause(chain=treasury.info.id, what=what, reason="its nodes lie", paused_by="op_1", paused_at=now)
-    async with treasury.db.transaction() as conn:
-        await chain_pauses.pause(conn, treasury.registry, one)
-    treasury.pauses.forget()
-    yield
-    async with treasury.db.transaction() as conn:
-        await chain_pauses.resume(conn, treasury.info.id, what)
-    treasury.pauses.forget()
 
 
 async def test_a_tick_with_nothing_to_do_asks_one_question(treasury):

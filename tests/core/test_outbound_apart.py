@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
+from structlog.testing import capture_logs
 
 from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainUnavailableError, InconsistentChainError
 from cambist.services.sending import batches
+from cambist.services.sending import engine as sending
 from cambist.services.sending.context import EngineContext
+from cambist.services.sending.engine import Engine
 from cambist.services.sending.gas import loans
 from cambist.signer.protocol import SignerUnavailableError
 from tests.support.dated_treasury import dated_treasury
+from tests.support.fragile import Fragile, Life
+from tests.support.pausing import paused
 from tests.support.treasury import Treasury
 
 AMOUNT = 5_000_000
@@ -100,6 +106,103 @@ async def test_an_outage_is_met_by_a_few_senders_and_ends_the_tick(treasury, mon
     treasury.chain.faults.before = None
     await treasury.work(engine)
     assert await statuses(treasury, payouts) == ["completed"] * 3
+
+
+class Unplannable(Fragile):
+    """What some senders ask for looks like an outage, after which every endpoint rests until the next tick."""
+
+    senders: frozenset[str] = frozenset()
+    rests = False
+
+    async def plan(self, requests, **more):
+        if self.rests or any(one.source in self.senders for one in requests):
+            self.rests = True
+            raise ChainUnavailableError("no endpoint can be asked now")
+        return await self._thing.plan(requests, **more)
+
+
+async def test_a_sender_that_looks_like_an_outage_gives_way_so_that_the_others_come_first(treasury):
+    found = await merchants(treasury, 3)
+    payouts, context = await pay_outs(treasury, found), treasury.engine().context
+    chain = Unplannable(context.chain, Life())
+    chain.senders = frozenset([await wallet_of(treasury, merchant) for merchant, _ in found[:2]])
+    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
+    for _ in range(2):
+        with pytest.raises(ChainUnavailableError):
+            await engine.tick()
+        chain.rests = False
+        assert await statuses(treasury, payouts) == ["requested"] * 3
+    await engine.tick()
+    assert await statuses(treasury, payouts) == ["requested", "requested", "broadcast"]
+    # They are tried again, and what waits for a moment is not told another reason for it.
+    assert [(await treasury.payout(one)).waits_for for one in payouts[:2]] == [None] * 2
+    chain.senders = frozenset()
+    await treasury.work(engine)
+    assert await statuses(treasury, payouts) == ["completed"] * 3
+
+
+async def test_a_defect_is_raised_before_an_outage_of_the_same_tick_and_logged_with_its_traceback(
+    treasury, monkeypatch
+):
+    found = await merchants(treasury, 3)
+    payouts, engine = await pay_outs(treasury, found), treasury.engine()
+    sign, wallets = EngineContext.sign, [await wallet_of(treasury, merchant) for merchant, _ in found]
+    raised = {wallets[0]: SignerUnavailableError("it is away"), wallets[1]: AssertionError("a defect")}
+
+    async def fail_two(context, items, dead):
+        if items[0][0].source.address in raised:
+            raise raised[items[0][0].source.address]
+        return await sign(context, items, dead)
+
+    with monkeypatch.context() as patch, capture_logs() as logs:
+        patch.setattr(EngineContext, "sign", fail_two)
+        with pytest.raises(AssertionError, match="a defect"):
+            await engine.tick()
+    told = {one["address"]: one["exc_info"] for one in logs if one["event"] == "sending_failed"}
+    assert told == {wallets[0]: None, wallets[1]: raised[wallets[1]]}
+    assert await statuses(treasury, payouts) == ["requested", "requested", "broadcast"]
+    await treasury.work(engine)
+    assert await statuses(treasury, payouts) == ["completed"] * 3
+
+
+@pytest.mark.parametrize("error", [ChainUnavailableError("no node"), AssertionError("a defect")])
+async def test_what_cancelling_raises_is_raised_while_sending_is_paused_too(treasury, monkeypatch, error):
+    ((merchant, project),) = await merchants(treasury, 1)
+    engine, to_address = treasury.engine(), await treasury.stranger(1)
+    waits = await treasury.pay_out("USDX", 7, to_address, merchant=merchant, project=project)
+    cancelled = await treasury.pay_out("USDX", 7, to_address, merchant=merchant, project=project)
+    await treasury.cancel(cancelled)
+
+    async def fail(*_):
+        raise error
+
+    async with paused(treasury):
+        with monkeypatch.context() as patch:
+            patch.setattr(sending, "cancel_asked", fail)
+            with pytest.raises(type(error)):
+                await engine.tick()
+        assert (await treasury.payout(waits)).waits_for == "paused"
+        assert (engine.done.paused, engine.done.told) == (True, True)
+        assert (await engine.tick()).told
+    await treasury.work(engine)
+    assert await statuses(treasury, [waits, cancelled]) == ["completed", "cancelled"]
+
+
+async def test_a_signer_that_is_away_is_no_failure_of_sending_that_is_paused(treasury, monkeypatch):
+    ((merchant, project),) = await merchants(treasury, 1)
+    engine = treasury.engine()
+    payout = await treasury.pay_out("USDX", 7, await treasury.stranger(1), merchant=merchant, project=project)
+    await treasury.cancel(payout)
+
+    async def away(*_):
+        raise SignerUnavailableError("it is away")
+
+    async with paused(treasury):
+        with monkeypatch.context() as patch:
+            patch.setattr(sending, "cancel_asked", away)
+            assert (await engine.tick()).paused
+    await treasury.work(engine)
+    assert await statuses(treasury, [payout]) == ["cancelled"]
 
 
 async def test_what_is_lent_and_cannot_be_asked_back_keeps_nothing_from_being_sent(

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import structlog
 from msgspec import Struct
 
-from cambist.plugin import Chain, ChainError, RateLimitedError
-from cambist.signer.protocol import SignerUnavailableError
+from cambist.plugin import Chain, RateLimitedError
+from cambist.services.sending.failures import EXPECTED
 
 from .leases import Leases
 from .supervision import Backoff
@@ -22,8 +22,6 @@ PAUSE_FIRST_S = 0.5
 PAUSE_MAX_S = 30.0
 PAUSE_ASKED_MAX_S = 300.0
 """An endpoint that asks for more than this is asked again all the same."""
-
-_EXPECTED = (ChainError, SignerUnavailableError, TimeoutError)
 
 
 class LoopState(Struct, kw_only=True):
@@ -67,7 +65,7 @@ class Pauses:
             chain=self._state.chain.info.id,
             error=f"{type(error).__name__}: {error}",
             pause_s=pause_s,
-            exc_info=None if isinstance(error, _EXPECTED) else error,
+            exc_info=None if isinstance(error, EXPECTED) else error,
         )
         return pause_s
 

@@ -72,19 +72,24 @@ class ChainSender:
 
     async def _tick(self, pauses: Pauses) -> float:
         """Run the engine once; return the seconds until the next tick."""
+        failure: Exception | None = None
         try:
             async with asyncio.timeout(TICK_TIMEOUT_S):
-                done = await self._engine.tick()
+                await self._engine.tick()
         except Exception as error:  # noqa: BLE001  a plugin may raise anything, and only its chain is affected
-            return pauses.after(error)
-        if pauses.over():
-            log.info("sending_is_back", chain=self._info.id)
-        if done.paused is not self.state.paused:
-            self.state.paused = done.paused
-            log.warning("sending_paused" if done.paused else "sending_resumed", chain=self._info.id)
+            failure = error
+        # Money may have gone back, or arrived, before it failed.
+        done = self._engine.done
         if done.told:
             await self._hints.publish("webhooks")
         self.state.collected += done.collected
+        if done.paused is not None and done.paused is not self.state.paused:
+            self.state.paused = done.paused
+            log.warning("sending_paused" if done.paused else "sending_resumed", chain=self._info.id)
+        if failure is not None:
+            return pauses.after(failure)
+        if pauses.over():
+            log.info("sending_is_back", chain=self._info.id)
         return 0.0 if done.more else self._info.poll_interval_ms / 1000
 
 

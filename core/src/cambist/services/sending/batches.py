@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import structlog
 from msgspec import structs
 
 from cambist.domain import allocation
@@ -20,14 +19,14 @@ from cambist.signer.protocol import SignerUnavailableError
 from . import finality_store, store
 from .cancelling import cancel_asked
 from .context import EngineContext
+from .failures import Failures
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
+from .giving_way import give_way
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
 from .rows import IntentRow, OwnPath
-
-log = structlog.get_logger(__name__)
 
 GAS_PAUSE = timedelta(seconds=1)
 FUNDS_PAUSE = timedelta(seconds=2)
@@ -59,11 +58,11 @@ _SHORTAGE = {
 }
 
 
-async def send_waiting(context: EngineContext) -> bool:
+async def send_waiting(context: EngineContext, failures: Failures) -> bool:
     """Send one batch of each sender; return True if more intents could be sent at once.
 
-    What is raised about one sender keeps none of the others from sending: the first of it is raised after them. An
-    outage of the chain or the signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``.
+    What is raised about one sender is noted, and keeps none of the others from sending. An outage of the chain or the
+    signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``.
     """
     now = context.clock.now()
     async with context.db.transaction() as conn:
@@ -76,7 +75,7 @@ async def send_waiting(context: EngineContext) -> bool:
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         by_sender.setdefault(intent.source.pk, []).append(intent)
-    more, failures, silent = False, list[Exception](), 0
+    more, silent, is_away = False, 0, False
     for intents in by_sender.values():
         if await context.is_paused():
             more = True
@@ -84,16 +83,20 @@ async def send_waiting(context: EngineContext) -> bool:
         try:
             more |= await _send_from(context, intents, station)
         except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is sent
-            address = intents[0].source.address
-            words = f"{type(error).__name__}: {error}"
-            log.warning("sending_failed", chain=context.chain_scope.info.id, address=address, error=words)
-            failures.append(error)
-            silent += isinstance(error, (ChainUnavailableError, SignerUnavailableError))
+            failures.note("sending_failed", error, address=intents[0].source.address)
+            # Who meets nodes that rest since another sender asked them is not why, and one alone is in nobody's way.
+            is_why = not isinstance(error, SignerUnavailableError) and not (is_away and _is_outage(error))
+            if is_why and len(by_sender) > 1:
+                await give_way(context, intents[0].source)
+            is_away = is_away or _is_outage(error)
+            silent += _is_outage(error) or isinstance(error, SignerUnavailableError)
         if silent == SILENT_SENDERS_MAX:
             break
-    if failures:
-        raise failures[0]
     return more
+
+
+def _is_outage(error: Exception) -> bool:
+    return isinstance(error, ChainUnavailableError)
 
 
 async def _send_from(context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress | None) -> bool:

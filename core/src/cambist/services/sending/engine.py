@@ -11,17 +11,18 @@ from collections.abc import Awaitable
 from datetime import datetime
 from typing import TypeVar
 
-import structlog
 from msgspec import Struct
 
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.receiving.deposits import opening_balances
+from cambist.signer.protocol import SignerUnavailableError
 
 from .agenda import Agenda, read_agenda
 from .batches import send_waiting
 from .cancelling import cancel_asked
 from .collections.planning import Collector
 from .context import EngineContext
+from .failures import Failures
 from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
@@ -30,22 +31,21 @@ from .sweeps.building import sweep_waiting
 
 Result = TypeVar("Result")
 
-log = structlog.get_logger(__name__)
-
 LOOK_TIMEOUT_S = 60.0
 """How long one look at deposits may take: half of what a worker gives a tick. In the rest what waits is sent."""
 
 
-class TickResult(Struct, frozen=True, kw_only=True):
+class TickResult(Struct, kw_only=True):
     """What one tick did. ``more`` asks for the next one at once; ``told``: events for merchants were queued.
 
-    ``paused``: an operator has paused sending, so what is out was followed, and nothing was signed.
+    ``paused``: an operator has paused sending, so what is out was followed, and nothing was signed. None where the tick
+    failed before that was asked.
     """
 
-    more: bool
-    told: bool
+    more: bool = False
+    told: bool = False
     collected: int = 0
-    paused: bool = False
+    paused: bool | None = None
 
 
 class Engine:
@@ -53,6 +53,8 @@ class Engine:
 
     def __init__(self, context: EngineContext, keys: AccountKeys) -> None:
         self.context = context
+        self.done = TickResult()
+        """What the newest tick did, also where it failed after that."""
         self._follower = Follower(context)
         self._collector = Collector(context, keys)
         self._collected_at: float | None = None
@@ -64,13 +66,26 @@ class Engine:
         """Do what there is to do now, a bounded part of it.
 
         Raises ChainUnavailableError and SignerUnavailableError: then what was stored stays, and is found again. What
-        cancelling, collecting, asking back and sweeping raise, whatever it is, is raised when what waits was sent.
+        cancelling, collecting, asking back and sweeping raise, whatever it is, is raised when what waits was sent: of
+        several the first that is a defect, before an outage. ``done`` says what was done even so.
         """
-        context, failures = self.context, list[Exception]()
+        self.done, failures = TickResult(), Failures(self.context.chain_scope.info.id)
+        try:
+            await self._do(self.done, failures)
+        except Exception as error:  # noqa: BLE001  it is raised below, unless what came before it is worse
+            failures.add(error)
+        failures.raise_one()
+        return self.done
+
+    async def _do(self, done: TickResult, failures: Failures) -> None:
+        """Do it, and say in ``done`` what was done as soon as it was."""
+        context = self.context
         collects_all = self._collects_all()
         agenda = await self._read_agenda(collects_all=collects_all)
         # Before a node is asked: that it does not answer may be why something is cancelled.
         cancelled = agenda.cancel and await self._try("cancelling_failed", cancel_asked(context), failures)
+        # Where it has failed, the money of some may have gone back before.
+        done.told = cancelled is not False
         if agenda.follow:
             await self._follower.follow()
         if agenda.cancel or agenda.follow:
@@ -79,46 +94,47 @@ class Engine:
         finalized = agenda.finalize and await finalize(context)
         if finalized:
             agenda = await self._read_agenda(collects_all=collects_all)
-        finalized = finalized or cancelled is True
-        if await context.is_paused():
+        done.more = finalized or cancelled is True
+        done.told = done.told or done.more
+        done.paused = await context.is_paused()
+        if done.paused:
             self._may_hold_back = True
-            more = (agenda.send and await hold_back(context)) or finalized
-            return TickResult(more=more, told=more, paused=True)
+            done.more = (agenda.send and await hold_back(context)) or done.more
+            done.told = done.told or done.more
+            # Nothing is to be signed: that the signer is away, as while it is looked into, keeps nobody waiting.
+            failures.forget(SignerUnavailableError)
+            return
         if self._may_hold_back:
             self._may_hold_back = await let_go(context)
-        collected = 0
-        if await self._are_books_open():
-            collected, more = await self._collect_and_send(agenda, failures, collects_all=collects_all)
-            finalized = finalized or more
-        if failures:
-            raise failures[0]
-        return TickResult(more=finalized, told=finalized, collected=collected)
+        if await self._are_books_open() and await self._collect_and_send(
+            agenda, done, failures, collects_all=collects_all
+        ):
+            done.more = done.told = True
 
     async def _collect_and_send(
-        self, agenda: Agenda, failures: list[Exception], *, collects_all: bool
-    ) -> tuple[int, bool]:
-        """Return how many collections were asked for, and whether there may be more to send."""
+        self, agenda: Agenda, done: TickResult, failures: Failures, *, collects_all: bool
+    ) -> bool:
+        """Return whether there may be more to send."""
         failed_before = len(failures)
-        collected = await self._collect(agenda, failures, collects_all=collects_all)
+        done.collected = await self._collect(agenda, failures, collects_all=collects_all)
         if agenda.ask_back:
             await self._try("asking_back_failed", ask_back(self.context), failures)
         # Collecting that failed may have asked for some before.
-        if not (agenda.send or agenda.ask_back or collected or len(failures) > failed_before):
-            return collected, False
+        if not (agenda.send or agenda.ask_back or done.collected or len(failures) > failed_before):
+            return False
         # Together where that is possible.
         swept = await self._try("sweeping_failed", sweep_waiting(self.context), failures)
-        return collected, await send_waiting(self.context) or swept is True
+        return await send_waiting(self.context, failures) or swept is True
 
-    async def _try(self, name: str, step: Awaitable[Result], failures: list[Exception]) -> Result | None:
+    async def _try(self, name: str, step: Awaitable[Result], failures: Failures) -> Result | None:
         """Do a step; note what it raises among the failures, and return None."""
         try:
             return await step
         except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is done
-            log.warning(name, chain=self.context.chain_scope.info.id, error=f"{type(error).__name__}: {error}")
-            failures.append(error)
+            failures.note(name, error)
             return None
 
-    async def _collect(self, agenda: Agenda, failures: list[Exception], *, collects_all: bool) -> int:
+    async def _collect(self, agenda: Agenda, failures: Failures, *, collects_all: bool) -> int:
         """Collect what is due; return how much.
 
         A wish has all deposits looked at when it is new. What that leaves without an answer says so, and waits for its
@@ -132,7 +148,7 @@ class Engine:
             look = self._look(only_needed=not looks)
             collected = await self._try("collecting_failed", look, failures)
             if looks and collected is None and agenda.asked_at is not None:
-                hindered = self._collector.note_hindrance(agenda.asked_at, failures[-1])
+                hindered = self._collector.note_hindrance(agenda.asked_at, failures.newest)
                 await self._try("collecting_failed", hindered, failures)
             return collected or 0
         finally:
