@@ -94,7 +94,8 @@ function Change({ tracker, token, onClose }: SetupProps & { readonly onClose: ()
       act={t("tracker.change")}
       onConfirm={async () => {
         await change(token, { name: name.trim(), url: url.trim() });
-        await client.invalidateQueries({ queryKey: ["project", projectId] });
+        // Not waited for: a dialog cannot be closed meanwhile, and the change is done.
+        void client.invalidateQueries({ queryKey: ["project", projectId] });
       }}
       onClose={onClose}
     >
