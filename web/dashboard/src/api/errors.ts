@@ -31,7 +31,7 @@ export class ApiError extends Error {
 
   /** Say whether an earlier request under the same key was carried out, whose answer nobody saw. */
   get isDoneBefore(): boolean {
-    return this.code === "IDEMPOTENCY_KEY_REUSED";
+    return this.code === "IDEMPOTENCY_KEY_REUSED" || this.code === "SENT_BEFORE";
   }
 
   /** Return what is wrong with one field of the form that was sent. */

@@ -35,6 +35,34 @@ async function keepsOneKey(): Promise<void> {
 
 it("sends under one key until an answer says that it was done", keepsOneKey);
 
+it("takes the answer of an earlier request for none of this one, and begins anew after it", async () => {
+  const lost = await keyOf("payout", fails(0, "OFFLINE"));
+  await expect(once("payout", () => Promise.resolve({ idempotent: true }))).rejects.toMatchObject({
+    code: "SENT_BEFORE",
+    isDoneBefore: true,
+  });
+  expect(await keyOf("payout")).not.toBe(lost);
+});
+
+it("does not let a late answer end the key of what was sent after it", async () => {
+  let answer = (): void => undefined;
+  const late = once("payout", () => new Promise<void>((done) => (answer = done)));
+  await keyOf("payout", fails(409, "IDEMPOTENCY_KEY_REUSED"));
+  const next = await keyOf("payout", fails(0, "OFFLINE"));
+  answer();
+  await late;
+  expect(await keyOf("payout")).toBe(next);
+});
+
+it("keeps the key also where a browser has no room left to store it", async () => {
+  const setItem = vi.spyOn(Storage.prototype, "setItem").mockImplementation(() => {
+    throw new DOMException("Full.", "QuotaExceededError");
+  });
+  const lost = await keyOf("payout", fails(0, "OFFLINE"));
+  expect(await keyOf("payout")).toBe(lost);
+  setItem.mockRestore();
+});
+
 it("keeps the key over a reload of the page", async () => {
   const lost = await keyOf("payout", fails(0, "OFFLINE"));
   vi.resetModules();

@@ -1,8 +1,8 @@
 /** Acts that move money, sent under one key until an answer has come: whatever is sent again, money moves once. */
-import { asApiError } from "../api/errors";
+import { ApiError, asApiError } from "../api/errors";
 
 const STORED = "cambist-unanswered";
-/** Where nothing can be stored, the keys live as long as the page. */
+/** Where something cannot be stored, its key lives as long as the page. */
 const unstored = new Map<string, string>();
 
 /**
@@ -12,6 +12,8 @@ const unstored = new Map<string, string>();
  * neither the same nor something else of the kind is done beside it. The key outlives dialogs, pages and a reload of
  * them in the same tab. It ends with an answer that says the act was done, or that it was done before with another
  * content; a refusal of anything else leaves it, as nothing was done under it and it is as good as new.
+ *
+ * Throws `SENT_BEFORE` where the answer is that of an earlier request: nobody shall take it for a new one that was sent.
  */
 export async function once<Answer>(what: string, send: (idempotencyKey: string) => Promise<Answer>): Promise<Answer> {
   const name = `${STORED} ${what}`;
@@ -19,28 +21,36 @@ export async function once<Answer>(what: string, send: (idempotencyKey: string) 
   write(name, idempotencyKey);
   try {
     const answer = await send(idempotencyKey);
-    write(name, null);
+    if ((answer as { idempotent?: boolean } | undefined)?.idempotent === true) {
+      throw new ApiError(200, "SENT_BEFORE", "This had been carried out before. Nothing was sent now.");
+    }
+    forget(name, idempotencyKey);
     return answer;
   } catch (refused) {
-    if (asApiError(refused).isDoneBefore) write(name, null);
+    if (asApiError(refused).isDoneBefore) forget(name, idempotencyKey);
     throw refused;
   }
 }
 
+/** End a key, but none that has begun since: a late answer says nothing of what was sent after it. */
+function forget(name: string, idempotencyKey: string): void {
+  if (read(name) === idempotencyKey) write(name, null);
+}
+
 function read(name: string): string | null {
   try {
-    return sessionStorage.getItem(name);
+    return sessionStorage.getItem(name) ?? unstored.get(name) ?? null;
   } catch {
     return unstored.get(name) ?? null;
   }
 }
 
 function write(name: string, key: string | null): void {
+  unstored.delete(name);
   try {
     if (key === null) sessionStorage.removeItem(name);
     else sessionStorage.setItem(name, key);
   } catch {
-    if (key === null) unstored.delete(name);
-    else unstored.set(name, key);
+    if (key !== null) unstored.set(name, key);
   }
 }

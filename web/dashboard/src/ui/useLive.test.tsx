@@ -1,6 +1,6 @@
 import { QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { render } from "@testing-library/react";
-import { expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { merchantSession } from "../merchant/api";
 
@@ -9,13 +9,13 @@ import { useLive } from "./useLive";
 
 const REST_MS = 10_000;
 
-it("what is much to ask for rests after each answer, and then is read once, whatever changed meanwhile", async () => {
-  vi.useFakeTimers();
+/** Follow changes beside a query that is light and one that is much to ask for; return what asked, and who tells. */
+function followed(heavy: () => Promise<number>) {
   merchantSession.begin({ accessToken: "token", expiresIn: 900 });
-  let tell: (text: string) => void = () => undefined;
+  let write: (text: string) => void = () => undefined;
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {
-      tell = (text) => {
+      write = (text) => {
         controller.enqueue(new TextEncoder().encode(text));
       };
     },
@@ -26,7 +26,15 @@ it("what is much to ask for rests after each answer, and then is read once, what
   function Page() {
     useLive("/stream", merchantSession, touches);
     useQuery({ queryKey: ["light"], queryFn: () => (asked.light += 1) });
-    useQuery({ queryKey: ["heavy"], queryFn: () => (asked.heavy += 1), meta: { restMs: REST_MS } });
+    useQuery({
+      queryKey: ["heavy"],
+      queryFn: () => {
+        asked.heavy += 1;
+        return heavy();
+      },
+      meta: { restMs: REST_MS },
+      retry: false,
+    });
     return null;
   }
   const shown = render(
@@ -34,17 +42,44 @@ it("what is much to ask for rests after each answer, and then is read once, what
       <Page />
     </QueryClientProvider>,
   );
+  const change = async () => {
+    write('event: changes\ndata: {"changes":[{"kind":"payment"}]}\n\n');
+    await vi.advanceTimersByTimeAsync(2_000);
+  };
+  return { asked, change, unmount: shown.unmount };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+it("what is much to ask for rests after each answer, and then is read once, whatever changed meanwhile", async () => {
+  const { asked, change, unmount } = followed(() => Promise.resolve(1));
   await vi.advanceTimersByTimeAsync(100);
   expect(asked).toEqual({ light: 1, heavy: 1 });
-  for (let change = 1; change <= 2; change += 1) {
-    tell('event: changes\ndata: {"changes":[{"kind":"payment"}]}\n\n');
-    await vi.advanceTimersByTimeAsync(2_000);
-  }
+  await change();
+  await change();
   expect(asked).toEqual({ light: 3, heavy: 1 });
   await vi.advanceTimersByTimeAsync(REST_MS);
   expect(asked).toEqual({ light: 3, heavy: 2 });
   await vi.advanceTimersByTimeAsync(REST_MS);
   expect(asked).toEqual({ light: 3, heavy: 2 });
-  shown.unmount();
-  vi.useRealTimers();
+  unmount();
+});
+
+it.each([
+  ["takes long", () => new Promise<number>((done) => setTimeout(done, 5_000, 1))],
+  ["fails", () => Promise.reject(new Error("OVERVIEW_TOO_SLOW"))],
+])("what is much to ask for and %s is not begun anew with each change", async (_, heavy) => {
+  const { asked, change, unmount } = followed(heavy);
+  for (let number = 0; number < 4; number += 1) await change();
+  expect(asked).toEqual({ light: 5, heavy: 1 });
+  await vi.advanceTimersByTimeAsync(2 * REST_MS);
+  expect(asked.heavy).toBe(2);
+  unmount();
 });

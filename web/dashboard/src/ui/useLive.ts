@@ -38,7 +38,11 @@ export function useLive(
       const due = new Set<string>();
       for (const { queryKey, queryHash, meta, state } of client.getQueryCache().getAll()) {
         if (!resting.has(queryHash) && !changes.some((one) => touches(queryKey, one))) continue;
-        const leftMs = state.dataUpdatedAt + (meta?.restMs ?? 0) - Date.now();
+        const restMs = meta?.restMs ?? 0;
+        const answeredAt = Math.max(state.dataUpdatedAt, state.errorUpdatedAt);
+        // To ask again while it is asked would begin it anew, again and again; where it failed it rests as well.
+        const since = restMs === 0 ? 0 : state.fetchStatus === "fetching" ? Date.now() : answeredAt;
+        const leftMs = since + restMs - Date.now();
         if (leftMs > 0) {
           resting.add(queryHash);
           soonestMs = Math.min(soonestMs, leftMs);

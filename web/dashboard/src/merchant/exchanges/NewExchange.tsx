@@ -191,7 +191,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           isAsking={ask.isRunning}
           onAskAgain={() => void ask.run()}
           onDone={async (made) => {
-            await client.invalidateQueries({ queryKey: ["project", projectId] });
+            void client.invalidateQueries({ queryKey: ["project", projectId] });
             await navigate({ to: `/${projectId}/exchanges/${made.txnId}` });
           }}
         />

@@ -32,7 +32,8 @@ export async function quote(projectId: string, order: Order): Promise<Quote> {
 export async function execute(projectId: string, order: Order, slippage: number): Promise<Schemas["ExchangeView"]> {
   const params = { path: { projectId } };
   const { destChain, ...swap } = order;
-  const { exchange } = await once(`exchange ${projectId}`, async (idempotencyKey) => {
+  // The API keeps the keys of swaps and of bridges apart, so one of each must have its own.
+  const { exchange } = await once(`${isSwap(order) ? "swap" : "bridge"} ${projectId}`, async (idempotencyKey) => {
     const how = { slippage, idempotencyKey };
     if (isSwap(order)) return await unwrap(api.POST(`${BASE}/swap/execute`, { params, body: { ...swap, ...how } }));
     return await unwrap(api.POST(`${BASE}/bridge/execute`, { params, body: { ...swap, destChain, ...how } }));

@@ -39,7 +39,7 @@ export function Refund({ payment, onClose }: RefundProps) {
     await once(`refund ${projectId} ${paymentId}`, (idempotencyKey) =>
       unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } })),
     );
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
   }
 
   return (

@@ -85,7 +85,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
     const made = await once(`batch ${projectId}`, (idempotencyKey) =>
       unwrap(api.POST(path, { params, body: { ...asked, idempotencyKey } })),
     );
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
     if (made.rejected.length === 0) {
       await navigate({ to: `/${projectId}/payouts`, search: { batchId: made.batch.batchId } });
       return;

@@ -111,7 +111,7 @@ function Single({ balance }: { readonly balance: Balance }) {
     const { payout } = await once(`payout ${projectId}`, (idempotencyKey) =>
       unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } })),
     );
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
     await navigate({ to: `/${projectId}/payouts/${payout.payoutId}` });
   }
 

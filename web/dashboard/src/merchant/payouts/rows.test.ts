@@ -29,6 +29,7 @@ it("says what is wrong with a row, and guesses nothing", () => {
 it("says which rows are equal to earlier ones, which is no problem by itself", () => {
   const rows = readRows(`${A},1\n${A.toUpperCase().replace("0X", "0x")},1\n${A},2\n${B},x\n${B},x`, 6);
   expect(rows.map((one) => one.isTwice)).toEqual([false, true, false, false, false]);
+  expect(readRows(`${A},12.5\n${A},12.50`, 6).map((one) => one.isTwice)).toEqual([false, true]);
   expect(rows.map((one) => one.problem)).toEqual([null, null, null, "amount", "amount"]);
 });
 

@@ -1,4 +1,5 @@
 /** Reads payouts out of a CSV file, and says of every row what is wrong with it before anything is sent. */
+import { toUnits } from "../../ui/units";
 
 export interface PayoutRow {
   /** The line of the file, from 1. */
@@ -35,8 +36,8 @@ export function readRows(text: string, decimals: number): readonly PayoutRow[] {
     );
     if (rows.length === 0 && index === 0 && isHeading(cells)) continue;
     const [toAddress = "", amount = ""] = cells;
-    const found = `${toAddress.toLowerCase()} ${amount}`;
     const problem = problemOf(cells, decimals);
+    const found = `${toAddress.toLowerCase()} ${toUnits(amount, decimals) ?? amount}`;
     rows.push({ line: index + 1, toAddress, amount, problem, isTwice: problem === null && seen.has(found) });
     seen.add(found);
   }

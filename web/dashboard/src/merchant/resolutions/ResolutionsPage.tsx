@@ -104,7 +104,7 @@ function Acts({ projectId, resolution }: ActsProps) {
         unwrap(api.POST(`${base}/refund`, { params, body: { ...body, idempotencyKey } })),
       );
     }
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
   }
 
   const offered: readonly Choice[] = [

@@ -62,7 +62,7 @@ function Off({ onCodes }: OnCodes) {
   const confirm = useAct(async () => {
     const body = { totpCode: code.trim() };
     onCodes((await unwrap(api.POST("/api/dashboard/two-factor/confirm", { body }))).recoveryCodes);
-    await client.invalidateQueries(twoFactorQuery);
+    void client.invalidateQueries(twoFactorQuery);
   });
   if (enrolled === null) {
     return (
@@ -123,13 +123,13 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
   async function renew(): Promise<void> {
     onCodes((await unwrap(api.POST("/api/dashboard/two-factor/recovery-codes", { body }))).recoveryCodes);
     setCode("");
-    await client.invalidateQueries(twoFactorQuery);
+    void client.invalidateQueries(twoFactorQuery);
   }
 
   async function disable(): Promise<void> {
     await unwrap(api.POST("/api/dashboard/two-factor/disable", { body }));
     onCodes(null);
-    await client.invalidateQueries(twoFactorQuery);
+    void client.invalidateQueries(twoFactorQuery);
   }
 
   return (

@@ -74,7 +74,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
     const { withdrawal } = await once(`withdrawal ${projectId}`, (idempotencyKey) =>
       unwrap(api.POST("/api/dashboard/withdrawals", { body: { ...body, idempotencyKey } })),
     );
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
     await navigate({ to: `/${projectId}/withdrawals/${withdrawal.withdrawalId}` });
   }
 
