@@ -10,8 +10,10 @@ from cambist_tasks.crons import CRONS, CronRunner
 
 DEPOSIT = """
 INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk, account_pk, matches,
-    token, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, detected_at, fiat_reason)
-SELECT 'dep_' || n, 'memory', 0, 'tx' || n, '0', 'live', 1, 1, 1, true, 'usdx', 6, 1, 1, 'b', 0, $1, 1, $1, 'pending'
+    token, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, first_seen_at,
+    detected_at, fiat_reason)
+SELECT 'dep_' || n, 'memory', 0, 'tx' || n, '0', 'live', 1, 1, 1, true, 'usdx', 6, 1, 1, 'b', 0, $1, 1, $1, $1,
+    'pending'
 FROM generate_series(1, 1200) n
 """
 

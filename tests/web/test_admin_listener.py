@@ -119,7 +119,7 @@ def test_of_the_two_apps_each_has_its_own_routes_and_together_they_have_all(serv
         return {route.path for route in build_app(WebSettings(), which).routes if isinstance(route, HTTPRoute)}
 
     shared = {
-        path for path in paths("all") if re.match(r"/(health|metrics|dashboard-assets|api/(openapi|swagger))", path)
+        path for path in paths("all") if re.match(r"/($|health|metrics|dashboard-assets|api/(openapi|swagger))", path)
     }
     admin = {path for path in paths("all") if re.match(r"/(api/admin|operator)", path)}
     assert len(admin) > 20

@@ -109,10 +109,12 @@ async def test_deliveries_of_a_time_are_found_behind_however_many_newer_ones(cli
     for name, at, count in (
         ("before", "2T23:59:59", 5_000),
         ("first", "3T00:00", 2),
-        # Numbered by the end of a transaction, dated by its start: one of the next day may stand before one of this.
+        # One of the next day may stand before one of this, as what is dated by a transaction's start does.
         ("between", "4T00:04", 4_000),
         ("last", "3T23:59", 1),
         ("after", "5T00:00", 20_000),
+        # What a merchant has sent again has its event's date.
+        ("again", "3T12:00", 1),
     ):
         await change(
             gateway,
@@ -123,12 +125,12 @@ async def test_deliveries_of_a_time_are_found_behind_however_many_newer_ones(cli
             *(name, f"{day}{at}Z", count),
         )
     wanted = {"from": f"{day}3", "to": f"{day}4"}
-    expected = ["dlv_last1", "dlv_first2", "dlv_first1"]
+    expected = ["dlv_again1", "dlv_last1", "dlv_first2", "dlv_first1"]
     for more in ({}, {"status": "delivered"}, {"merchantId": two_merchants.ada.merchant_id}):
         found = await client.get(f"{WEBHOOKS}/deliveries", params={**wanted, **more}, headers=ADMIN)
         page = found.json()
         assert [one["deliveryId"] for one in page["deliveries"]] == expected
-        assert (page["total"], page["totalIsExact"], page["nextCursor"]) == (3, True, None)
+        assert (page["total"], page["totalIsExact"], page["nextCursor"]) == (4, True, None)
     oldest = await listed(client, **wanted, sort="createdAt")
     assert [one["deliveryId"] for one in oldest] == expected[::-1]
     since = await listed(client, **{"from": f"{day}5"}, to=f"{day}6", limit=10)

@@ -314,6 +314,14 @@ async def test_only_the_refresh_token_before_the_newest_may_come_again(merchant,
     refused(await client.get(HERE, headers=merchant.bearer), 401, "SESSION_ENDED")
 
 
+async def test_a_refresh_token_that_comes_again_from_elsewhere_ends_the_session(merchant, client):
+    before = merchant.refresh_token
+    merchant.take(await client.post(REFRESH, headers=cookie(before)))
+    stolen = await client.post(REFRESH, headers=cookie(before) | {"User-Agent": "another browser"})
+    refused(stolen, 401, "SESSION_ENDED")
+    refused(await client.get(HERE, headers=merchant.bearer), 401, "SESSION_ENDED")
+
+
 async def test_a_refresh_token_that_comes_again_does_not_open_a_session_that_was_ended(merchant, client):
     before = merchant.refresh_token
     merchant.take(await client.post(REFRESH, headers=cookie(before)))

@@ -10,7 +10,8 @@ restored over plain HTTP, which has no locks for them to take turns by. Each tok
 answers carry the same one, whichever reaches the browser last. A thief gains nothing that lasts: thief and owner then
 hold one token, and whoever exchanges it more than ``SAME_AGAIN_S`` after the other ends the session, as ever. The time
 begins with the exchange, asking again does not prolong it, and a token older than the one before ends the session at
-once. To stay unseen a thief would have to exchange within seconds of the owner each time.
+once. It must come from the same address and the same kind of browser: to stay unseen a thief would have to have both,
+and exchange within seconds of the owner each time.
 
 **Step-up**: a session alone, which can be stolen, moves no live money and opens no live access. For ``STEP_UP_S`` after
 a code of the second factor it may; ``step_up()`` says so, for this one session.
@@ -211,19 +212,25 @@ class Sessions(Generic[V, P]):
             )
             .returning(*self._people.principal_columns, session.expires_at)
         )
-        row = exchanged.one_or_none() or await self._same_again(conn, session_id, token, now)
+        row = exchanged.one_or_none() or await self._same_again(conn, session_id, token, visitor, now)
         if row is None:
             whose = await _revoke(conn, self._people, now, *going_on)
             return None if whose is None else Replayed(person_id=whose, session_id=session_id)
         principal = to_struct(self._people.principal, row)
         return OpenSession(principal=principal, refresh_token=following, expires_at=row.expires_at)
 
-    async def _same_again(self, conn: AsyncConnection, session_id: str, token: str, now: datetime) -> AnyRow | None:
-        """Return the session, to which the same is answered again, where its token was exchanged a moment ago."""
+    async def _same_again(
+        self, conn: AsyncConnection, session_id: str, token: str, visitor: Visitor, now: datetime
+    ) -> AnyRow | None:
+        """Return the session, to which the same is answered again, where its token was exchanged a moment ago.
+
+        By the same browser at the same address alone: from elsewhere it is a token that somebody else has, too.
+        """
         session = self._people.session
         a_moment_ago = session.rotated_at > now - timedelta(seconds=SAME_AGAIN_S)
         wanted = self._principal().add_columns(session.expires_at).where(session.session_id == session_id)
-        exchanged = self._open(now), session.previous_hash == token_hash(token), a_moment_ago
+        same_visitor = session.ip == visitor.ip, session.user_agent.is_not_distinct_from(visitor.user_agent)
+        exchanged = self._open(now), session.previous_hash == token_hash(token), a_moment_ago, *same_visitor
         return (await conn.execute(wanted.where(*exchanged))).one_or_none()
 
     async def use(self, conn: AsyncConnection, session_id: str, ip: str, *, now: datetime) -> P | None:

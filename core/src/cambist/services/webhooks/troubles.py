@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Merchant, Project, Tracker, WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from cambist.db.structs import AnyRow, columns_of, literally, one_of, to_struct
 from cambist.services.listing import Listed, ListOf, Part, Period, read_list
-from cambist.services.numbered import between, first_at
 
 Status: TypeAlias = Literal["failing", "pending", "paused", "delivered", "dropped", "no_target", "cancelled"]
 """Of a delivery; ``failing`` are those that are pending after an attempt that failed."""
@@ -140,7 +139,6 @@ ORDER BY target.failing_since, target.last_pk LIMIT $2
 
 
 _LIST = ListOf(_d.id)
-_FIRST_AT = first_at("webhook_deliveries", "SELECT id, created_at FROM webhook_deliveries")
 
 
 async def list_deliveries(
@@ -153,7 +151,7 @@ async def list_deliveries(
         WebhookEndpoint.endpoint_id: wanted.endpoint_id,
         _d.event: wanted.event,
     }
-    where = [*_of_status(wanted.status), *await _within(conn, period)]
+    where = [*_of_status(wanted.status), *_within(period)]
     found = await read_list(conn, _ROWS, lambda row: row, _LIST, part, where=where, filters=filters, period=period)
     attempts = await _last_attempts(conn, [row.id for row in found.items])
     return found.shown_as(lambda row: _view(row, attempts.get(row.id)))
@@ -169,14 +167,16 @@ def _of_status(status: Status | None) -> Sequence[ColumnElement[bool]]:
     return (exactly, literally(_d.status, *_ENDED_BADLY)) if status in _ENDED_BADLY else (exactly,)
 
 
-async def _within(conn: AsyncConnection, period: Period) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions on when deliveries were made, and first of all on their numbers, which an index has."""
-    first, end = await between(conn, _FIRST_AT, period.since, period.until)
+def _within(period: Period) -> Sequence[ColumnElement[bool]]:
+    """Return the conditions on when deliveries were made.
+
+    Their numbers are not in that order: what a merchant asks to have sent again has a new one, and its event's date.
+    """
     found: list[ColumnElement[bool]] = []
     if period.since is not None:
-        found += [_d.id >= first, _d.created_at >= period.since]
+        found.append(_d.created_at >= period.since)
     if period.until is not None:
-        found += [_d.id < end, _d.created_at < period.until]
+        found.append(_d.created_at < period.until)
     return found
 
 
