@@ -48,9 +48,13 @@ async def test_an_endpoint_that_dies_is_told_and_replaced_and_who_paid_meanwhile
         payment = await merchant.pay(usdx, 6)
         provider.faults.add(broken)
         await customer.pay(payment["depositAddress"], usdx, 6)
-        told = await ada.until(here, lambda told: told["chain"]["error"])
-        dead = next(one for one in told["chain"]["endpoints"] if one["endpointId"] == second)
-        assert (dead["name"], dead["healthy"], dead["lastError"] is None) == ("second provider", False, False)
+
+        def dead(told: dict) -> dict:
+            return next(one for one in told["chain"]["endpoints"] if one["endpointId"] == second)
+
+        # A worker writes what became of its endpoints a moment after it has said that a poll failed.
+        told = await ada.until(here, lambda told: told["chain"]["error"] and not dead(told)["healthy"])
+        assert (dead(told)["name"], dead(told)["lastError"] is None) == ("second provider", False)
         assert provider.url not in str(told), "an address may hold a key"
         await add_endpoint(ada, network, network.url, replaces=second)
     await merchant.until(payment, "paid", seconds=180)
