@@ -38,7 +38,7 @@ SELECT stage_pk, turn, set_config('work_mem', '32MB', true),
     EXISTS (SELECT FROM deferred_stages WHERE chain = $1 AND scope = $2) AS any_deferred
 FROM tracker_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE SKIP LOCKED
 """
-_WAIT = "UPDATE tracker_cursors SET turn = turn + 1 WHERE chain = $1 AND scope = $2"
+_HOLD = "UPDATE tracker_cursors SET turn = turn + 1 WHERE chain = $1 AND scope = $2"
 _HEAD = "SELECT head FROM chain_cursors WHERE chain = $1 AND scope = $2"
 _BEGIN = "INSERT INTO tracker_cursors (chain, scope) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 _STAGES = """
@@ -68,9 +68,9 @@ async def hold_cursor(conn: AsyncConnection, chain: str, scope: int) -> int:
     Who tells of the past holds it, so that an end that is told of right afterwards finds what was told here. It counts
     as a turn: what somebody looked up before for the next one is looked up again.
     """
-    if not (await conn.exec_driver_sql(_WAIT, (chain, scope))).rowcount:
+    if not (await conn.exec_driver_sql(_HOLD, (chain, scope))).rowcount:
         await conn.exec_driver_sql(_BEGIN, (chain, scope))
-        await conn.exec_driver_sql(_WAIT, (chain, scope))
+        await conn.exec_driver_sql(_HOLD, (chain, scope))
     return (await conn.exec_driver_sql(_HEAD, (chain, scope))).scalar_one()  # type: ignore[no-any-return]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -14,7 +14,6 @@ from cambist.plugin import Token
 from cambist.registry import Registry
 from cambist.services.accounting import tokens
 from cambist.services.errors import InvalidError
-from cambist.services.numbered import AFTER_ALL, between, first_at
 from cambist.services.paging import TOTAL_MAX, check_period
 from cambist.services.supported import find_chain
 
@@ -23,6 +22,11 @@ from .kinds import TYPES, kinds_of, sign_of, type_of
 PAGE_MAX = 100
 BATCH = 1_000
 """Entries read at once for a file."""
+
+TRANSACTION_MAX = timedelta(minutes=10)
+"""Transactions are dated by their start and numbered by their end: their order may differ by this much."""
+
+_AFTER_ALL = 2**63 - 1
 
 
 class Filters(Struct, frozen=True, kw_only=True):
@@ -145,22 +149,39 @@ SELECT count(*) FROM (
 """  # noqa: S608  numbers and constants of this module
 
 
-_FIRST_AT = first_at(
-    "ledger_movements",
-    "SELECT m.id, t.created_at FROM ledger_movements m JOIN ledger_transactions t ON t.id = m.transaction_pk",
+# Halves the range of ids until the first movement is found that was made at the moment or later.
+_FIRST_AT = """
+WITH RECURSIVE halves (low, high) AS (
+    SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM ledger_movements
+    UNION ALL
+    SELECT CASE WHEN earlier THEN middle + 1 ELSE low END, CASE WHEN earlier THEN high ELSE middle END
+    FROM (
+        SELECT low, high, (low + high) / 2 AS middle, coalesce((
+            SELECT t.created_at < $1 FROM ledger_movements m JOIN ledger_transactions t ON t.id = m.transaction_pk
+            WHERE m.id >= (low + high) / 2 ORDER BY m.id LIMIT 1
+        ), false) AS earlier
+        FROM halves WHERE low < high
+    ) AS probes
 )
+SELECT low FROM halves WHERE low >= high
+"""
 
 
 class Bounds(Struct, frozen=True):
     """The movements between which all wanted ones lie: ``first`` included, ``end`` not."""
 
     first: int = 0
-    end: int = AFTER_ALL
+    end: int = _AFTER_ALL
 
 
 async def bounds_of(conn: AsyncConnection, filters: Filters) -> Bounds:
     """Return the movements around the wanted time, so that no page passes over years of others."""
-    return Bounds(*await between(conn, _FIRST_AT, filters.since, filters.until))
+    first, end = 0, _AFTER_ALL
+    if filters.since is not None:
+        first = (await conn.exec_driver_sql(_FIRST_AT, (filters.since - TRANSACTION_MAX,))).scalar_one()
+    if filters.until is not None:
+        end = (await conn.exec_driver_sql(_FIRST_AT, (filters.until + TRANSACTION_MAX,))).scalar_one()
+    return Bounds(first, end)
 
 
 async def count(conn: AsyncConnection, scope: Scope, filters: Filters, bounds: Bounds, most: int = TOTAL_MAX) -> int:
