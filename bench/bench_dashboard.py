@@ -20,6 +20,7 @@ TIMES = sized(20, tiny=1)
 WARM_UP = sized(1, tiny=0)
 CLIENTS = 8
 AIM_MS = 100.0
+PAINT_TIMEOUT_S = 30.0
 STATUSES = """
 UPDATE payments SET status = CASE WHEN id % 3 = 0 THEN 'expired' WHEN id % 5 = 1 THEN 'paid' ELSE status END
 WHERE project_pk = (SELECT id FROM projects WHERE project_id = $1)
@@ -29,7 +30,7 @@ PAID, EXPIRED = "Paid", "Expired"
 # By the browser's own clock: from the moment of the event to the first task after the frame in which the table shows
 # rows that were not there before.
 WATCH = """
-window.key_to_paint = () => new Promise((resolve) => {
+window.watch_paint = () => { window.painted = new Promise((resolve) => {
   const text = (of) => document.querySelector(of)?.innerText;
   const shown = () => text("tbody") + text("nav [role=status]");
   const before = shown();
@@ -47,7 +48,7 @@ window.key_to_paint = () => new Promise((resolve) => {
     });
   });
   observer.observe(document.querySelector("#main"), { childList: true, characterData: true, subtree: true });
-});
+}); };
 """
 
 
@@ -96,10 +97,9 @@ class Reader:
 
     async def timed(self, act: Any) -> float:
         """Do it, and return the milliseconds from its last key to the paint."""
-        waiting = asyncio.create_task(self.page.evaluate("window.key_to_paint()"))
-        await self.page.evaluate("0")  # it is watched by now
+        await self.page.evaluate("window.watch_paint()")
         await act
-        return float(await waiting)
+        return float(await asyncio.wait_for(self.page.evaluate("window.painted"), PAINT_TIMEOUT_S))
 
 
 async def measure(shop: Shop) -> Sequence[Row]:
