@@ -4,15 +4,16 @@ import { useTranslation } from "react-i18next";
 import { showAge, showTime } from "./format";
 import { useHint } from "./useHint";
 
-// One clock for all times on the page: it ticks while anybody looks at it.
+// One clock for all times on the page: it ticks while anybody looks at it, and what is new on the page finds it right to
+// the second. Were it right to the millisecond, every row of a list would find it changed by the next one.
 const TICK_MS = 10_000;
+const EXACT_MS = 1_000;
 let now = Date.now();
 let ticking: ReturnType<typeof setInterval> | undefined;
 const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  now = Date.now();
   ticking ??= setInterval(() => {
     now = Date.now();
     for (const one of listeners) one();
@@ -25,8 +26,15 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
+function read(): number {
+  const moment = Date.now();
+  // A clock that is set back counts as well.
+  if (Math.abs(moment - now) >= EXACT_MS) now = moment;
+  return now;
+}
+
 export function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
+  return useSyncExternalStore(subscribe, read);
 }
 
 /** A moment: how long ago, and on hover when exactly. */

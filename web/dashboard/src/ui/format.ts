@@ -1,6 +1,23 @@
 /** Amounts, times and addresses as people read them. Amounts are texts from end to end: no number ever holds one. */
 import { localeOf } from "../i18n/locale";
 
+/** What writes something as a language does; `Intl` has several. */
+type Format<Made, Options> = new (locale: string, options?: Options) => Made;
+
+const formats = new Map<string, unknown>();
+
+/** Return the format of a language and a style. Each is made once: making one takes longer than a row of a list. */
+function formatOf<Made, Options>(Kind: Format<Made, Options>, language: string, options?: Options): Made {
+  const locale = localeOf(language);
+  const key = `${Kind.name} ${locale} ${JSON.stringify(options)}`;
+  let format = formats.get(key) as Made | undefined;
+  if (format === undefined) {
+    format = new Kind(locale, options);
+    formats.set(key, format);
+  }
+  return format;
+}
+
 const SHOWN_DECIMALS = 8;
 
 export interface ShownAmount {
@@ -26,14 +43,14 @@ export function showAmount(amount: string, language: string, decimals = SHOWN_DE
 const FIAT_DECIMALS = 20;
 
 function digitsOf(digits: string, language: string): string {
-  const format = new Intl.NumberFormat(localeOf(language), { useGrouping: false });
+  const format = formatOf(Intl.NumberFormat, language, { useGrouping: false });
   return digits.replace(/\d/g, (digit) => format.format(Number(digit)));
 }
 
 /** Write an amount of money with every digit that the API sent; languages leave some out of some currencies. */
 export function showFiat(amount: string, currency: string, language: string): string {
   const style = { style: "currency", currency: currency.toUpperCase(), maximumFractionDigits: FIAT_DECIMALS } as const;
-  const format = new Intl.NumberFormat(localeOf(language), style);
+  const format = formatOf(Intl.NumberFormat, language, style);
   // The standard takes exact decimals as texts; TypeScript's own declaration of it wants a template.
   const parts = format.formatToParts(amount as `${number}`);
   // Below zero it has the same sign as an amount of a token: many languages would write a hyphen.
@@ -42,7 +59,7 @@ export function showFiat(amount: string, currency: string, language: string): st
 
 /** Return what writes counts, heights and the like; amounts are no numbers. */
 export function numbers(language: string): Intl.NumberFormat {
-  return new Intl.NumberFormat(localeOf(language));
+  return formatOf(Intl.NumberFormat, language);
 }
 
 const PERCENT_DECIMALS = 20;
@@ -50,36 +67,34 @@ const PERCENT_DECIMALS = 20;
 /** Write a percentage as the API says it, with all of its digits. */
 export function showPercent(percent: string, language: string): string {
   const style = { style: "unit", unit: "percent", maximumFractionDigits: PERCENT_DECIMALS } as const;
-  return new Intl.NumberFormat(localeOf(language), style).format(percent as `${number}`);
+  return formatOf(Intl.NumberFormat, language, style).format(percent as `${number}`);
 }
 
 export function showMilliseconds(milliseconds: number, language: string): string {
-  return new Intl.NumberFormat(localeOf(language), { style: "unit", unit: "millisecond" }).format(milliseconds);
+  return formatOf(Intl.NumberFormat, language, { style: "unit", unit: "millisecond" }).format(milliseconds);
 }
 
 /** Name several, one beside the other. */
 export function showList(names: readonly string[], language: string): string {
-  return new Intl.ListFormat(localeOf(language), { style: "narrow" }).format(names);
+  return formatOf(Intl.ListFormat, language, { style: "narrow" }).format(names);
 }
 
 /** Name a month, such as `2026-01`. */
 export function showMonth(month: string, language: string): string {
   const style = { year: "numeric", month: "long", timeZone: "UTC" } as const;
-  return new Intl.DateTimeFormat(localeOf(language), style).format(new Date(`${month}-01T00:00:00Z`));
+  return formatOf(Intl.DateTimeFormat, language, style).format(new Date(`${month}-01T00:00:00Z`));
 }
 
 export function showDay(moment: string, language: string): string {
-  return new Intl.DateTimeFormat(localeOf(language), { dateStyle: "medium" }).format(new Date(moment));
+  return formatOf(Intl.DateTimeFormat, language, { dateStyle: "medium" }).format(new Date(moment));
 }
 
 export function showHour(moment: string, language: string): string {
-  return new Intl.DateTimeFormat(localeOf(language), { hour: "numeric", minute: "2-digit" }).format(new Date(moment));
+  return formatOf(Intl.DateTimeFormat, language, { hour: "numeric", minute: "2-digit" }).format(new Date(moment));
 }
 
 export function showTime(moment: string, language: string): string {
-  return new Intl.DateTimeFormat(localeOf(language), { dateStyle: "medium", timeStyle: "short" }).format(
-    new Date(moment),
-  );
+  return formatOf(Intl.DateTimeFormat, language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(moment));
 }
 
 const DAY_S = 86_400;
@@ -94,7 +109,7 @@ const RELATIVE_DAYS_MAX = 7;
 export function showAge(moment: string, language: string, now: number): string {
   const at = new Date(moment);
   const seconds = Math.round((at.getTime() - now) / 1000);
-  const format = new Intl.RelativeTimeFormat(localeOf(language), { numeric: "auto" });
+  const format = formatOf(Intl.RelativeTimeFormat, language, { numeric: "auto" });
   if (Math.abs(seconds) >= DAY_S) {
     const days = dayOf(at) - dayOf(new Date(now));
     return Math.abs(days) >= RELATIVE_DAYS_MAX ? showDay(moment, language) : format.format(days, "day");
