@@ -1,6 +1,6 @@
 import { Kbd, Modal, TextInput, UnstyledButton } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
-import { useState, type KeyboardEvent } from "react";
+import { useRef, useState, type KeyboardEvent } from "react";
 import { useTranslation } from "react-i18next";
 
 import styles from "./Palette.module.css";
@@ -32,16 +32,28 @@ export function matching(commands: readonly Command[], typed: string): readonly 
 export function Palette({ commands }: { readonly commands: readonly Command[] }) {
   const { t } = useTranslation();
   const [isOpen, dialog] = useDisclosure();
-  useHotkeys([["mod+K", dialog.open]], []);
+  const focused = useRef<Element>(null);
+
+  function open(): void {
+    if (!isOpen) focused.current = document.activeElement;
+    dialog.open();
+  }
+
+  function close(): void {
+    dialog.close();
+    if (focused.current instanceof HTMLElement) focused.current.focus();
+  }
+
+  useHotkeys([["mod+K", open]], []);
   return (
     <>
-      <UnstyledButton className={styles.opener} onClick={dialog.open} aria-keyshortcuts="Control+K Meta+K">
+      <UnstyledButton className={styles.opener} onClick={open} aria-keyshortcuts="Control+K Meta+K">
         <span>{t("palette.open")}</span>
         <Kbd className={styles.kbd} aria-hidden>
           {"Ctrl K"}
         </Kbd>
       </UnstyledButton>
-      {isOpen && <Search commands={commands} onClose={dialog.close} />}
+      {isOpen && <Search commands={commands} onClose={close} />}
     </>
   );
 }
@@ -72,6 +84,8 @@ function Search({ commands, onClose }: { readonly commands: readonly Command[]; 
       <Modal.Content aria-label={t("palette.open")}>
         <Modal.Body p={0}>
           <TextInput
+            // At once, and not a moment later as the dialog's own focus: who types on after Ctrl K loses no letter.
+            autoFocus
             data-autofocus
             size="lg"
             variant="unstyled"

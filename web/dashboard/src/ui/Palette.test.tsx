@@ -1,0 +1,41 @@
+import { fireEvent, screen } from "@testing-library/react";
+import { expect, it } from "vitest";
+
+import { show } from "../testing/render";
+
+import { Page } from "./Page";
+import { matching, Palette, type Command } from "./Palette";
+
+const command = (label: string, keywords = ""): Command => ({ id: label, label, keywords, run: () => undefined });
+const commands = [command("New payment", "invoice"), command("Payments"), command("Sign out")];
+
+it("finds commands by every word, in their names and other words for them", () => {
+  expect(matching(commands, "pay").map((one) => one.label)).toEqual(["Payments", "New payment"]);
+  expect(matching(commands, "invoice new").map((one) => one.label)).toEqual(["New payment"]);
+  expect(matching(commands, "nothing like it")).toEqual([]);
+});
+
+it("shows all where nothing was typed", () => {
+  expect(matching(commands, " ")).toHaveLength(3);
+});
+
+it("is typed into at once, and gives the focus back when it is closed", async () => {
+  const Anywhere = () => (
+    <Page title="Payments">
+      <button type="button">Refund</button>
+      <Palette commands={commands} />
+    </Page>
+  );
+  await show(Anywhere, { path: "payments", answers: {} });
+  const button = screen.getByRole("button", { name: "Refund" });
+  button.focus();
+  fireEvent.keyDown(button, { key: "k", code: "KeyK", ctrlKey: true });
+  // Nothing is waited for: the next key that is pressed must be the field's.
+  const field = screen.getByRole("combobox");
+  expect(document.activeElement).toBe(field);
+  fireEvent.change(field, { target: { value: "new" } });
+  expect(screen.getAllByRole("option").map((one) => one.textContent)).toEqual(["New payment"]);
+  fireEvent.keyDown(field, { key: "Escape" });
+  expect(screen.queryByRole("combobox")).toBeNull();
+  expect(document.activeElement).toBe(button);
+});
