@@ -22,6 +22,7 @@ from cambist.secrets import SecretsBox
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.receiving.accounts.deposits import balances
 from cambist.services.receiving.deposits import AddressCache, Watcher
+from cambist.services.receiving.history import Progress, reader
 from cambist.services.trackers import fan_out
 from cambist.services.trackers.fan_out import FanOut
 from cambist.services.webhooks.delivery import Deliverer
@@ -32,6 +33,7 @@ from cambist.testing.memory.blocks import Output
 from cambist.testing.memory.family import named_address
 from tests.support.account_rows import insert_account
 from tests.support.fragile import FragileDatabase, KilledError, Life
+from tests.support.past import Past
 from tests.support.payment_env import registry
 from tests.support.tracker_campaign import Ear, TurncoatChain, brought, check_list, check_order, check_tracker, watching
 from tests.support.trackers import SECRET, Watchers
@@ -41,6 +43,8 @@ from tests.support.webhooks import receiver, signing_secrets
 FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
 SEED = int(os.environ.get("CAMBIST_TEST_SEED", "0"))
 SEEDS, ROUNDS = (60, 300) if FULL else (2, 120)
+STEPS = 8
+"""Of reading the past, in one go."""
 POLLS = 30
 """In one go: a chain that is changed in the middle of polls may grow faster than it is read."""
 STRANGERS = [named_address(f"stranger {number}") for number in range(6)]
@@ -66,19 +70,20 @@ class Campaign:
                 (self.url, signing_secrets().seal("prj_1", PROJECT_SECRET)),
             )
         watchers = Watchers(self.shop.db, self.shop.project, family=self.shop.family.name)
-        for start_block in (0, 0, 0, 20):
-            tracker = await watching(self, watchers, self.clock, self.url, start_block)
+        for start_block, past in ((0, False), (0, False), (0, False), (20, False), (10, True)):
+            tracker = await watching(self, watchers, self.clock, self.url, start_block, past=past)
             self.trackers.append(tracker)
             self.ear.listening[tracker.access.webhook_id] = tracker
             for address in STRANGERS[2 * len(self.trackers) - 2 :]:
                 await tracker.add(address)
+        self.progress = Progress()
         self.workers = [self.worker() for _ in range(2)]
         await self.open_account()
         await self.workers[0].poll(Life())
         return self
 
     def worker(self):
-        return Worker(self.shop, self.chain, self.clock, self.sender)
+        return Worker(self)
 
     @property
     def watched(self):
@@ -143,13 +148,14 @@ class Campaign:
         await (tracker.remove if address in tracker.since else tracker.add)(address)
 
     async def switch(self):
-        await self.chance.choice(self.trackers[1:]).switch()
+        # What moves while it is off is told afterwards by one that reads the past only where it is begun anew.
+        await self.chance.choice([one for one in self.trackers[1:] if not one.reads_past]).switch()
 
     async def work(self):
         """Have both workers poll and tell at once, while the chain and the lists go on; then deliver."""
         beside = [self.change_list] if self.chance.random() < 0.3 else []
         self.chain.faults.before = self.meddle if self.chance.random() < 0.3 else None
-        polls = [self.outlived(number, name) for number in (0, 1) for name in ("poll", "tell")]
+        polls = [self.outlived(number, name) for number in (0, 1) for name in ("poll", "tell", "read_past")]
         await asyncio.gather(*polls, *(one() for one in beside))
         self.chain.faults.before = None
         await self.note_read()
@@ -206,6 +212,8 @@ class Campaign:
         await self.note_read()
         assert self.chain._blocks[-1].header.hash in self.read
         await worker.tell(Life())
+        while not await worker.read_past(Life()):
+            self.clock.advance(40)
         for _ in range(20):
             self.clock.advance(40)
             if not await worker.deliver(Life()) and not await self.left():
@@ -284,9 +292,12 @@ class Campaign:
 class Worker:
     """What a worker process does, with what it holds in memory; whoever dies in it, the next one begins anew."""
 
-    def __init__(self, shop, chain, clock, sender):
-        self.shop, self.chain, self.clock, self.sender = shop, chain, clock, sender
-        self.cache = AddressCache(shop.db, shop.family, "live")
+    def __init__(self, campaign):
+        self.campaign = campaign
+        self.shop, self.chain, self.clock = campaign.shop, campaign.chain, campaign.clock
+        self.sender = campaign.sender
+        self.cache = AddressCache(self.shop.db, self.shop.family, "live")
+        self.past = Past(self.shop.db, self.chain, self.shop.family, self.clock)
 
     async def poll(self, life):
         watcher = Watcher(
@@ -308,6 +319,22 @@ class Worker:
     async def tell(self, life):
         await FanOut(FragileDatabase(self.shop.db, life), self.clock, Hints(None)).drain("memory", 0)
 
+    async def read_past(self, life):
+        """Read some spans of the past, and say whether nothing is left. Progress is kept by what is committed alone."""
+        past, campaign = self.past, self.campaign
+        past.reader._db = past.db = FragileDatabase(self.shop.db, life)
+        past.progress = campaign.progress
+        try:
+            for _ in range(STEPS):
+                step = await past.step()
+                campaign.progress = past.progress
+                campaign.done["blocks of the past"] += step.blocks
+                if step.over:
+                    return True
+        finally:
+            campaign.progress = past.progress
+        return False
+
     async def deliver(self, life):
         worker = Deliverer(
             db=FragileDatabase(self.shop.db, life),
@@ -327,6 +354,7 @@ async def test_each_movement_is_told_and_each_balance_right_whatever_happens(sho
     # So few that what comes next is looked up ahead, as where a block has thousands.
     monkeypatch.setattr(fan_out, "STAGES_FIRST", 2)
     monkeypatch.setattr(fan_out, "STAGES_MAX", 2 + seed % 3)
+    monkeypatch.setattr(reader, "BEHIND_PAUSE_S", 0)
     targets = WebhookTargets(allow_private=True, allow_http=True)
     async with receiver() as server, open_sender(clock=clock, timeout_ms=30_000, targets=targets) as sender:
         campaign = await Campaign(shop, clock, sender, server.url, seed).open()
@@ -335,3 +363,4 @@ async def test_each_movement_is_told_and_each_balance_right_whatever_happens(sho
             await campaign.step()
         await campaign.end()
         await campaign.check()
+        assert campaign.done["blocks of the past"] > ROUNDS // 8

@@ -118,11 +118,16 @@ class TurncoatChain(MemoryChain):
 class Watching:
     """A tracker as its merchant has it. Its list and switch change through the gateway's own services."""
 
-    def __init__(self, access: TrackerAccess, start_block: int, campaign: Any, clock: Any) -> None:
+    def __init__(
+        self, access: TrackerAccess, start_block: int, campaign: Any, clock: Any, *, reads_past: bool = False
+    ) -> None:
         self.access, self.start_block, self.campaign, self.clock = access, start_block, campaign, clock
+        self.reads_past = reads_past
         self.since: dict[str, int] = {}
         """When the answer came that an address was added, for each that is on the list."""
         self.ever: set[str] = set()
+        self.removed: set[str] = set()
+        """What was taken off the list once, though it may be on it again."""
         self.on_since: int | None = 0
 
     async def add(self, address: str) -> None:
@@ -136,6 +141,7 @@ class Watching:
         async with self.campaign.shop.db.transaction() as conn:
             await addresses.remove_one(conn, self.access, address)
         del self.since[address]
+        self.removed.add(address)
 
     async def switch(self) -> None:
         turn = changes.switch_on if self.on_since is None else changes.switch_off
@@ -150,11 +156,17 @@ class Watching:
         """Whether the address was watched from this moment until now without a break."""
         return self.on_since is not None and self.on_since < moment and self.since.get(address, moment) < moment
 
+    def reads(self, address: str) -> bool:
+        """Whether what stands of the address must be told, however late it came on the list."""
+        return self.reads_past and address in self.since
 
-async def watching(campaign: Any, watchers: Watchers, clock: Any, url: str, start_block: int = 0) -> Watching:
+
+async def watching(
+    campaign: Any, watchers: Watchers, clock: Any, url: str, start_block: int = 0, *, past: bool = False
+) -> Watching:
     """Make a tracker with nothing on its list."""
     shop: Shop = campaign.shop
-    pk = await watchers.make([], url=f"{url}/trackers", start_block=start_block)
+    pk = await watchers.make([], url=f"{url}/trackers", start_block=start_block, past=past)
     actor = Actor(
         merchant_pk=shop.merchant, merchant_id="mer_1", project_pk=shop.project, project_id="prj_1", mode="live"
     )
@@ -162,7 +174,7 @@ async def watching(campaign: Any, watchers: Watchers, clock: Any, url: str, star
     access = TrackerAccess(
         pk=pk, webhook_id=webhook_id, chain="memory", mode="live", scope=0, token_hash=b"", actor=actor, suspended=False
     )
-    return Watching(access, start_block, campaign, clock)
+    return Watching(access, start_block, campaign, clock, reads_past=past)
 
 
 class Ear:
@@ -238,12 +250,17 @@ class Heard:
         self.counts = Counter({key: len(found) for key, found in ids.items()})
         self.at_last = Counter(last.values())
 
+    def has_end(self, block_hash: str, moved: Moved, *, stands: bool) -> bool:
+        """Whether all that was heard of a movement at first was heard of to its end."""
+        ends = self.at_last["confirmed", block_hash, moved] if stands else self.counts["orphaned", block_hash, moved]
+        return ends == self.counts["detected", block_hash, moved]
+
 
 def check_tracker(chain: TurncoatChain, tracker: Watching, told: Sequence[dict[str, Any]], read: set[str]) -> int:
     """Compare what a tracker heard with all blocks there ever were; return how many transfers it had to hear of.
 
     It had to hear of what it watched without a break since before the block was mined, where the gateway says that it
-    has read the block.
+    has read the block; and of what stands at last, where it reads the past of what it watches.
     """
     best, heard, wanted = chain.best(), Heard(told), 0
     unbroken: dict[str, bool] = defaultdict(lambda: True)
@@ -255,15 +272,13 @@ def check_tracker(chain: TurncoatChain, tracker: Watching, told: Sequence[dict[s
             if moved.address not in tracker.ever:
                 continue
             possible[block_hash, moved] = count
-            must = tracker.heard_since(moved.address, moment)
-            unbroken[moved.tx_id] &= must
-            if must and block_hash in read:
-                wanted += count
-                assert heard.counts["detected", block_hash, moved] == count, moved
-                if block_hash in best:
-                    assert heard.at_last["confirmed", block_hash, moved] == count, moved
-                else:
-                    assert heard.counts["orphaned", block_hash, moved] == count, moved
+            lives, reads = tracker.heard_since(moved.address, moment), tracker.reads(moved.address)
+            unbroken[moved.tx_id] &= lives or (reads and moved.address not in tracker.removed)
+            if block_hash in read:
+                must = lives or (reads and block_hash in best)
+                wanted += count * must
+                assert not must or heard.counts["detected", block_hash, moved] == count, moved
+                assert not must or heard.has_end(block_hash, moved, stands=block_hash in best), moved
     for (stage, block_hash, moved), count in heard.counts.items():
         assert count <= possible[block_hash, moved], (stage, moved)
     for name, stages in heard.stages.items():
