@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import asyncpg
 import pytest
 
 from cambist.db.engine import connect
-from cambist.testing.databases import KeptDatabase
+from cambist.testing.databases import KEPT_MAX, KeptDatabase, KeptDatabases
 
 MERCHANT = "INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_1', 'ada@shop.example', 'Shop')"
 
@@ -50,6 +52,34 @@ async def test_whatever_was_written_is_gone_and_numbers_begin_anew(kept, databas
     with databases.fresh() as fresh:
         assert await picture(url) == await picture(fresh)
     assert len(await picture(url)) > 100
+
+
+async def test_a_copy_of_what_was_filled_has_the_same_rows_and_numbers_again(databases):
+    with databases.fresh() as filled:
+        database = connect(filled, application_name="test", pool_size=1)
+        async with database.autocommit() as conn:
+            await conn.exec_driver_sql(MERCHANT)
+            await conn.exec_driver_sql("SELECT nextval(pg_get_serial_sequence('projects', 'id'))")
+        await database.close()
+        kept = KeptDatabase(databases, filled.rpartition("/")[2].partition("?")[0])
+        other = MERCHANT.replace("mer_1", "mer_2").replace("ada", "bob")
+        url = await used(kept, other, "UPDATE merchants SET name = 'Store'", "DELETE FROM merchants WHERE id = 2")
+        assert kept.lend() == url
+        assert await picture(url) == await picture(filled)
+        assert len((await picture(url))["merchants"]) == 1
+        await kept.close()
+
+
+async def test_of_many_templates_those_that_were_asked_for_last_are_kept(databases):
+    kept, lent = KeptDatabases(databases), []
+    with ExitStack() as stack:
+        names = [stack.enter_context(databases.fresh()).rpartition("/")[2] for _ in range(KEPT_MAX + 1)]
+        for name in [*names, names[1], names[0]]:
+            async with kept.lent(name.partition("?")[0]) as (url, _):
+                lent.append(url)
+        await kept.close()
+    assert lent[-2] == lent[1], "it was asked for within the last few"
+    assert lent[-1] != lent[0], "others were since"
 
 
 async def test_what_may_not_be_deleted_is_gone_too(kept):

@@ -6,8 +6,8 @@ import asyncio
 import json
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -16,6 +16,7 @@ from argon2 import PasswordHasher
 from litestar import Litestar
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
+from cambist.db.engine import Database
 from cambist.ports import Clock, Ids
 from cambist.registry import GROUP, Registry
 from cambist.services.addresses.account_keys import top_up_stock
@@ -56,12 +57,16 @@ By the settings that ``build_app()`` reads; all others are read through the gate
 """
 
 
+_doors: dict[str, Database] = {}
+"""Doors that nobody uses, by the address of their database: the next gateway of that one opens none of its own."""
+
+
 def web_settings(
     database_url: str, redis_url: str, *, rate_limits: RateLimitSettings = UNLIMITED, **web: Any
 ) -> Settings:
     """Return settings for tests: no limits unless asked for, private webhook targets allowed."""
     return Settings(
-        database=DatabaseSettings(url=database_url, pool_timeout_s=60),
+        database=_as_ever(database_url),
         redis=RedisSettings(url=redis_url),
         webhooks=WebhookSettings(allow_private_targets=True, timeout_ms=1000),
         web=WebSettings(rate_limits=rate_limits, public_url=PUBLIC_URL, **web),
@@ -71,19 +76,43 @@ def web_settings(
     )
 
 
+def _as_ever(database_url: str | None) -> DatabaseSettings:
+    return DatabaseSettings(url=database_url, pool_timeout_s=60)
+
+
+@contextmanager
+def open_door(database_url: str, door: Database) -> Iterator[None]:
+    """Have the gateways of this database use a door that stays open, one after the other, until the block ends."""
+    _doors[database_url] = door
+    yield
+    del _doors[database_url]
+
+
+@contextmanager
+def _door(database: DatabaseSettings) -> Iterator[Database | None]:
+    """Yield a door that is open; None where it is in use, or the settings want one that is unlike it."""
+    url = database.url or ""
+    door = _doors.pop(url, None) if database == _as_ever(url) else None
+    yield door
+    if door is not None:
+        _doors[url] = door
+
+
 @asynccontextmanager
 async def memory_gateway(
     settings: Settings, clock: Clock, ids: Ids, *, stock: int = 5, registry: Registry | None = None
 ) -> AsyncIterator[Gateway]:
     """Open a web gateway with keys in stock for so many merchants, on the chains in memory unless others are given."""
     registry = registry or Registry(settings.plugins, found=[MEMORY])
-    async with open_gateway(settings, role="web", parts=Parts(clock=clock, ids=ids, registry=registry)) as gateway:
-        if stock:
-            coin_types = {family.coin_type for family in registry.families.values()}
-            async with gateway.db.transaction() as conn:
-                signer = KeystoreXpubs(new_keystore(ids.random_bytes))
-                await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, stock=stock)
-        yield gateway
+    with _door(settings.database) as door:
+        parts = Parts(clock=clock, ids=ids, registry=registry, db=door)
+        async with open_gateway(settings, role="web", parts=parts) as gateway:
+            if stock:
+                coin_types = {family.coin_type for family in registry.families.values()}
+                async with gateway.db.transaction() as conn:
+                    signer = KeystoreXpubs(new_keystore(ids.random_bytes))
+                    await top_up_stock(conn, signer, gateway.secrets, coin_types=coin_types, stock=stock)
+            yield gateway
 
 
 @asynccontextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cambist.testing.databases import KeptDatabases
 from cambist.testing.servers import TEMPLATE
 from tests.support import scenes
-from tests.support.web import web_client
+from tests.support.web import open_door, web_client
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +16,14 @@ def played(databases):
     played = scenes.Scenes(databases)
     yield played
     played.close()
+
+
+@pytest.fixture(scope="session")
+async def kept_databases(databases):
+    """Give what lends a database of each scene to one test after the other."""
+    kept = KeptDatabases(databases)
+    yield kept
+    await kept.close()
 
 
 @pytest.fixture
@@ -38,11 +47,16 @@ async def scene(request, played, opening, plays):
 
 
 @pytest.fixture
-def database_url(request, databases):
-    """Give a database that begins with the scene; a fresh one where the test opens its gateway itself."""
-    known = "scene" in request.fixturenames
-    with databases.fresh(request.getfixturevalue("scene").database if known else TEMPLATE) as url:
-        yield url
+def beginning(request):
+    """Give what the test's database is a copy of: of the scene's, or an empty one where it opens its gateway itself."""
+    return request.getfixturevalue("scene").database if "scene" in request.fixturenames else TEMPLATE
+
+
+@pytest.fixture
+async def database_url(beginning, kept_databases):
+    async with kept_databases.lent(beginning) as (url, door):
+        with open_door(url, door):
+            yield url
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from sqlalchemy import event
 
 from cambist.services.accounting import usage
 from cambist.services.accounting.usage import Metered
 from cambist.services.platform import PlatformSettings
 from cambist_web.context import KEY_CACHE_TTL_S
+from tests.support.statements import statements
 from tests.support.web import ADMIN_KEY, UNLIMITED, Merchant, memory_gateway, refused, web_client, web_settings
 
 PLANS = "/api/admin/plans"
@@ -292,11 +292,10 @@ async def test_what_a_plan_says_of_requests_is_read_with_the_key_and_by_other_wo
         merchant = await Merchant(client).open()
         path = "/api/merchant/wallet/addresses"
         await other_worker.get(path, headers=merchant.key)
-        asked = []
-        event.listen(other_gateway.db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
         clock.advance(KEY_CACHE_TTL_S)
-        for _ in range(5):
-            await other_worker.get(path, headers=merchant.key)
+        with statements(other_gateway.db) as asked:
+            for _ in range(5):
+                await other_worker.get(path, headers=merchant.key)
         assert sum("plans" in one for one in asked) == 1
         assert [one for one in asked if "plans" in one] == [one for one in asked if "key_hash" in one]
         await give(client, merchant, (await make(client, requestsPerMinute=2))["planId"])

@@ -6,11 +6,12 @@ import asyncio
 import time
 from datetime import timedelta
 
-from sqlalchemy import event, make_url
+from sqlalchemy import make_url
 
 from cambist.db.engine import connect
 from cambist.settings import RateLimitSettings
 from cambist_web.status_board import CHECK_TIMEOUT_S
+from tests.support.statements import statements
 from tests.support.web import ADMIN_KEY, memory_gateway, refused, web_client, web_settings
 
 STATUS = "/api/status"
@@ -107,21 +108,20 @@ async def test_only_chains_of_live_projects_are_told_and_nothing_about_business(
 
 async def test_however_many_ask_the_database_is_asked_once_in_three_seconds(client, gateway, clock):
     await store(gateway)
-    asked = []
-    event.listen(gateway.db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+    with statements(gateway.db) as asked:
 
-    def times() -> int:
-        # Others ask by the clock, too: what was added to chains, and what streams tell.
-        return sum("chain_cursors" in one for one in asked)
+        def times() -> int:
+            # Others ask by the clock, too: what was added to chains, and what streams tell.
+            return sum("chain_cursors" in one for one in asked)
 
-    await asyncio.gather(*(client.get(STATUS) for _ in range(50)))
-    assert times() == 1
-    clock.advance(2.9)
-    await client.get(STATUS)
-    assert times() == 1
-    clock.advance(0.1)
-    await client.get(STATUS)
-    assert times() == 2
+        await asyncio.gather(*(client.get(STATUS) for _ in range(50)))
+        assert times() == 1
+        clock.advance(2.9)
+        await client.get(STATUS)
+        assert times() == 1
+        clock.advance(0.1)
+        await client.get(STATUS)
+        assert times() == 2
 
 
 async def test_losing_redis_impairs_and_losing_the_database_is_told_clearly(database_url, clock, ids):

@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from cambist.db.engine import connect
 from cambist.services import changes
 from cambist.services.changes import Change
 from cambist_web.live.hub import LiveOptions
@@ -237,20 +240,29 @@ async def test_old_changes_are_forgotten_and_young_ones_kept(gateway):
         assert left.scalars().all() == ["young"]
 
 
-async def test_everything_that_moves_a_merchants_money_is_a_change_of_the_same_transaction(gateway, two_merchants):
+@pytest.fixture
+async def stored(databases, scene):
+    """Connect to the scene's rows as they were stored: those that are lent were written again, all at once."""
+    with databases.fresh(scene.database) as url:
+        database = connect(url, application_name="test", pool_size=1)
+        async with database.autocommit() as conn:
+            yield conn
+        await database.close()
+
+
+async def test_everything_that_moves_a_merchants_money_is_a_change_of_the_same_transaction(stored, two_merchants):
     """Ada's story has payments, deposits, a surplus, payouts, a refund, a withdrawal and an exchange."""
-    async with gateway.db.autocommit() as conn:
-        told = {
-            row.kind
-            for row in await conn.exec_driver_sql("SELECT DISTINCT kind FROM changes WHERE merchant_pk IS NOT NULL")
-        }
-        untold = await conn.exec_driver_sql(
-            "SELECT DISTINCT t.kind, t.reference FROM ledger_movements m JOIN ledger_transactions t"
-            " ON t.id = m.transaction_pk JOIN ledger_accounts a ON a.id IN (m.debit_account_pk, m.credit_account_pk)"
-            " WHERE a.merchant_pk IS NOT NULL AND a.purpose IN ('available', 'held', 'pending', 'receivable')"
-            " AND NOT EXISTS (SELECT FROM changes c WHERE c.merchant_pk = a.merchant_pk AND c.mode = m.mode"
-            " AND c.xid::text::bigint % 4294967296 = m.xmin::text::bigint)"
-        )
+    told = {
+        row.kind
+        for row in await stored.exec_driver_sql("SELECT DISTINCT kind FROM changes WHERE merchant_pk IS NOT NULL")
+    }
+    untold = await stored.exec_driver_sql(
+        "SELECT DISTINCT t.kind, t.reference FROM ledger_movements m JOIN ledger_transactions t"
+        " ON t.id = m.transaction_pk JOIN ledger_accounts a ON a.id IN (m.debit_account_pk, m.credit_account_pk)"
+        " WHERE a.merchant_pk IS NOT NULL AND a.purpose IN ('available', 'held', 'pending', 'receivable')"
+        " AND NOT EXISTS (SELECT FROM changes c WHERE c.merchant_pk = a.merchant_pk AND c.mode = m.mode"
+        " AND c.xid::text::bigint % 4294967296 = m.xmin::text::bigint)"
+    )
     assert untold.all() == []
     assert told >= OF_MERCHANTS - {"balance", "account_deposit", "delivery", "tracker"}
     assert told <= KINDS

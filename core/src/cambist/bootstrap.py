@@ -79,6 +79,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     random: Random | None = None
     registry: Registry | None = None
     keystore: Keystore | None = None
+    db: Database | None = None
+    """Stays its owner's to close."""
 
 
 @asynccontextmanager
@@ -100,8 +102,10 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
         signer = None
         if role == "worker":
             signer = await stack.enter_async_context(open_signer(settings, registry, clock, parts.keystore))
-        db = open_database(settings, role)
-        stack.push_async_callback(db.close)
+        db = parts.db
+        if db is None:
+            db = open_database(settings, role)
+            stack.push_async_callback(db.close)
         redis = open_redis(settings.redis.url)
         stack.push_async_callback(redis.aclose)
         # Its listener waits for as long as nothing happens, which the timeout above would take for an outage.

@@ -1,11 +1,11 @@
-"""The databases of tests: one for each, or one that is emptied after each."""
+"""The databases of tests: one for each, or one that is made after each what it was before."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from itertools import count
 from typing import Any
 
@@ -19,15 +19,24 @@ from .servers import REDIS_DATABASES, TEMPLATE, TestServers
 USES_MAX = 50
 """Deleted rows stay in the files until then."""
 
+KEPT_MAX = 3
+"""Databases that one process keeps at once: each has connections of its own, and the server has 400."""
+
 # Whoever changes the schema is noticed, whether that is undone or not.
 _WATCH = """
 CREATE SCHEMA kept;
+CREATE SCHEMA was;
 CREATE SEQUENCE kept.changes;
 CREATE FUNCTION kept.note() RETURNS event_trigger SECURITY DEFINER LANGUAGE plpgsql AS
     'BEGIN PERFORM nextval(''kept.changes''); END';
 """
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
-_SEQUENCES = "SELECT sequencename, start_value FROM pg_sequences WHERE schemaname = 'public' ORDER BY sequencename"
+_SEQUENCES = "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' ORDER BY sequencename"
+# Of what a table had, all that can be written again.
+_COLUMNS = """
+SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
+WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+"""
 # The connections that are left are the pool's, and none is in a transaction or holds a lock.
 _EMPTY = """
 CREATE FUNCTION kept.empty(pooled bigint) RETURNS boolean LANGUAGE plpgsql AS $body$
@@ -95,13 +104,15 @@ class Databases:
 class KeptDatabase:
     """Lends one database to one test after the other, with a pool whose connections stay warm.
 
-    It is emptied after each test, where that makes it what a new one is, and dropped otherwise. To copy the template
-    and to drop the copy takes PostgreSQL 27 ms, and to read the catalogue and plan on new connections as long again.
+    After each test it gets the rows of its template again, where that makes it what a new one is, and is dropped
+    otherwise. To copy the template and to drop the copy takes PostgreSQL 27 ms, and to read the catalogue and plan on
+    new connections as long again.
     """
 
-    def __init__(self, databases: Databases) -> None:
+    def __init__(self, databases: Databases, template: str = TEMPLATE) -> None:
         """Make none before it is needed."""
         self._databases = databases
+        self._template = template
         self._made = ExitStack()
         self._url: str | None = None
         self._connection: Any = None
@@ -145,18 +156,26 @@ class KeptDatabase:
             await self._given_up.pop().close()
 
     def _make(self) -> str:
-        url = self._made.enter_context(self._databases.fresh())
+        url = self._made.enter_context(self._databases.fresh(self._template))
         self._connection = self._databases.run(asyncpg.connect(url))
         self._made.callback(lambda: self._databases.run(self._connection.close()))
         tables = [row[0] for row in self._fetch(_TABLES)]
-        filled = [name for name in tables if self._fetch(f"SELECT FROM public.{name} LIMIT 1")]
-        steps = [f"DELETE FROM public.{name};" for name in tables]  # noqa: S608  names of the catalogue
-        steps += [f"INSERT INTO public.{name} SELECT * FROM kept.{name};" for name in filled]  # noqa: S608  likewise
+        # Names of the catalogue, all of them.
+        asked = [f"SELECT '{name}' WHERE EXISTS (SELECT FROM public.{name})" for name in tables]  # noqa: S608
+        found = [row[0] for row in self._fetch(" UNION ALL ".join(asked))]
+        filled = {name: self._fetch(_COLUMNS, f"public.{name}")[0][0] for name in found}
+        steps = [f"DELETE FROM public.{name};" for name in tables]  # noqa: S608
         steps += [
-            f"PERFORM setval('public.{name}', {first}, false) FROM public.{name} WHERE is_called;"
-            for name, first in self._fetch(_SEQUENCES)
+            f"INSERT INTO public.{name} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM was.{name};"  # noqa: S608
+            for name, columns in filled.items()
         ]
-        copies = [f"CREATE TABLE kept.{name} AS TABLE public.{name};" for name in filled]
+        asked = [f"SELECT '{row[0]}', last_value, is_called FROM public.{row[0]}" for row in self._fetch(_SEQUENCES)]  # noqa: S608
+        steps += [
+            f"PERFORM setval('public.{name}', {last}, {called}) FROM public.{name}"
+            f" WHERE (last_value, is_called) <> ({last}, {called});"
+            for name, last, called in self._fetch(" UNION ALL ".join(asked))
+        ]
+        copies = [f"CREATE TABLE was.{name} AS TABLE public.{name};" for name in filled]
         script = "\n".join([_WATCH, *copies, _EMPTY.replace("STEPS", "\n".join(steps))])
         self._databases.run(self._connection.execute(script))
         return url
@@ -181,6 +200,32 @@ class KeptDatabase:
         if self._database is not None:
             self._given_up.append(self._database)
         self._url, self._database, self._uses, self._is_lent = None, None, 0, False
+
+
+class KeptDatabases:
+    """Keeps a database of each template that tests asked for last."""
+
+    def __init__(self, databases: Databases) -> None:
+        """Make none before it is needed."""
+        self._databases = databases
+        self._kept: dict[str, KeptDatabase] = {}
+
+    @asynccontextmanager
+    async def lent(self, template: str) -> AsyncIterator[tuple[str, Database]]:
+        """Yield the address of a database that is as this template, and the door to it, which stays open."""
+        kept = self._kept.pop(template, None) or KeptDatabase(self._databases, template)
+        self._kept[template] = kept
+        if len(self._kept) > KEPT_MAX:
+            await self._kept.pop(next(iter(self._kept))).close()
+        url = kept.lend()
+        database = kept.open(url)
+        yield url, database
+        await kept.take_back(database)
+
+    async def close(self) -> None:
+        """Drop what is kept."""
+        while self._kept:
+            await self._kept.popitem()[1].close()
 
 
 def _open(url: str) -> Database:
