@@ -74,6 +74,8 @@ async def test_every_reason_is_listed_and_can_be_asked_for(payment_env, refund_e
     assert {reason for reason, one in found.items() if one.can_accept} == {"surplus", "late"}
     assert [one.reason for one in await refund_env.waiting(reason="late")] == ["late"]
     assert [one.reason for one in await refund_env.waiting(chain="other")] == ["wrong_chain"]
+    assert {one.reason for one in await refund_env.waiting(payment_id=open_one)} == {"wrong_token", "wrong_chain"}
+    assert await refund_env.waiting(payment_id="pay_none") == []
 
 
 async def test_what_is_decided_is_not_read_to_find_what_waits(payment_env, refund_env):

@@ -101,6 +101,8 @@ payments  -        POST   /api/sandbox/reorg
 
 PROJECT = """
 payments  -        POST   /api/dashboard/projects/{projectId}/payments/{paymentId}/recalculate
+-:read             -        GET    /api/dashboard/projects/{projectId}/search
+-:read             -        GET    /api/dashboard/projects/{projectId}/wallet/worth
 -:read             -        GET    /api/dashboard/projects/{projectId}/deliveries
 -:read             -        GET    /api/dashboard/projects/{projectId}/deliveries/{deliveryId}
 -:webhooks         -        POST   /api/dashboard/projects/{projectId}/deliveries/{deliveryId}/redeliver

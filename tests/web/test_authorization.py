@@ -76,6 +76,8 @@ KEY_PATHS = {
 # What only a person may do, for all projects.
 PERSON = {
     ("GET", "/api/dashboard/overview"): None,
+    ("GET", "/api/dashboard/projects/{project_id}/wallet/worth"): None,
+    ("GET", "/api/dashboard/projects/{project_id}/search?q=x"): None,
     ("GET", "/api/dashboard/audit"): None,
     ("GET", "/api/dashboard/withdrawals"): None,
     ("POST", "/api/dashboard/withdrawals"): {**PAY, "projectId": "{project_id}", "totpCode": "000000"},
@@ -226,9 +228,9 @@ async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
         (method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest.partition('?')[0]}")
         for method, noun, rest in PROJECT
     }
-    told |= set(PERSON) | {(method, path.partition("?")[0]) for method, path in OPERATOR}
+    told |= {(method, path.partition("?")[0]) for method, path in (*PERSON, *OPERATOR)}
     mine = re.compile(
-        r"/api/admin(?!/auth|/set-password)|/api/dashboard/(withdrawals|approved|two-factor|audit|overview)"
+        r"/api/admin(?!/auth|/set-password)|/api/dashboard/(withdrawals|approved|two-factor|audit|overview)|.*/search"
         r"|/api/account|.*/(accounts|wallet|swap-bridge|usage|plan|resolutions|refund|fail-\w+)|/api/(.*/)?events"
     )
     found = set()
@@ -254,7 +256,10 @@ async def test_what_has_an_id_is_there_for_its_project_alone(two_merchants):
     for (method, path), body in PERSON.items():
         if (named := re.search(r"\{(\w+_id)\}", path)) is not None:
             answer = await knock(two_merchants, "session of another merchant", method, path, body)
-            refused(answer, 404, NOT_FOUND[named[1]])
+            if named[1] == "project_id":
+                refused(answer, 403, "PROJECT_NOT_OWNED")
+            else:
+                refused(answer, 404, NOT_FOUND[named[1]])
     answer = await knock(
         two_merchants,
         "session of another merchant",

@@ -174,6 +174,24 @@ async def test_operators_read_all_merchants_together_with_what_is_held(gateway, 
     assert "APPROVALS_WAITING" not in str(found["attention"])
 
 
+async def test_a_wallets_worth_names_the_price_whose_it_is_and_as_of_when(gateway, client, clock, story):
+    merchant, now = story, clock.now()
+    path = f"/api/dashboard/projects/{merchant.project_id}/wallet/worth"
+    found = (await client.get(path, headers=merchant.bearer)).json()
+    assert (found["mode"], found["currency"]) == ("sandbox", "usd")
+    assert "usd" in found["currencies"]
+    assert "eur" in found["currencies"]
+    coins = {one["token"]: one for one in found["balances"]["coins"]}
+    priced = {name: coins["USDX"][name] for name in ("price", "priceSource", "fiat")}
+    assert priced == {"price": "1.5", "priceSource": "test", "fiat": "33.00"}
+    assert coins["USDX"]["pricedAt"] <= now.isoformat()
+    assert {coins["MEM"][name] for name in ("price", "priceSource", "pricedAt", "fiat")} == {None}
+    await write_prices(gateway, ("USDX", "eur", now, "1.25"))
+    euros = (await client.get(f"{path}?currency=eur", headers=merchant.bearer)).json()
+    assert (euros["currency"], euros["balances"]["fiat"], euros["balances"]["unpriced"]) == ("eur", "27.50", 1)
+    refused(await client.get(f"{path}?currency=xyz", headers=merchant.bearer), 400, "VALIDATION_ERROR", "currency")
+
+
 async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of_then(gateway, client, clock, merchant):
     now, memory = clock.now(), {"fee_units": 10**16}
     done = {"status": "succeeded", "error": None, "output_units": 3_000_000, "is_settled": True}

@@ -35,6 +35,8 @@ BOUNDED = {
     "/api/admin/reconcile/{jobId}",
     "/api/admin/webhooks/failing",
     "/api/admin/search",
+    "/api/dashboard/projects/{projectId}/search",
+    "/api/dashboard/projects/{projectId}/wallet/worth",
     "/api/admin/merchants/{merchantId}",
 }
 """What settings and roles bound: chains, their tokens, what there is once for each of them; permissions."""

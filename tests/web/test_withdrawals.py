@@ -6,6 +6,7 @@ import pytest
 
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, post
 from tests.support.payout_env import person
+from tests.support.team import Teammate
 from tests.support.two_factor import enrol
 from tests.support.web import Merchant, refused
 
@@ -142,3 +143,12 @@ async def test_an_address_is_approved_with_a_code_and_taken_back_without(rich, p
     (coin,) = [coin for coin in coins if (coin["chain"], coin["token"]) == ("memory", "USDX")]
     assert (coin["autopayoutPolicy"], coin["autopayoutAddress"]) == ("off", None)
     refused(await client.patch(SETTINGS, json=rule, headers=rich.key), 403, "ADDRESS_NOT_APPROVED")
+
+
+async def test_one_is_found_by_whoever_every_project_is_open_to(rich, phone, withdraw, client):
+    withdrawal_id = (await withdraw(totpCode=phone.code())).json()["withdrawal"]["withdrawalId"]
+    some = await Teammate(client, rich).settle("viewer", projects=[rich.project_id])
+    path = f"/api/dashboard/projects/{rich.project_id}/search?q={withdrawal_id}"
+    found = (await client.get(path, headers=rich.bearer)).json()["found"]
+    assert [(one["kind"], one["id"]) for one in found] == [("withdrawals", withdrawal_id)]
+    assert (await client.get(path, headers=some.bearer)).json()["found"] == []

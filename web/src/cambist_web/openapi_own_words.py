@@ -241,6 +241,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "ExchangeRow.kind": exchanges.Kind,
     "ExchangeRow.status": exchanges.Status,
     "Found.kind": ("merchants", "projects", *Name),
+    "OwnFound.kind": Name,
     "PaymentRow.status": payments.Status,
     "SentForPayment.status": payouts.Status,
     "SentRow.kind": ("payout", "auto_payout", "refund", "withdrawal"),

@@ -93,6 +93,7 @@ quotes.Quotes                    quote quotePayment
 refunds.Refunds                  create createRefund · list listRefunds · read getRefund · cancel cancelRefund
 resolutions.Resolutions          list listResolutions · read getResolution · accept acceptDeposit
 resolutions.Resolutions          refund refundDeposit · release releaseDeposit
+search.ProjectSearch             search searchRecords
 sandbox.SandboxChains            deposit sandboxDeposit · mine sandboxMine · reorg sandboxReorg
 sandbox.SandboxChains            advance_time sandboxAdvanceTime · fail_payout sandboxFailPayout
 sandbox.SandboxChains            fail_exchange sandboxFailExchange
@@ -132,6 +133,7 @@ uncollected.UncollectedMoney      withdraw withdrawCollection · read getAddress
 usage.Calculator                 read getCptCalculatorConfig
 usage.Usage                      list listUsage
 wallets.Addresses                list listWalletAddresses
+wallets.Worth                    read getWalletWorth
 wallets.Wallets                  read getWallet · balance getBalance
 webhook_endpoints.WebhookEndpoints list listWebhookEndpoints · create createWebhookEndpoint · read getWebhookEndpoint
 webhook_endpoints.WebhookEndpoints change changeWebhookEndpoint · remove deleteWebhookEndpoint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -88,6 +88,14 @@ def _too_slow() -> UnavailableError:
     return UnavailableError("OVERVIEW_TOO_SLOW", words)
 
 
+def kept_currencies(web: Web, wanted: str) -> Sequence[str]:
+    """Return the currencies that prices are kept in. Raises InvalidError where the one that is wanted is none."""
+    kept = sorted({CURRENCY, *web.settings.prices.snapshot_currencies})
+    if wanted not in kept:
+        raise InvalidError.field("currency", f"must be one of {', '.join(kept)}")
+    return kept
+
+
 async def provide_summed(  # noqa: PLR0913, PLR0917  every query parameter is one
     web: NamedDependency[Web],
     since: Since = None,
@@ -97,9 +105,7 @@ async def provide_summed(  # noqa: PLR0913, PLR0917  every query parameter is on
     currency: Currency = CURRENCY,
 ) -> Summed:
     """Read what both overviews take. Raises InvalidError."""
-    kept: Collection[str] = sorted({CURRENCY, *web.settings.prices.snapshot_currencies})
-    if currency not in kept:
-        raise InvalidError.field("currency", f"must be one of {', '.join(kept)}")
+    kept_currencies(web, currency)
     return Summed(span=span_of(since, until, zone, step, web.clock.now()), currency=currency)
 
 

@@ -26,7 +26,7 @@ from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, CursorPageAnswer, Filter
 from cambist_web.sending import payout_context
 
-from .refunds import IdempotencyKey, RefundMade, made_answer, record_refund
+from .refunds import IdempotencyKey, PaymentFilter, RefundMade, made_answer, record_refund
 
 
 class ResolutionList(CursorPageAnswer, frozen=True, kw_only=True):
@@ -69,16 +69,17 @@ class Resolutions(Controller):
         *,
         reason: Annotated[HeldReason | None, QueryParameter()] = None,
         chain: Filter = None,
+        of_payment: PaymentFilter = None,
         sort: TimeSort = Sort.NEWEST,
     ) -> Response[ResolutionList]:
         """Return deposits to addresses of the project's payments, and to the wallet's own."""
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[ResolutionView]:
-            waiting = await list_resolutions(conn, actor, part, reason=reason, chain=chain)
+            waiting = await list_resolutions(conn, actor, part, reason=reason, chain=chain, payment_id=of_payment)
             await check_shown(conn, web, *waiting.items)
             return waiting
 
-        query = asked.of(web, "resolutions", actor.project_pk, sort=sort, filters=(reason, chain))
+        query = asked.of(web, "resolutions", actor.project_pk, sort=sort, filters=(reason, chain, of_payment))
         return await query.answer(ResolutionList, found)
 
     @get("/{deposit_id:str}", summary="Read a deposit", opt=needs("read"))

@@ -15,11 +15,15 @@ from cambist.services.accounting import tokens, usage
 from cambist.services.accounting.tokens import TokenBalance
 from cambist.services.actor import Actor
 from cambist.services.addresses import wallets
+from cambist.services.overviews import holdings
+from cambist.services.overviews.holdings import Balances
+from cambist.services.pricing.price_points import CURRENCY
 from cambist.services.supported import find_chain, find_token
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
 
+from .overviews import Currency, kept_currencies
 from .usage import SystemCredit, system_credit
 
 ChainId = Annotated[str, QueryParameter(description="A value from the chain list.", min_length=1, max_length=64)]
@@ -100,6 +104,31 @@ class Wallets(Controller):
         return SingleBalance(mode=actor.mode, balance=balance_view(found))
 
 
+class WalletWorth(Answer, frozen=True, kw_only=True):
+    """What there is, and what it is worth in one of the currencies that prices are kept in."""
+
+    mode: str
+    currency: str
+    currencies: Sequence[str]
+    balances: Balances
+
+
+class Worth(Controller):
+    tags = ("Wallet",)
+
+    @get("/worth", summary="Read what the wallet is worth", opt=needs(member="read"))
+    async def read(
+        self, actor: NamedDependency[Actor], web: NamedDependency[Web], currency: Currency = CURRENCY
+    ) -> WalletWorth:
+        """Return every token that the merchant ever had, what it is worth now, who says so and as of when."""
+        kept = kept_currencies(web, currency)
+        async with web.db.autocommit() as conn:
+            balances = await holdings.balances_of(
+                conn, web.gateway.registry, actor.merchant_pk, actor.mode, currency, web.clock.now()
+            )
+        return WalletWorth(mode=actor.mode, currency=currency, currencies=kept, balances=balances)
+
+
 class WalletAddress(Struct, frozen=True, kw_only=True, rename="camel"):
     """An address of the wallet, and the chains on which it is the merchant's."""
 
@@ -144,5 +173,5 @@ class Addresses(Controller):
 
 controllers = [
     key_routes("/api/merchant/wallet", Wallets, Addresses),
-    project_routes("/wallet", Wallets, Addresses),
+    project_routes("/wallet", Wallets, Worth, Addresses),
 ]

@@ -18,24 +18,24 @@ FOUND_MAX = 1_000
 
 TEXT_CHARS_MAX = 320
 
-_OF_PAYMENT = "payment_id = ANY($1) UNION ALL SELECT id FROM payments WHERE order_id = ANY($1)"
-_OF_ACCOUNT = "account_id = ANY($1) UNION ALL SELECT id FROM accounts WHERE external_id = ANY($1)"
+_OF_PAYMENT = "payment_id = ANY($1) UNION ALL SELECT id FROM payments WHERE order_id = ANY($1){own}"
+_OF_ACCOUNT = "account_id = ANY($1) UNION ALL SELECT id FROM accounts WHERE external_id = ANY($1){own}"
 _OF_DEPOSIT = "SELECT id FROM deposits WHERE tx_id = ANY($1)"
 _OF_ADDRESS = "FROM addresses WHERE mode = ANY($3) AND family = ANY($4) AND address = ANY($1)"
 _OF_TX = "FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
 _SENT = (
     "SELECT id FROM payouts WHERE payout_id = ANY($1)",
-    "SELECT id FROM payouts WHERE to_address = ANY($1)",
+    "SELECT id FROM payouts WHERE to_address = ANY($1){own}",
     f"SELECT p.id {_OF_TX} JOIN payouts p ON p.intent_pk = s.intent_pk WHERE t.tx_id = ANY($1)",
     f"SELECT id FROM payouts WHERE payment_pk IN (SELECT id FROM payments WHERE {_OF_PAYMENT})",  # noqa: S608
 )
 # Each way is an index that begins with what is looked for. $1 are the spellings of the text, $2 is it in small letters,
-# $3 to $5 are modes, families and chains.
+# $3 to $5 are modes, families and chains. Where ``own`` stands, what many projects may have alike is narrowed to $6.
 _WAYS: Mapping[Name, Sequence[str]] = {
     Name.PAYMENTS: (
         "SELECT id FROM payments WHERE payment_id = ANY($1)",
         "SELECT id FROM payments WHERE public_id = ANY($1)",
-        "SELECT id FROM payments WHERE order_id = ANY($1)",
+        "SELECT id FROM payments WHERE order_id = ANY($1){own}",
         f"SELECT payment_pk AS id {_OF_ADDRESS}",
         "SELECT payment_pk AS id FROM deposits WHERE tx_id = ANY($1)",
         "SELECT payment_pk AS id FROM deposits WHERE deposit_id = ANY($1)",
@@ -60,7 +60,7 @@ _WAYS: Mapping[Name, Sequence[str]] = {
     Name.ACCOUNTS: (
         "SELECT id FROM accounts WHERE account_id = ANY($1)",
         "SELECT id FROM accounts WHERE public_id = ANY($1)",
-        "SELECT id FROM accounts WHERE external_id = ANY($1)",
+        "SELECT id FROM accounts WHERE external_id = ANY($1){own}",
         f"SELECT account_pk AS id {_OF_ADDRESS}",
         "SELECT account_pk AS id FROM deposits WHERE deposit_id = ANY($1)",
     ),
@@ -69,7 +69,7 @@ _WAYS: Mapping[Name, Sequence[str]] = {
         "SELECT tracker_pk AS id FROM tracker_addresses WHERE chain = ANY($5) AND scope = 0 AND address = ANY($1)",
     ),
 }
-_CUSTOMERS = "SELECT id FROM payments WHERE customer_email IS NOT NULL AND lower(customer_email) = $2"
+_CUSTOMERS = "SELECT id FROM payments WHERE customer_email IS NOT NULL AND lower(customer_email) = $2{own}"
 
 
 class Owners(Struct, frozen=True, kw_only=True):
@@ -93,19 +93,33 @@ def spellings(registry: Registry, text: str) -> Sequence[str]:
 
 
 async def find(  # noqa: PLR0913  what, of which kind, for whom
-    conn: AsyncConnection, registry: Registry, name: Name, text: str, *, with_people: bool, most: int = FOUND_MAX
+    conn: AsyncConnection,
+    registry: Registry,
+    name: Name,
+    text: str,
+    *,
+    with_people: bool,
+    most: int = FOUND_MAX,
+    project_pk: int | None = None,
 ) -> Sequence[int]:
-    """Return the primary keys of what a text names, of one kind. Customers are found by whoever may see them."""
+    """Return the primary keys of what a text names, of one kind. Customers are found by whoever may see them.
+
+    Of what many projects may have alike, such as an order's number, only that of the project where one is given. The
+    rest is of whose it is: an id, an address and a transaction of another project are among what is returned.
+    """
     ways = list(_WAYS[name])
     if name is Name.PAYMENTS and with_people and "@" in text:
         ways.append(_CUSTOMERS)
+    own = "" if project_pk is None else " AND project_pk = $6"
     # Whatever a way does not use is named, so that all take the same.
-    uses = "$1::text[] IS NOT NULL AND $2::text IS NOT NULL AND $3::text[] IS NOT NULL AND $4::text[] IS NOT NULL"
-    ways = [f"(SELECT id FROM ({way}) AS way WHERE id IS NOT NULL LIMIT {int(most)})" for way in ways]  # noqa: S608
+    types = ("text[]", "text", "text[]", "text[]", "text[]", "bigint")
+    uses = " AND ".join(f"${place}::{kind} IS NOT NULL" for place, kind in enumerate(types, 1))
+    narrowed = [way.format(own=own) for way in ways]
+    ways = [f"(SELECT id FROM ({way}) AS way WHERE id IS NOT NULL LIMIT {int(most)})" for way in narrowed]  # noqa: S608
     each = " UNION ALL ".join(ways)
-    statement = f"SELECT DISTINCT id FROM ({each}) AS found WHERE {uses} AND $5::text[] IS NOT NULL"  # noqa: S608
+    statement = f"SELECT DISTINCT id FROM ({each}) AS found WHERE {uses}"  # noqa: S608
     families, chains = list(registry.families), list(registry.chains)
-    values = (list(spellings(registry, text)), text.lower(), ["live", "sandbox"], families, chains)
+    values = (list(spellings(registry, text)), text.lower(), ["live", "sandbox"], families, chains, project_pk or 0)
     return list((await conn.exec_driver_sql(statement, values)).scalars())
 
 

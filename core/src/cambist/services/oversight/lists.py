@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -130,6 +130,51 @@ async def search(conn: AsyncConnection, registry: Registry, text: str, *, with_p
             )
             for row in await conn.execute(newest)
         ]
+    return found
+
+
+class OwnFound(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One thing of a project's that a text names.
+
+    `kind` is its list, and `id` what it is read by there. A deposit has none: it is read with its payment or account.
+    """
+
+    kind: str
+    id: str
+    status: str | None
+    created_at: datetime
+    payment_id: str | None
+    account_id: str | None
+
+
+async def search_project(
+    conn: AsyncConnection, registry: Registry, project_pk: int, text: str, *, without: Collection[Name] = ()
+) -> Sequence[OwnFound]:
+    """Return what of one project a text names: up to so many of each kind, the newest first."""
+    found: list[OwnFound] = []
+    for name, kind in KINDS.items():
+        if name in without:
+            continue
+        pks = await find(conn, registry, name, text, with_people=True, project_pk=project_pk)
+        if not pks:
+            continue
+        project = kind.filters["project"] if "project" in kind.filters else kind.owners["project"]
+        named = kind.statement.add_columns(kind.public_id.label("found_id")).where(
+            one_of(kind.spec.pk, pks), project == project_pk, *kind.where
+        )
+        newest = named.order_by(kind.spec.by(Sort.NEWEST).desc(), kind.spec.pk.desc()).limit(SEARCHED_MAX)
+        for row in await conn.execute(newest):
+            values = row._mapping  # noqa: SLF001  SQLAlchemy's public name for it
+            found.append(
+                OwnFound(
+                    kind=name,
+                    id=row.found_id,
+                    status=values.get("status"),
+                    created_at=row.created_at,
+                    payment_id=values.get("payment_id"),
+                    account_id=values.get("account_id"),
+                )
+            )
     return found
 
 

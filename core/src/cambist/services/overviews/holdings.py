@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
 from cambist.domain.money import format_rate, format_units, value_of
+from cambist.domain.prices import Rate
 from cambist.registry import Registry
 from cambist.services.accounting import tokens
 from cambist.services.accounting.ledger import asset_key, chain_and_contract
@@ -26,7 +27,10 @@ class Worth(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CoinBalance(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a merchant has of one coin. `fiat` is what all of it is worth at `price`, both null where none is known."""
+    """What a merchant has of one coin. `fiat` is what all of it is worth at `price`.
+
+    Both are null where no price is known, and so are `priceSource` and `pricedAt`: who said so, and as of when.
+    """
 
     chain: str
     token: str
@@ -37,6 +41,8 @@ class CoinBalance(Struct, frozen=True, kw_only=True, rename="camel"):
     held: str
     receivable: str
     price: str | None
+    price_source: str | None
+    priced_at: datetime | None
     fiat: str | None
 
 
@@ -82,8 +88,8 @@ async def balances_of(  # noqa: PLR0913, PLR0917  whose, and in what
     for one in found:
         token, balance = one.token, one.balance
         total = balance.available + balance.pending + balance.held + balance.receivable
-        price = prices.get(token.symbol.upper())
-        value = _value(total, token.decimals, price)
+        rate = prices.get(token.symbol.upper())
+        value = _value(total, token.decimals, rate)
         worths.append(value)
         coins.append(
             CoinBalance(
@@ -95,7 +101,9 @@ async def balances_of(  # noqa: PLR0913, PLR0917  whose, and in what
                 pending=format_units(balance.pending, token.decimals),
                 held=format_units(balance.held, token.decimals),
                 receivable=format_units(balance.receivable, token.decimals),
-                price=None if price is None else format_rate(price),
+                price=None if rate is None else format_rate(rate.value),
+                price_source=None if rate is None else rate.source,
+                priced_at=None if rate is None else rate.observed_at,
                 fiat=None if value is None else fiat_text([value], currency),
             )
         )
@@ -139,8 +147,8 @@ async def held_by_all(conn: AsyncConnection, registry: Registry, mode: str, curr
         chain, contract = chain_and_contract(row.asset)
         # A token that nobody remembers is told in its smallest unit, rather than not at all.
         token = known.get(row.asset, _Known(contract or "native", 0))
-        price = prices.get(token.symbol.upper())
-        value = _value(int(row.merchants), token.decimals, price)
+        rate = prices.get(token.symbol.upper())
+        value = _value(int(row.merchants), token.decimals, rate)
         worths.append(value)
         units = {
             name: format_units(int(getattr(row, name)), token.decimals)
@@ -152,7 +160,7 @@ async def held_by_all(conn: AsyncConnection, registry: Registry, mode: str, curr
                 token=token.symbol,
                 contract_address=contract,
                 decimals=token.decimals,
-                price=None if price is None else format_rate(price),
+                price=None if rate is None else format_rate(rate.value),
                 fiat=None if value is None else fiat_text([value], currency),
                 **units,
             )
@@ -176,8 +184,8 @@ async def _names(conn: AsyncConnection, registry: Registry, assets: Sequence[str
     return found
 
 
-def _value(units: int, decimals: int, price: Decimal | None) -> Decimal | None:
-    return None if price is None else value_of(units, decimals, price)
+def _value(units: int, decimals: int, rate: Rate | None) -> Decimal | None:
+    return None if rate is None else value_of(units, decimals, rate.value)
 
 
 def _together(worths: Sequence[Decimal | None], currency: str) -> tuple[str, int]:

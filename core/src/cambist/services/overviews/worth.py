@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.money import minor_units
+from cambist.domain.prices import Rate
 
 from .spans import Span
 
@@ -27,10 +28,11 @@ SELECT w.symbol, w.part, coalesce(
 FROM unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::timestamptz[]) AS w (symbol, part, begins, ends)
 """
 _LATEST = """
-SELECT w.symbol, (
-    SELECT p.value FROM price_points p WHERE p.symbol = w.symbol AND p.fiat_currency = $2
-        AND p.observed_at <= $3 AND p.observed_at >= $3 - $4::interval ORDER BY p.observed_at DESC LIMIT 1
-) AS price FROM unnest($1::text[]) AS w (symbol)
+SELECT w.symbol, p.value, p.source, p.observed_at FROM unnest($1::text[]) AS w (symbol)
+CROSS JOIN LATERAL (
+    SELECT value, source, observed_at FROM price_points WHERE symbol = w.symbol AND fiat_currency = $2
+        AND observed_at <= $3 AND observed_at >= $3 - $4::interval ORDER BY observed_at DESC LIMIT 1
+) AS p
 """
 
 
@@ -49,11 +51,11 @@ async def prices_in(
 
 async def latest_prices(
     conn: AsyncConnection, symbols: Collection[str], currency: str, now: datetime
-) -> Mapping[str, Decimal]:
-    """Return what each symbol cost last, without those nobody knows."""
+) -> Mapping[str, Rate]:
+    """Return what each symbol cost last, who said so and as of when, without those nobody knows."""
     wanted = sorted({symbol.upper() for symbol in symbols})
     found = await conn.exec_driver_sql(_LATEST, (wanted, currency, now, AGE_MAX))
-    return {row.symbol: row.price for row in found if row.price is not None}
+    return {row.symbol: Rate(value=row.value, source=row.source, observed_at=row.observed_at) for row in found}
 
 
 def fiat_text(values: Iterable[Decimal], currency: str) -> str:

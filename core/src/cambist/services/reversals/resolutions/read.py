@@ -15,7 +15,7 @@ from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, HeldReason, Status
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
-from cambist.services.listing import Listed, ListOf, Part, read_list
+from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
 from cambist.services.paging import read_one
 
 
@@ -116,18 +116,30 @@ def waiting(reason: HeldReason | None) -> Sequence[ColumnElement[bool]]:
     return found if reason is None else [*found, _reason == reason]
 
 
-async def list_resolutions(
-    conn: AsyncConnection, actor: Actor, part: Part, *, reason: HeldReason | None = None, chain: str | None = None
+async def list_resolutions(  # noqa: PLR0913  filters, each by name
+    conn: AsyncConnection,
+    actor: Actor,
+    part: Part,
+    *,
+    reason: HeldReason | None = None,
+    chain: str | None = None,
+    payment_id: str | None = None,
 ) -> Listed[ResolutionView]:
-    """Return one part of what waits for a decision: of the project's payments, and what came for none."""
+    """Return one part of what waits for a decision: of the project's payments or of one, and what came for none."""
+    own: Owner = {Deposit.merchant_pk: actor.merchant_pk, Deposit.mode: actor.mode}
+    where = [*HELD]
+    if payment_id is not None:
+        # A payment has few deposits, found by an index of their own.
+        wanted = Payment.payment_id == payment_id, Payment.project_pk == actor.project_pk
+        own, where = {}, [*HELD, Deposit.payment_pk == select(Payment.id).where(*wanted).scalar_subquery()]
     return await read_list(
         conn,
         SELECT,
         resolution_view,
         LIST,
         part,
-        own={Deposit.merchant_pk: actor.merchant_pk, Deposit.mode: actor.mode},
-        where=HELD,
+        own=own,
+        where=where,
         filters={Deposit.chain: chain},
         also=[_of_project(actor), *waiting(reason)],
     )
