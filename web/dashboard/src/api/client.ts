@@ -2,6 +2,7 @@
 import createClient, { type Client } from "openapi-fetch";
 
 import { asApiError, errorOf } from "./errors";
+import { inTime } from "./inTime";
 import type { Session } from "./session";
 
 /** Asks whoever sits there for a code; resolves to whether the session has stepped up. */
@@ -70,5 +71,5 @@ type Json = "application/json";
 
 /** Return a client of the API for whoever the session is of. */
 export function clientOf<Paths extends object>(session: Session): Client<Paths, Json> {
-  return createClient<Paths, Json>({ fetch: authorized(session) });
+  return createClient<Paths, Json>({ fetch: authorized(session, inTime()) });
 }

@@ -3,6 +3,7 @@
  * which only the gateway sees. Each refresh token works once, so pages of one browser take turns.
  */
 import { asApiError, errorOf, type ApiError } from "./errors";
+import { inTime } from "./inTime";
 
 /** Where one kind of people signs in. */
 export interface SignInPaths {
@@ -25,6 +26,7 @@ export const OPERATOR_PATHS: SignInPaths = {
 
 /** How long before its end a token is renewed, so that none ends on its way. */
 const EARLY_MS = 20_000;
+const LIMIT_MS = 20_000;
 
 export type SessionState = "unknown" | "signed-in" | "signed-out";
 
@@ -45,7 +47,8 @@ export class Session {
 
   constructor(
     readonly paths: SignInPaths,
-    private readonly send: typeof fetch = (...request) => fetch(...request),
+    // None of these does more when it is sent once more; and whoever refreshes keeps the browser's other pages waiting.
+    private readonly send: typeof fetch = inTime(undefined, { limitMs: LIMIT_MS, isRepeatable: true }),
     private readonly now: () => number = Date.now,
   ) {
     this.#others = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`cambist ${paths.refresh}`);

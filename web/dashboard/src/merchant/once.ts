@@ -13,7 +13,7 @@ const unstored = new Map<string, string>();
  * them in the same tab. It ends with an answer that says the act was done, or that it was done before with another
  * content; a refusal of anything else leaves it, as nothing was done under it and it is as good as new.
  *
- * Throws `SENT_BEFORE` where the answer is that of an earlier request: nobody shall take it for a new one that was sent.
+ * Throws `NO_ANSWER_ONCE` where no answer came in time: it may be sent again. Throws `SENT_BEFORE` where the answer is that of an earlier request: nobody shall take it for a new one that was sent.
  */
 export async function once<Answer>(what: string, send: (idempotencyKey: string) => Promise<Answer>): Promise<Answer> {
   const name = `${STORED} ${what}`;
@@ -27,7 +27,10 @@ export async function once<Answer>(what: string, send: (idempotencyKey: string) 
     forget(name, idempotencyKey);
     return answer;
   } catch (refused) {
-    if (asApiError(refused).isDoneBefore) forget(name, idempotencyKey);
+    const { code, isDoneBefore } = asApiError(refused);
+    if (isDoneBefore) forget(name, idempotencyKey);
+    if (code === "NO_ANSWER")
+      throw new ApiError(0, "NO_ANSWER_ONCE", "No answer came in time. Send it again as it is.");
     throw refused;
   }
 }

@@ -25,7 +25,9 @@ export function makeQueryClient(): QueryClient {
         refetchOnReconnect: true,
         // What the API refused is refused again; what did not come may come.
         retry: (failures, error) => {
-          const { status } = asApiError(error);
+          const { status, code } = asApiError(error);
+          // Whoever has waited for an answer in vain is told so before they wait again.
+          if (code === "TIMEOUT") return false;
           return failures < RETRIES && onlineManager.isOnline() && (status === 0 || status >= 500);
         },
       },

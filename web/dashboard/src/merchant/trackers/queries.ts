@@ -5,6 +5,7 @@ import createClient from "openapi-fetch";
 import { api, unwrap } from "../api";
 import type { operations, paths } from "../../api/generated/merchant";
 import { ApiError } from "../../api/errors";
+import { inTime } from "../../api/inTime";
 import { listed, type Listed } from "../../ui/List";
 import { ROWS, type Schemas } from "../queries";
 
@@ -60,7 +61,7 @@ export function tokenQuery(projectId: string, webhookId: string) {
   });
 }
 
-const withToken = createClient<paths, "application/json">({ fetch: (request) => fetch(request) });
+const withToken = createClient<paths, "application/json">({ fetch: inTime() });
 
 const headersOf = (token: string) => ({ "X-Auth-Token": token });
 
