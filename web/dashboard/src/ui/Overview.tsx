@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import { ChainName } from "./ChainName";
+import { ChainName, useChainName } from "./ChainName";
 import { Amount, Fiat } from "./Amount";
 import { Bars } from "./Bars";
 import { Choice } from "./Choice";
@@ -12,7 +12,9 @@ import { Facts, Section } from "./Page";
 import { Plain } from "./Plain";
 import { Said } from "./Said";
 import type { NavGroup } from "./Shell";
-import { Chip, Status } from "./Status";
+import { Shares, Stacks } from "./Stacks";
+import { Chip, toneOf } from "./Status";
+import { plus } from "./units";
 import { When } from "./When";
 
 const STATES = [
@@ -106,7 +108,6 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
   const when = step === "day" ? showDay : showHour;
   const { payments } = turnover;
   const isPriced = Number(turnover.fiat) > 0;
-  const states = STATES.filter((one) => payments.states[one] > 0);
   return (
     <>
       <Section title={t("overview.volume")}>
@@ -139,17 +140,22 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
               }))}
             />
           )}
-          {states.length > 0 && (
-            <ul className="row" aria-label={t("overview.states")}>
-              {states.map((one) => (
-                <li key={one}>
-                  <Status value={one} /> <span className="number">{number.format(payments.states[one])}</span>
-                </li>
-              ))}
-            </ul>
-          )}
         </div>
       </Section>
+      {payments.made > 0 && (
+        <Section title={t("overview.states")}>
+          <Stacks
+            label={t("overview.states")}
+            layers={STATES.map((one) => ({ key: one, label: t(`status.${one}`), tone: toneOf(one) }))}
+            stacks={turnover.series.map((part) => ({
+              key: part.beginsAt,
+              label: when(part.beginsAt, i18n.language),
+              counts: STATES.map((one) => part.payments.states[one]),
+            }))}
+          />
+        </Section>
+      )}
+      <ByChain coins={turnover.coins} currency={currency} />
       <Section title={t("overview.coins")} flush>
         {turnover.coins.length === 0 ? (
           <Empty title={t("overview.nothing")} />
@@ -184,6 +190,33 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
         )}
       </Section>
     </>
+  );
+}
+
+interface ByChainProps {
+  readonly coins: Turnover["coins"];
+  readonly currency: string;
+}
+
+/** What came in on each chain, of what has a price; where there is one chain alone, nothing is compared. */
+function ByChain({ coins, currency }: ByChainProps) {
+  const { t, i18n } = useTranslation();
+  const chainName = useChainName();
+  const sums = new Map<string, string>();
+  for (const { chain, fiat } of coins) if (fiat !== null) sums.set(chain, plus(sums.get(chain) ?? "0", fiat));
+  if (sums.size < 2) return null;
+  return (
+    <Section title={t("overview.chains")}>
+      <Shares
+        label={t("overview.chains")}
+        shares={[...sums].map(([chain, sum]) => ({
+          key: chain,
+          label: chainName(chain),
+          size: Number(sum),
+          text: showFiat(sum, currency, i18n.language),
+        }))}
+      />
+    </Section>
   );
 }
 

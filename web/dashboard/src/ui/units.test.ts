@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { minus, ratio, toUnits } from "./units";
+import { fromUnits, minus, plus, ratio, toUnits } from "./units";
 
 it("turns amounts into their smallest units, and what could be read in two ways into nothing", () => {
   expect(toUnits("25", 6)).toBe("25000000");
@@ -19,6 +19,15 @@ it("says what one is worth in the other", () => {
   expect(ratio("0.0001", "412.5")).toBe("4125000");
   expect(ratio("1000000", "0.000001")).toBe("0.000000000001");
   expect(ratio("0", "1")).toBeNull();
+});
+
+it("adds amounts exactly, and writes units as one", () => {
+  expect(plus("0.1", "0.2")).toBe("0.3");
+  expect(plus("0", "0.000000000000000001")).toBe("0.000000000000000001");
+  expect(plus("99.99", "0.01")).toBe("100");
+  expect(fromUnits(12_500_000n, 6)).toBe("12.5");
+  expect(fromUnits(1n, 6)).toBe("0.000001");
+  expect(fromUnits(7n, 0)).toBe("7");
 });
 
 it("takes one amount from another exactly", () => {

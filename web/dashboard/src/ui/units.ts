@@ -16,9 +16,19 @@ export function toUnits(amount: string, decimals: number): string | null {
 export function minus(amount: string, taken: string): string {
   const places = Math.max(amount.split(".")[1]?.length ?? 0, taken.split(".")[1]?.length ?? 0);
   const left = BigInt(toUnits(amount, places) ?? "0") - BigInt(toUnits(taken, places) ?? "0");
-  if (left <= 0n) return "0";
-  const digits = left.toString().padStart(places + 1, "0");
-  const point = digits.length - places;
+  return left <= 0n ? "0" : fromUnits(left, places);
+}
+
+/** Return what two decimal amounts are together. */
+export function plus(one: string, other: string): string {
+  const places = Math.max(one.split(".")[1]?.length ?? 0, other.split(".")[1]?.length ?? 0);
+  return fromUnits(BigInt(toUnits(one, places) ?? "0") + BigInt(toUnits(other, places) ?? "0"), places);
+}
+
+/** Return so many of the smallest unit as a decimal amount. */
+export function fromUnits(units: bigint, decimals: number): string {
+  const digits = units.toString().padStart(decimals + 1, "0");
+  const point = digits.length - decimals;
   const fraction = digits.slice(point).replace(/0+$/, "");
   return digits.slice(0, point) + (fraction === "" ? "" : `.${fraction}`);
 }

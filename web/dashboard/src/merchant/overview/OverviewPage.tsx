@@ -2,17 +2,14 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { ChainName } from "../../ui/ChainName";
-import { Amount, Fiat } from "../../ui/Amount";
-import { Empty } from "../../ui/Feedback";
+import { Fiat } from "../../ui/Amount";
 import { AttentionView, SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Page, Section } from "../../ui/Page";
-import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { api, unwrap } from "../api";
 import { useNav } from "../nav";
 import { useProject, useProjectId } from "../project";
-import type { Schemas } from "../queries";
+import { Balances } from "../wallet/Balances";
 
 import { FirstSteps } from "./FirstSteps";
 
@@ -45,7 +42,14 @@ export function OverviewPage() {
         <>
           <AttentionView attention={found.attention} nav={nav} />
           <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
-          <Balances balances={found.balances} currency={found.currency} />
+          {/* The wallet is the merchant's, whatever the project. */}
+          <Section
+            title={t("wallet.balances")}
+            flush
+            actions={found.balances.coins.length > 0 && <Fiat value={found.balances.fiat} currency={found.currency} />}
+          >
+            <Balances of={found.balances} currency={found.currency} />
+          </Section>
         </>
       )}
     </QueryView>
@@ -60,48 +64,5 @@ export function OverviewPage() {
         shown
       )}
     </Page>
-  );
-}
-
-interface BalancesProps {
-  readonly balances: Schemas["Balances"];
-  readonly currency: string;
-}
-
-/** The wallet is the merchant's, whatever the project. */
-function Balances({ balances, currency }: BalancesProps) {
-  const { t } = useTranslation();
-  return (
-    <Section
-      title={t("wallet.balances")}
-      flush
-      actions={balances.coins.length > 0 && <Fiat value={balances.fiat} currency={currency} />}
-    >
-      {balances.coins.length === 0 ? (
-        <Empty title={t("wallet.none")} />
-      ) : (
-        <Plain
-          label={t("wallet.balances")}
-          rows={balances.coins}
-          rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
-          columns={[
-            { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-            { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
-            {
-              id: "available",
-              title: t("wallet.available"),
-              atEnd: true,
-              cell: (one) => <Amount value={one.available} />,
-            },
-            {
-              id: "fiat",
-              title: t("overview.worth"),
-              atEnd: true,
-              cell: (one) => (one.fiat === null ? "–" : <Fiat value={one.fiat} currency={currency} />),
-            },
-          ]}
-        />
-      )}
-    </Section>
   );
 }

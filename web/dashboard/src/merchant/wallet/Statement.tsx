@@ -21,7 +21,7 @@ import { statementQuery } from "./queries";
 
 type Movement = Schemas["TransactionView"];
 
-const FILTERS = ["chain"] as const;
+const FILTERS = ["chain", "currency"] as const;
 
 /** Every movement of the wallet, newest first, with what it belongs to; all of it as CSV. */
 export function Statement({ projectId }: { readonly projectId: string }) {

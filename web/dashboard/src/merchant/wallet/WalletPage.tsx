@@ -1,29 +1,31 @@
-import { Button } from "@mantine/core";
+import { Button, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import { ChainName, useChainName } from "../../ui/ChainName";
-import { Amount } from "../../ui/Amount";
+import { useChainName } from "../../ui/ChainName";
+import { Fiat } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
-import { Plain } from "../../ui/Plain";
 import { Scannable } from "../../ui/Scannable";
+import { useListSearch } from "../../ui/search";
 import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
-import { addressesQuery, walletQuery } from "./queries";
+import { Balances } from "./Balances";
+import { addressesQuery, worthQuery } from "./queries";
 import { Statement } from "./Statement";
 
-type Balance = Schemas["BalanceView"];
+const FILTERS = ["currency", "chain"] as const;
 
 /** What the merchant has, coin by coin, and every movement of it. */
 export function WalletPage() {
   const { t } = useTranslation();
   const projectId = useProjectId();
-  const wallet = useQuery(walletQuery(projectId));
+  const search = useListSearch(FILTERS);
+  const worth = useQuery(worthQuery(projectId, search.filters.currency));
   const mayPay = usePermitted("payouts");
   return (
     <Page
@@ -37,8 +39,23 @@ export function WalletPage() {
         )
       }
     >
-      <Section title={t("wallet.balances")} flush>
-        <QueryView query={wallet}>{({ balances }) => <Balances balances={balances} />}</QueryView>
+      <Section
+        title={t("wallet.balances")}
+        flush
+        actions={
+          worth.data !== undefined && (
+            <Together
+              worth={worth.data}
+              onCurrency={(currency) => {
+                search.filter({ currency });
+              }}
+            />
+          )
+        }
+      >
+        <QueryView query={worth}>
+          {({ balances, currency }) => <Balances of={balances} currency={currency} />}
+        </QueryView>
       </Section>
       <Section title={t("wallet.addresses")}>
         <Addresses projectId={projectId} />
@@ -48,22 +65,32 @@ export function WalletPage() {
   );
 }
 
-function Balances({ balances }: { readonly balances: readonly Balance[] }) {
+interface TogetherProps {
+  readonly worth: Schemas["WalletWorth"];
+  readonly onCurrency: (currency: string) => void;
+}
+
+/** What everything is worth together, and in which currency. */
+function Together({ worth: { balances, currency, currencies }, onCurrency }: TogetherProps) {
   const { t } = useTranslation();
-  if (balances.length === 0) return <Empty title={t("wallet.none")} />;
+  if (balances.coins.length === 0) return null;
   return (
-    <Plain
-      label={t("wallet.balances")}
-      rows={balances}
-      rowKey={(one) => `${one.chain} ${one.token} ${one.contractAddress ?? ""}`}
-      columns={[
-        { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-        { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
-        { id: "available", title: t("wallet.available"), atEnd: true, cell: (one) => <Amount value={one.available} /> },
-        { id: "pending", title: t("wallet.pending"), atEnd: true, cell: (one) => <Amount value={one.pending} /> },
-        { id: "held", title: t("wallet.held"), atEnd: true, cell: (one) => <Amount value={one.held} /> },
-      ]}
-    />
+    <>
+      <Fiat value={balances.fiat} currency={currency} />
+      {currencies.length > 1 && (
+        <Select
+          aria-label={t("payments.currency")}
+          size="xs"
+          w={90}
+          allowDeselect={false}
+          data={currencies.map((value) => ({ value, label: value.toUpperCase() }))}
+          value={currency}
+          onChange={(chosen) => {
+            if (chosen !== null) onCurrency(chosen);
+          }}
+        />
+      )}
+    </>
   );
 }
 

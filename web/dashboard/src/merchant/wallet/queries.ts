@@ -15,6 +15,18 @@ export function walletQuery(projectId: string) {
   });
 }
 
+/** What there is and what it is worth; in the currency that the gateway begins with, where none is given. */
+export function worthQuery(projectId: string, currency: string | undefined) {
+  return queryOptions({
+    queryKey: ["project", projectId, "wallet", "worth", currency],
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => {
+      const params = { path: { projectId }, query: currency === undefined ? {} : { currency } };
+      return unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet/worth", { params, signal }));
+    },
+  });
+}
+
 export function addressesQuery(projectId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "wallet", "addresses"],

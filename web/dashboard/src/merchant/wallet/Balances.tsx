@@ -1,0 +1,58 @@
+import { useTranslation } from "react-i18next";
+
+import { Amount, Fiat, Rate } from "../../ui/Amount";
+import { ChainName } from "../../ui/ChainName";
+import { Empty } from "../../ui/Feedback";
+import { Plain } from "../../ui/Plain";
+import { When } from "../../ui/When";
+import type { Schemas } from "../queries";
+
+type Coin = Schemas["CoinBalance"];
+
+interface BalancesProps {
+  readonly of: Schemas["Balances"];
+  readonly currency: string;
+}
+
+/** What there is of each coin, and what that is worth: at which price, who says so, and as of when. */
+export function Balances({ of, currency }: BalancesProps) {
+  const { t } = useTranslation();
+  if (of.coins.length === 0) return <Empty title={t("wallet.none")} />;
+  return (
+    <Plain
+      label={t("wallet.balances")}
+      rows={of.coins}
+      rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
+      columns={[
+        { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
+        { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
+        { id: "available", title: t("wallet.available"), atEnd: true, cell: (one) => <Amount value={one.available} /> },
+        { id: "pending", title: t("wallet.pending"), atEnd: true, cell: (one) => <Amount value={one.pending} /> },
+        { id: "held", title: t("wallet.held"), atEnd: true, cell: (one) => <Amount value={one.held} /> },
+        {
+          id: "fiat",
+          title: t("overview.worth"),
+          atEnd: true,
+          cell: (one) => <Worth coin={one} currency={currency} />,
+        },
+      ]}
+    />
+  );
+}
+
+function Worth({ coin, currency }: { readonly coin: Coin; readonly currency: string }) {
+  const { t } = useTranslation();
+  const { fiat, price, priceSource, pricedAt } = coin;
+  if (fiat === null || price === null) return <span className="muted">{t("wallet.unpriced")}</span>;
+  return (
+    <>
+      <Fiat value={fiat} currency={currency} />
+      <div className="muted">
+        <bdi dir="ltr" className="number">
+          1 {coin.token} = <Rate value={price} /> {currency.toUpperCase()}
+        </bdi>{" "}
+        · {priceSource} {pricedAt !== null && <When at={pricedAt} />}
+      </div>
+    </>
+  );
+}
