@@ -212,6 +212,45 @@ async def test_a_merchant_adds_an_endpoint_and_sees_whether_it_checks_signatures
         assert await violations(page, axe) == []
 
 
+async def fill_in_a_payment(page) -> None:
+    await page.get_by_role("link", name="New payment").first.click()
+    await page.get_by_role("combobox", name="Chain").click()
+    await page.get_by_role("option").first.click()
+    await page.get_by_role("combobox", name="Token").click()
+    await page.get_by_role("option", name=re.compile("^USDX")).click()
+    await page.get_by_text("Priced in the token").click()
+    await page.get_by_label("Amount").fill("25")
+    await page.get_by_label("Order").fill("NC-1")
+
+
+async def test_a_payment_is_paid_mined_and_reorganized_on_its_own_page(open_page, url, axe):
+    page = await open_page()
+    await sign_up_to_payments(page, url)
+    await fill_in_a_payment(page)
+    await page.get_by_role("button", name="Create the payment").click()
+    panel = page.get_by_role("region", name="Sandbox: be the customer and the chain")
+    deposits = page.get_by_role("region", name="Deposits").get_by_role("listitem")
+    await panel.get_by_role("button", name="Pay 25 USDX").click()
+    await expect(deposits).to_have_count(1)
+    await expect(panel.get_by_role("button", name="Pay 25 USDX")).to_have_count(0)
+    assert await violations(page, axe) == []
+    # The block that it came in is taken back, and the deposit with it.
+    await panel.get_by_role("button", name="Reorganize").click()
+    await expect(page.get_by_text("Nothing has come yet")).to_be_visible()
+    await panel.get_by_role("button", name="Pay 25 USDX").click()
+    await expect(deposits).to_have_count(1)
+    await panel.get_by_role("button", name="Mine").click()
+    await expect(page.get_by_text("Paid", exact=True)).to_be_visible()
+    # Whatever names a payment leads to it.
+    order = page.get_by_text("NC-1", exact=True)
+    await page.get_by_role("link", name="Overview").click()
+    await expect(order).to_have_count(0)
+    await page.keyboard.press("Control+k")
+    await page.get_by_role("combobox", name="What do you want to do?").fill("NC-1")
+    await page.get_by_role("option", name=re.compile("^Payment · pay_")).click()
+    await expect(order).to_be_visible()
+
+
 async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page, url, axe):
     page = await open_page()
     await page.goto(f"{url}/dashboard/")
@@ -221,14 +260,7 @@ async def test_a_merchant_signs_up_is_paid_in_the_sandbox_and_refunds(open_page,
     await expect(page.get_by_role("note")).to_contain_text("Sandbox")
     assert await violations(page, axe) == []
 
-    await page.get_by_role("link", name="New payment").first.click()
-    await page.get_by_role("combobox", name="Chain").click()
-    await page.get_by_role("option").first.click()
-    await page.get_by_role("combobox", name="Token").click()
-    await page.get_by_role("option", name=re.compile("^USDX")).click()
-    await page.get_by_text("Priced in the token").click()
-    await page.get_by_label("Amount").fill("25")
-    await page.get_by_label("Order").fill("NC-1")
+    await fill_in_a_payment(page)
     assert await violations(page, axe) == []
     await page.get_by_role("button", name="Create the payment").click()
     await expect(page.get_by_text("Pending", exact=True)).to_be_visible()

@@ -40,7 +40,7 @@ export function CancelSent({ sent, title, cancel }: CancelSentProps) {
           isDangerous
           onConfirm={async () => {
             await cancel();
-            await client.invalidateQueries({ queryKey: ["project", projectId] });
+            void client.invalidateQueries({ queryKey: ["project", projectId] });
           }}
           onClose={() => {
             setOpen(false);

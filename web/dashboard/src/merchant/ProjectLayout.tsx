@@ -16,6 +16,7 @@ import styles from "./ProjectLayout.module.css";
 import { ProjectSwitch } from "./projects/ProjectSwitch";
 import { meQuery, useChainOptions } from "./queries";
 import { touches } from "./touches";
+import { useFinder } from "./useFinder";
 
 /** What stands around the pages of one project. */
 export function ProjectLayout() {
@@ -24,6 +25,7 @@ export function ProjectLayout() {
   const navigate = useNavigate();
   const nav = useNav(project);
   const chains = useChainOptions();
+  const finder = useFinder(project);
   const isTold = useLive("/api/dashboard/stream", merchantSession, touches);
   const commands: readonly Command[] = [
     ...nav.flatMap((group) =>
@@ -45,6 +47,7 @@ export function ProjectLayout() {
     <Shell
       nav={nav}
       commands={commands}
+      finder={finder}
       isTold={isTold}
       session={merchantSession}
       head={<ProjectSwitch project={project} />}

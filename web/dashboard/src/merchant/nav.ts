@@ -31,6 +31,7 @@ export function useNav(project: Project | null): readonly NavGroup[] {
       items: [
         { to: at("keys"), label: t("nav.keys") },
         { to: at("webhooks"), label: t("nav.webhooks") },
+        { to: at("events"), label: t("events.title") },
         { to: at("trackers"), label: t("nav.trackers") },
         ...(project.mode === "sandbox" ? [{ to: at("sandbox"), label: t("nav.sandbox") }] : []),
       ],

@@ -29,6 +29,11 @@ export function makeRouter(client: QueryClient) {
     validateSearch: readNext,
     component: lazyRouteComponent(() => import("./auth/SignIn"), "SignIn"),
   });
+  const lostPassword = createRoute({
+    getParentRoute: () => root,
+    path: "/lost-password",
+    component: lazyRouteComponent(() => import("./auth/LostPassword"), "LostPassword"),
+  });
   const signUp = createRoute({
     getParentRoute: () => root,
     path: "/sign-up",
@@ -78,6 +83,7 @@ export function makeRouter(client: QueryClient) {
     page("/payments/new", () => import("./payments/NewPayment"), "NewPayment"),
     page("/payments/$paymentId", () => import("./payments/PaymentPage"), "PaymentPage"),
     page("/refunds", () => import("./refunds/RefundList"), "RefundList"),
+    page("/refunds/$refundId", () => import("./refunds/RefundPage"), "RefundPage"),
     page("/resolutions", () => import("./resolutions/ResolutionsPage"), "ResolutionsPage"),
     page("/wallet", () => import("./wallet/WalletPage"), "WalletPage"),
     page("/payouts", () => import("./payouts/PayoutList"), "PayoutList"),
@@ -99,6 +105,8 @@ export function makeRouter(client: QueryClient) {
     page("/webhooks", () => import("./developers/WebhooksPage"), "WebhooksPage"),
     page("/webhooks/endpoints/$endpointId", () => import("./developers/EndpointPage"), "EndpointPage"),
     page("/webhooks/$deliveryId", () => import("./developers/DeliveryPage"), "DeliveryPage"),
+    page("/events", () => import("./developers/EventList"), "EventList"),
+    page("/events/$eventId", () => import("./developers/EventPage"), "EventPage"),
     page("/sandbox", () => import("./sandbox/SandboxPage"), "SandboxPage"),
     page("/usage", () => import("./usage/UsagePage"), "UsagePage"),
     page("/team", () => import("./team/TeamPage"), "TeamPage"),
@@ -108,7 +116,12 @@ export function makeRouter(client: QueryClient) {
   ];
 
   return createRouter({
-    routeTree: root.addChildren([signIn, signUp, signedIn.addChildren([home, newProject, project.addChildren(pages)])]),
+    routeTree: root.addChildren([
+      signIn,
+      lostPassword,
+      signUp,
+      signedIn.addChildren([home, newProject, project.addChildren(pages)]),
+    ]),
     basepath: BASE_PATH,
     ...PAGES_OF_BOTH,
   });

@@ -35,6 +35,11 @@ declareStates(
       full: ["pay_4g6h8j", "The customer changed their mind."],
       empty: { says: "Nothing was sent back yet" },
     },
+    "/$projectId/refunds/$refundId": {
+      title: "Refund",
+      full: ["The customer changed their mind.", "payment.paid"],
+      empty: { says: "Nothing has been told yet" },
+    },
     "/$projectId/resolutions": {
       title: "Resolutions",
       full: ["More than was asked for", "A-1001"],
@@ -161,9 +166,21 @@ declareStates(
       empty: { says: "Not tried yet" },
       acts: ["Send again"],
     },
+    "/$projectId/events": {
+      title: "Events",
+      full: ["payment.paid", "pay_4g6h8j", "1–1 of 1"],
+      empty: { says: "Nothing has been told yet" },
+      acts: ["Send failed ones again"],
+    },
+    "/$projectId/events/$eventId": {
+      title: "Event",
+      full: ["payment.paid", "pay_4g6h8j", "1 attempt"],
+      empty: { says: "Kept, and sent to nobody" },
+      acts: ["Send again", "Send again to this one"],
+    },
     "/$projectId/sandbox": {
       title: "Sandbox",
-      full: ["Let time pass", "Ethereum"],
+      full: ["Let time pass", "The chain"],
       empty: { says: "No chain is configured" },
       reader: MAY_NOT,
       project: { mode: "sandbox" },
@@ -195,6 +212,11 @@ declareStates(
       title: "Sign in",
       filled: { "E-mail": "ada@shop.example", Password: "a long password" },
       act: "Sign in",
+    },
+    "/lost-password": {
+      title: "Lost the password?",
+      filled: { "E-mail": "ada@shop.example" },
+      act: "Ask for a link",
     },
     "/sign-up": {
       title: "Create an account",

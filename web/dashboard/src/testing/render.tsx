@@ -83,12 +83,14 @@ interface Shown {
   readonly mode?: Project["mode"];
   /** What else of the project is different. */
   readonly project?: Partial<Project>;
+  /** What is known of who is signed in. */
+  readonly member?: Partial<Member["member"]>;
 }
 
 /** Show a page of a merchant's, and return each request that it sends. */
 export async function show(
   Page: RouteComponent,
-  { path, at = path, answers, permissions = ALL, mode = "live", project = {} }: Shown,
+  { path, at = path, answers, permissions = ALL, mode = "live", project = {}, member = {} }: Shown,
 ): Promise<readonly Request[]> {
   const { sent } = await mount(Page, {
     session: merchantSession,
@@ -96,7 +98,7 @@ export async function show(
     at: `/${PROJECT}/${at}`,
     answer: answering(answers),
     known: (client) => {
-      knowMember(client, permissions, { ...project, mode });
+      knowMember(client, permissions, { ...project, mode }, member);
     },
   });
   await heading();
@@ -108,8 +110,9 @@ export function knowMember(
   client: QueryClient,
   permissions: Member["permissions"],
   project: Partial<Project> = {},
+  member: Partial<Member["member"]> = {},
 ): void {
-  client.setQueryData(meQuery.queryKey, { success: true, member: {} as Member["member"], permissions });
+  client.setQueryData(meQuery.queryKey, { success: true, member: member as Member["member"], permissions });
   client.setQueryData(projectsQuery.queryKey, [projectOf(project)]);
 }
 

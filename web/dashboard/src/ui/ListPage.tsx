@@ -14,7 +14,9 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "
   readonly search: Pick<ListSearch<never>, "isFiltered" | "clear" | "goTo">;
   readonly filters?: ReactNode;
   /** Saves what is listed. */
-  readonly csv: ReactNode;
+  readonly csv?: ReactNode;
+  /** What else can be done with all of it. */
+  readonly acts?: ReactNode;
   /** Makes one more; also offered where there is none. */
   readonly create?: ReactNode;
   /** What is said where there is none, and what more of it. */
@@ -26,7 +28,7 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "
 
 /** A page that is one list: its filters, its file, and what there is to say and to do where it is empty. */
 export function ListPage<Row>(props: ListPageProps<Row>) {
-  const { title, lead, search, filters, csv, create, none, noneWords, noneFiltered, ...list } = props;
+  const { title, lead, search, filters, csv, acts, create, none, noneWords, noneFiltered, ...list } = props;
   const { t } = useTranslation();
   return (
     <Page
@@ -35,6 +37,7 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
       actions={
         <>
           {csv}
+          {acts}
           {create}
         </>
       }

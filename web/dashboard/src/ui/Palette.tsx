@@ -1,6 +1,6 @@
 import { Kbd, Modal, TextInput, UnstyledButton } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
-import { useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { useTranslation } from "react-i18next";
 
 import styles from "./Palette.module.css";
@@ -11,6 +11,14 @@ export interface Command {
   /** Other words by which it is found. */
   readonly keywords?: string;
   readonly run: () => void;
+}
+
+/** What is looked for elsewhere, by what was typed: records, which no list of names has. */
+export interface Finder {
+  readonly onTyped: (typed: string) => void;
+  readonly found: readonly Command[];
+  /** What was found may be of what was typed before. */
+  readonly isLooking: boolean;
 }
 
 const SHOWN_MAX = 12;
@@ -28,8 +36,13 @@ export function matching(commands: readonly Command[], typed: string): readonly 
   return found.toSorted((a, b) => rank(a) - rank(b)).slice(0, SHOWN_MAX);
 }
 
+interface PaletteProps {
+  readonly commands: readonly Command[];
+  readonly finder?: Finder | undefined;
+}
+
 /** Everything that can be reached, by its name: Ctrl K or ⌘ K from anywhere. */
-export function Palette({ commands }: { readonly commands: readonly Command[] }) {
+export function Palette({ commands, finder }: PaletteProps) {
   const { t } = useTranslation();
   const [isOpen, dialog] = useDisclosure();
   const focused = useRef<Element>(null);
@@ -53,16 +66,19 @@ export function Palette({ commands }: { readonly commands: readonly Command[] })
           {"Ctrl K"}
         </Kbd>
       </UnstyledButton>
-      {isOpen && <Search commands={commands} onClose={close} />}
+      {isOpen && <Search commands={commands} finder={finder} onClose={close} />}
     </>
   );
 }
 
-function Search({ commands, onClose }: { readonly commands: readonly Command[]; readonly onClose: () => void }) {
+function Search({ commands, finder, onClose }: PaletteProps & { readonly onClose: () => void }) {
   const { t } = useTranslation();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
-  const shown = matching(commands, typed);
+  const onTyped = finder?.onTyped;
+  // What was typed is gone with the dialog.
+  useEffect(() => () => onTyped?.(""), [onTyped]);
+  const shown = [...matching(commands, typed), ...(finder?.found ?? [])];
 
   function run(command: Command | undefined): void {
     if (command === undefined) return;
@@ -99,6 +115,7 @@ function Search({ commands, onClose }: { readonly commands: readonly Command[]; 
             value={typed}
             onChange={(event) => {
               setTyped(event.currentTarget.value);
+              onTyped?.(event.currentTarget.value);
               setAt(0);
             }}
             onKeyDown={onKey}
@@ -122,7 +139,9 @@ function Search({ commands, onClose }: { readonly commands: readonly Command[]; 
                 {one.label}
               </UnstyledButton>
             ))}
-            {shown.length === 0 && <p className={styles.none}>{t("palette.none")}</p>}
+            {shown.length === 0 && (
+              <p className={styles.none}>{t(finder?.isLooking === true ? "ui.loading" : "palette.none")}</p>
+            )}
           </div>
         </Modal.Body>
       </Modal.Content>

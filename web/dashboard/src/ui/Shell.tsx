@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 
 import type { Session } from "../api/session";
 
-import { Palette, type Command } from "./Palette";
+import { Palette, type Command, type Finder } from "./Palette";
 import { Preferences } from "./Preferences";
 import { StillSignedIn } from "./StillSignedIn";
 import styles from "./Shell.module.css";
@@ -33,13 +33,14 @@ interface ShellProps {
   /** What nobody may overlook, such as that this is the sandbox. */
   readonly band?: ReactNode;
   readonly commands: readonly Command[];
+  readonly finder?: Finder;
   /** Whether the gateway tells what changes. */
   readonly isTold: boolean;
   readonly children: ReactNode;
 }
 
 /** What stands around every page: navigation, who one is, where one is. */
-export function Shell({ nav, head, user, session, band, commands, isTold, children }: ShellProps) {
+export function Shell({ nav, head, user, session, band, commands, finder, isTold, children }: ShellProps) {
   const { t } = useTranslation();
   const [isOpen, drawer] = useDisclosure();
   return (
@@ -64,7 +65,7 @@ export function Shell({ nav, head, user, session, band, commands, isTold, childr
               onClick={drawer.toggle}
               aria-label={t("shell.menu")}
             />
-            <Palette commands={commands} />
+            <Palette commands={commands} finder={finder} />
             <span className={styles.space} />
             <Preferences />
             {user}

@@ -23,3 +23,17 @@ function startOf(day: string | undefined, later: number): string | null {
   const found = new Date(Number(year), Number(month) - 1, Number(date) + later);
   return Number.isNaN(found.getTime()) ? null : found.toISOString();
 }
+
+/** Return a moment as a field for a day and a time of the day has it, in the time zone of whoever looks. */
+export function typedMoment(at: number): string {
+  const there = new Date(at);
+  const two = (number: number) => String(number).padStart(2, "0");
+  const day = `${String(there.getFullYear())}-${two(there.getMonth() + 1)}-${two(there.getDate())}`;
+  return `${day}T${two(there.getHours())}:${two(there.getMinutes())}`;
+}
+
+/** Return what such a field has as the API takes it; null where it is no moment. */
+export function momentOf(typed: string): string | null {
+  const found = new Date(typed);
+  return Number.isNaN(found.getTime()) ? null : found.toISOString();
+}

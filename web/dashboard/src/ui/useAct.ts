@@ -8,20 +8,25 @@ export interface Act {
   /** The same, for a form. */
   readonly submit: (event: SyntheticEvent) => void;
   readonly isRunning: boolean;
+  /** Whether the last time was a success. */
+  readonly isDone: boolean;
   readonly error: ApiError | null;
 }
 
 /** Something that a button or a form does over the API. */
 export function useAct(act: () => Promise<unknown>): Act {
   const [isRunning, setRunning] = useState(false);
+  const [isDone, setDone] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
 
   async function run(): Promise<boolean> {
     if (isRunning) return false;
     setRunning(true);
+    setDone(false);
     setError(null);
     try {
       await act();
+      setDone(true);
       return true;
     } catch (refused) {
       setError(asApiError(refused));
@@ -38,6 +43,7 @@ export function useAct(act: () => Promise<unknown>): Act {
       void run();
     },
     isRunning,
+    isDone,
     error,
   };
 }

@@ -5,11 +5,10 @@ import { useTranslation } from "react-i18next";
 
 import { useChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
+import { SelectFilter, TextFilter } from "../../ui/Filters";
 import { showList } from "../../ui/format";
-import { List, type Column } from "../../ui/List";
-import { Page, Section } from "../../ui/Page";
+import type { Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -64,49 +63,43 @@ export function AccountList() {
       {t("account.new")}
     </Button>
   );
-  const isFiltered = Object.keys(search.filters).length > 0;
   return (
-    <Page
-      title={t("account.title")}
-      lead={t("account.lead")}
-      actions={
-        <>
-          <ProjectCsv list="accounts" query={search.filters} />
-          {create}
-        </>
-      }
-    >
-      <Section flush>
-        <Filters>
-          <TextFilter
-            label={t("account.search")}
-            value={externalId}
-            onFilter={(text) => {
-              search.filter({ externalId: text });
-            }}
-          />
-          <SelectFilter
-            label={t("payments.status")}
-            value={isActive}
-            options={[
-              { value: "true", label: t("status.active") },
-              { value: "false", label: t("status.inactive") },
-            ]}
-            onFilter={(chosen) => {
-              search.filter({ isActive: chosen });
-            }}
-          />
-        </Filters>
-        <List
-          label={t("account.title")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.accountId}
-          href={(one) => `/${projectId}/accounts/${one.accountId}`}
-          onPage={search.goTo}
-          empty={<Empty title={t(isFiltered ? "account.noneFiltered" : "account.none")}>{!isFiltered && create}</Empty>}
-        />
-      </Section>
+    <>
+      <ListPage
+        title={t("account.title")}
+        lead={t("account.lead")}
+        search={search}
+        filters={
+          <>
+            <TextFilter
+              label={t("account.search")}
+              value={externalId}
+              onFilter={(text) => {
+                search.filter({ externalId: text });
+              }}
+            />
+            <SelectFilter
+              label={t("payments.status")}
+              value={isActive}
+              options={[
+                { value: "true", label: t("status.active") },
+                { value: "false", label: t("status.inactive") },
+              ]}
+              onFilter={(chosen) => {
+                search.filter({ isActive: chosen });
+              }}
+            />
+          </>
+        }
+        csv={<ProjectCsv list="accounts" query={search.filters} />}
+        create={create}
+        columns={columns}
+        query={query}
+        rowKey={(one) => one.accountId}
+        href={(one) => `/${projectId}/accounts/${one.accountId}`}
+        none={t("account.none")}
+        noneFiltered={t("account.noneFiltered")}
+      />
       {isAdding && (
         <NewAccount
           onClose={() => {
@@ -114,7 +107,7 @@ export function AccountList() {
           }}
         />
       )}
-    </Page>
+    </>
   );
 }
 

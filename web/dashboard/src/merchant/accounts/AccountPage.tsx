@@ -15,6 +15,7 @@ import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { api, unwrap } from "../api";
 import { usePermitted, useProjectId } from "../project";
+import { AccountPanel } from "../sandbox/AccountPanel";
 
 import { AccountBalances } from "./AccountBalances";
 import { AccountDeposits } from "./AccountDeposits";
@@ -70,6 +71,7 @@ function Shown({ account }: { readonly account: Account }) {
           )}
         </div>
       </Section>
+      <AccountPanel account={account} />
       <AccountBalances accountId={account.accountId} />
       <AccountDeposits accountId={account.accountId} />
     </Page>
@@ -97,7 +99,7 @@ function Acts({ account }: { readonly account: Account }) {
   };
   const forget = async (request: Promise<unknown>) => {
     await request;
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
   };
   return (
     <>

@@ -23,7 +23,7 @@ export function NewAccount({ onClose }: { readonly onClose: () => void }) {
     const body = { externalId: externalId.trim(), chains: [...chains] };
     const params = { path: { projectId } };
     const { account } = await unwrap(api.POST("/api/dashboard/projects/{projectId}/accounts", { params, body }));
-    await client.invalidateQueries({ queryKey: ["project", projectId, "accounts"] });
+    void client.invalidateQueries({ queryKey: ["project", projectId, "accounts"] });
     await navigate({ to: `/${projectId}/accounts/${account.accountId}` });
   }
 

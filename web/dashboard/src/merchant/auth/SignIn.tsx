@@ -90,7 +90,9 @@ export function SignIn() {
         <Button type="submit" size="md" loading={isSending}>
           {t("signIn.act")}
         </Button>
-        <p className="muted">{t("signIn.lost")}</p>
+        <p>
+          <Link to="/lost-password">{t("lost.title")}</Link>
+        </p>
       </form>
     </AuthCard>
   );

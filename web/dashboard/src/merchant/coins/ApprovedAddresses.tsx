@@ -89,7 +89,7 @@ function Approve({ project, onClose }: { readonly project: Project; readonly onC
     if (chain === null) return;
     const body = { chain, address: address.trim(), label: label.trim(), mode: project.mode, totpCode: code.trim() };
     await unwrap(api.POST("/api/dashboard/approved-addresses", { body }));
-    await client.invalidateQueries(approvedQuery(project));
+    void client.invalidateQueries(approvedQuery(project));
   }
 
   return (

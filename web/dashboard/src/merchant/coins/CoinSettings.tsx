@@ -81,7 +81,7 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
     const params = { path: { projectId, chain: coin.chain, symbol: coin.token } };
     const path = "/api/dashboard/projects/{projectId}/wallet/coins/{chain}/{symbol}/settings";
     await unwrap(api.PATCH(path, { params, body: patch }));
-    await client.invalidateQueries(coinsQuery(projectId));
+    void client.invalidateQueries(coinsQuery(projectId));
   }
 
   return (

@@ -170,7 +170,7 @@ function Acts({ coin }: { readonly coin: Coin }) {
       .filter((one) => (coinKey(one) === coinKey(coin) ? !coin.enabled : one.enabled))
       .map(({ chain, token }) => ({ chain, token }));
     await unwrap(api.PUT("/api/dashboard/projects/{projectId}/wallet/coins", { params, body: { version, coins } }));
-    await client.invalidateQueries(coinsQuery(projectId));
+    void client.invalidateQueries(coinsQuery(projectId));
   }
 
   return (

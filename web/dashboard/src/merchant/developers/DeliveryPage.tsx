@@ -36,7 +36,7 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
   const redeliver = useAct(async () => {
     const params = { path: { projectId, deliveryId: delivery.deliveryId } };
     await unwrap(api.POST("/api/dashboard/projects/{projectId}/deliveries/{deliveryId}/redeliver", { params }));
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
   });
   return (
     <Page

@@ -117,7 +117,7 @@ function Change({ endpoint, onClose }: ChangeProps) {
           ...(isSame ? {} : { events: [...wanted] }),
         };
         await unwrap(api.PATCH(BASE, { params, body }));
-        await client.invalidateQueries({ queryKey: ["project", projectId] });
+        void client.invalidateQueries({ queryKey: ["project", projectId] });
       }}
       onClose={onClose}
     >

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { momentOf } from "../../ui/days";
 import { showList } from "../../ui/format";
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
@@ -60,6 +61,12 @@ export function KeysPage() {
                     cell: (one) => (one.expiresAt === null ? t("keys.never") : <Moment at={one.expiresAt} />),
                   },
                   {
+                    id: "from",
+                    title: t("keys.from"),
+                    cell: (one) =>
+                      one.allowedIps.length === 0 ? t("keys.anywhere") : <code>{one.allowedIps.join(" ")}</code>,
+                  },
+                  {
                     id: "used",
                     title: t("keys.used"),
                     cell: (one) => (one.lastUsedAt === null ? "–" : <When at={one.lastUsedAt} />),
@@ -85,13 +92,24 @@ function NewKey({ projectId }: { readonly projectId: string }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["read", "payments"]);
+  const [expires, setExpires] = useState("");
+  const [allowed, setAllowed] = useState("");
   const [issued, setIssued] = useState<string | null>(null);
   const issue = useAct(async () => {
-    const body = { name, scopes: [...scopes] };
+    const expiresAt = momentOf(expires);
+    const allowedIps = allowed.split(/[\s,]+/).filter(Boolean);
+    const body = {
+      name,
+      scopes: [...scopes],
+      ...(expiresAt === null ? {} : { expiresAt }),
+      ...(allowedIps.length === 0 ? {} : { allowedIps }),
+    };
     const params = { path: { projectId } };
     setIssued((await unwrap(api.POST("/api/merchant/projects/{projectId}/api-keys", { params, body }))).apiKey);
     setName("");
-    await client.invalidateQueries(keysQuery(projectId));
+    setExpires("");
+    setAllowed("");
+    void client.invalidateQueries(keysQuery(projectId));
   });
   return (
     <Section title={t("keys.new")}>
@@ -110,6 +128,24 @@ function NewKey({ projectId }: { readonly projectId: string }) {
             ))}
           </div>
         </Checkbox.Group>
+        <Text
+          type="datetime-local"
+          label={t("payment.expires")}
+          description={t("keys.expiresWords")}
+          value={expires}
+          error={issue.error?.of("expiresAt")}
+          onText={setExpires}
+        />
+        <Text
+          label={t("keys.from")}
+          description={t("keys.fromWords")}
+          placeholder="203.0.113.7, 10.0.0.0/8"
+          autoComplete="off"
+          spellCheck={false}
+          value={allowed}
+          error={issue.error?.of("allowedIps")}
+          onText={setAllowed}
+        />
         {scopes.includes("payouts") && <p role="note">{t("keys.payoutsWords")}</p>}
         {issue.error !== null && <ErrorNote error={issue.error} />}
         <div className="row">
@@ -138,7 +174,7 @@ function Revoke({ projectId, apiKey }: { readonly projectId: string; readonly ap
   async function revoke(): Promise<void> {
     const params = { path: { projectId, keyId: apiKey.keyId } };
     await unwrap(api.DELETE("/api/merchant/projects/{projectId}/api-keys/{keyId}", { params }));
-    await client.invalidateQueries(keysQuery(projectId));
+    void client.invalidateQueries(keysQuery(projectId));
   }
 
   return (

@@ -151,7 +151,7 @@ function Add({ projectId, onMade, onClose }: AddProps) {
         const params = { path: { projectId } };
         const body = { url: url.trim(), events: [...(events ?? [])] };
         onMade(await unwrap(api.POST("/api/merchant/projects/{projectId}/webhook-endpoints", { params, body })));
-        await client.invalidateQueries(endpointsQuery(projectId));
+        void client.invalidateQueries(endpointsQuery(projectId));
       }}
       onClose={onClose}
     >

@@ -16,6 +16,7 @@ import { ratio } from "../../ui/units";
 import { Moment, When } from "../../ui/When";
 import { PaymentEvents } from "../payments/PaymentEvents";
 import { useProjectId } from "../project";
+import { ExchangePanel } from "../sandbox/SentPanel";
 
 import { exchangeQuery, type Exchange } from "./queries";
 
@@ -55,6 +56,7 @@ function Shown({ projectId, exchange }: { readonly projectId: string; readonly e
         </span>
       }
     >
+      <ExchangePanel exchange={exchange} />
       <Section title={t("payment.amounts")}>
         <Facts
           facts={[

@@ -11,9 +11,12 @@ import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { coinsQuery, type Coin } from "../coins/queries";
+import { once } from "../once";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import { useChainOptions } from "../queries";
+
+import { Quote } from "./Quote";
 
 const CURRENCIES = ["usd", "eur", "gbp", "jpy", "chf", "try", "brl", "inr"];
 type Pricing = "fiat" | "direct_crypto";
@@ -47,8 +50,6 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
   const [orderId, setOrderId] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
-  // One key for one form: a second click, or a retry after a broken connection, makes no second payment.
-  const [idempotencyKey] = useState(() => crypto.randomUUID());
   const refused = error === null ? null : asApiError(error);
 
   async function send(event: SyntheticEvent): Promise<void> {
@@ -64,11 +65,14 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
         amount: amount.trim(),
         ...(pricing === "fiat" ? { fiatCurrency: currency } : {}),
         ...(orderId === "" ? {} : { orderId }),
-        idempotencyKey,
       };
       const params = { path: { projectId } };
-      const { payment } = await unwrap(api.POST("/api/dashboard/projects/{projectId}/payments", { params, body }));
-      await client.invalidateQueries({ queryKey: ["project", projectId, "payments"] });
+      const payment = await once(`new payment ${projectId}`, async (idempotencyKey) => {
+        const path = "/api/dashboard/projects/{projectId}/payments";
+        // That of an earlier request whose answer was lost is the one that was wanted.
+        return (await unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } }))).payment;
+      });
+      void client.invalidateQueries({ queryKey: ["project", projectId, "payments"] });
       await navigate({ to: `/${projectId}/payments/${payment.paymentId}` });
     } catch (problem) {
       setError(problem);
@@ -141,6 +145,17 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
             />
           )}
         </div>
+        {chain !== null && token !== null && (
+          <Quote
+            ask={{
+              chain,
+              token,
+              pricingMode: pricing,
+              amount: amount.trim(),
+              ...(pricing === "fiat" ? { fiatCurrency: currency } : {}),
+            }}
+          />
+        )}
         <TextInput
           label={t("payments.order")}
           description={t("payments.orderWords")}

@@ -58,7 +58,7 @@ function Event({ projectId, event }: { readonly projectId: string; readonly even
       const params = { path: { projectId, eventId: event.eventId } };
       const path = "/api/dashboard/projects/{projectId}/events/{eventId}/redeliver";
       await unwrap(api.POST(path, { params, body: {} }));
-      await client.invalidateQueries({ queryKey: ["project", projectId, "events"] });
+      void client.invalidateQueries({ queryKey: ["project", projectId, "events"] });
     } catch (refused) {
       setError(refused);
     } finally {

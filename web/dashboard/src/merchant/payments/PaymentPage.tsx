@@ -16,8 +16,10 @@ import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { usePermitted, useProjectId } from "../project";
+import { PaymentPanel } from "../sandbox/PaymentPanel";
 import { paymentLinksQuery, paymentQuery, type PaymentDetail } from "../queries";
 
+import { Held } from "./Held";
 import { PaymentEvents } from "./PaymentEvents";
 import { Recalculate } from "./Recalculate";
 import { Refund } from "./Refund";
@@ -61,6 +63,7 @@ function Shown({ projectId, payment }: { readonly projectId: string; readonly pa
       }
       actions={<Acts payment={payment} />}
     >
+      <PaymentPanel payment={payment} />
       <Section title={t("payment.amounts")}>
         <Facts facts={amounts(payment, t)} />
       </Section>
@@ -70,6 +73,7 @@ function Shown({ projectId, payment }: { readonly projectId: string; readonly pa
       <Section title={t("payment.deposits")} flush>
         <Deposits payment={payment} />
       </Section>
+      <Held paymentId={payment.paymentId} />
       <Refunds projectId={projectId} paymentId={payment.paymentId} />
       <PaymentEvents
         projectId={projectId}

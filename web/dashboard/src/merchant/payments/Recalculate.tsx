@@ -21,7 +21,7 @@ export function Recalculate({ payment, onClose }: RecalculateProps) {
     const params = { path: { projectId, paymentId: payment.paymentId } };
     const path = "/api/dashboard/projects/{projectId}/payments/{paymentId}/recalculate";
     await unwrap(api.POST(path, { params, body: {} }));
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
   }
 
   return (

@@ -1,9 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
+import { shortId } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -29,6 +31,9 @@ export function Refunds({ projectId, paymentId }: RefundsProps) {
             <div className="row">
               <Amount value={one.amount} token={one.token} />
               <Status value={one.status} />
+              <Link to={`/${projectId}/refunds/${one.refundId}`}>
+                <code>{shortId(one.refundId)}</code>
+              </Link>
               <When at={one.createdAt} />
             </div>
             <div className="row muted">

@@ -42,6 +42,66 @@ describe("a new payment", () => {
     expect(bodies[0]?.idempotencyKey).toBeTruthy();
   });
 
+  it("is sent again under the same key where no answer came, and goes to what was made then", async () => {
+    const keys: unknown[] = [];
+    await show(NewPayment, {
+      path: "payments/new",
+      answers: {
+        ...CHAINS,
+        [COINS]: { coins: [{ chain: "polygon", token: "USDT", label: "Tether", enabled: true }] },
+        [`POST /api/dashboard/projects/${PROJECT}/payments`]: async (request) => {
+          keys.push(((await request.json()) as { idempotencyKey: unknown }).idempotencyKey);
+          if (keys.length === 1) throw new TypeError("Failed to fetch");
+          return json({ payment: { paymentId: "pay_1" }, idempotent: true });
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Chain/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "Polygon", hidden: true }));
+    fireEvent.click(screen.getByRole("combobox", { name: /Token/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · Tether", hidden: true }));
+    fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "49.90" } });
+    fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
+    expect(await screen.findByText("OFFLINE")).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
+    expect(await screen.findByText("elsewhere")).toBeTruthy();
+    expect(keys).toEqual([keys[0], keys[0]]);
+  });
+
+  it("says what the customer would pay now", async () => {
+    const asked: unknown[] = [];
+    await show(NewPayment, {
+      path: "payments/new",
+      answers: {
+        ...CHAINS,
+        [COINS]: { coins: [{ chain: "polygon", token: "USDT", label: "Tether", enabled: true }] },
+        [`POST /api/dashboard/projects/${PROJECT}/payments/quote`]: async (request) => {
+          asked.push(await request.json());
+          return json({
+            success: true,
+            rate: "0.998",
+            expectedAmount: "50.1",
+            expectedAmountRaw: "50100000",
+            decimals: 6,
+            source: "median(coingecko,kraken)",
+            validUntil: "2026-01-31T12:05:00.000Z",
+          });
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Chain/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "Polygon", hidden: true }));
+    fireEvent.click(screen.getByRole("combobox", { name: /Token/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · Tether", hidden: true }));
+    fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "50" } });
+    const told = await screen.findByText(/The customer would pay now/);
+    expect(told.textContent).toContain("50.1 USDT");
+    expect(told.textContent).toContain("median(coingecko,kraken)");
+    expect(asked).toEqual([
+      { chain: "polygon", token: "USDT", pricingMode: "fiat", amount: "50", fiatCurrency: "usd" },
+    ]);
+  });
+
   it("offers nothing where the project takes no coin", async () => {
     await show(NewPayment, { path: "payments/new", answers: { ...CHAINS, [COINS]: { coins: [] } } });
     expect(await screen.findByText("This project takes no coin")).toBeTruthy();

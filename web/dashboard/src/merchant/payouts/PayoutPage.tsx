@@ -16,6 +16,7 @@ import { api, unwrap } from "../api";
 import { CancelSent } from "../CancelSent";
 import { PaymentEvents } from "../payments/PaymentEvents";
 import { usePermitted, useProjectId } from "../project";
+import { SentPanel } from "../sandbox/SentPanel";
 
 import { ENDED, payoutQuery, type Payout } from "./queries";
 
@@ -54,6 +55,7 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
       }
       actions={<Cancel projectId={projectId} payout={payout} />}
     >
+      <SentPanel sent={payout} id={payout.payoutId} />
       <Section title={t("payment.amounts")}>
         <Facts
           facts={[

@@ -1,42 +1,26 @@
-import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import type { operations } from "../../api/generated/dashboard";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
 import { shortId } from "../../ui/format";
 import { SelectFilter } from "../../ui/Filters";
-import { listed, type Column, type Listed } from "../../ui/List";
+import type { Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
 import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
-import { api, merchantSession, unwrap } from "../api";
+import { merchantSession } from "../api";
 import { useProjectId } from "../project";
-import { ROWS, type Schemas } from "../queries";
 
-type Refund = Schemas["RefundView"];
-type Asked = NonNullable<operations["listRefundsInProject"]["parameters"]["query"]>;
+import { refundListQuery, type Refund } from "./queries";
 
 const FILTERS = ["status", "sort"] as const;
 const STATUSES = ["requested", "processing", "broadcast", "completed", "failed", "cancelling", "cancelled"] as const;
 const SORTS = ["createdAt", "-createdAt"] as const;
-
-function refundListQuery(projectId: string, query: Asked) {
-  return queryOptions({
-    queryKey: ["project", projectId, "refunds", "list", query],
-    placeholderData: keepPreviousData,
-    queryFn: async ({ signal }): Promise<Listed<Refund>> => {
-      const params = { path: { projectId }, query: { limit: ROWS, ...query } };
-      const path = "/api/dashboard/projects/{projectId}/payments/refunds/list";
-      const answer = await unwrap(api.GET(path, { params, signal }));
-      return listed(answer.refunds, answer);
-    },
-  });
-}
 
 /** All that the project sent back. Each is asked for where its payment or its resolution is. */
 export function RefundList() {
@@ -103,6 +87,7 @@ export function RefundList() {
       columns={columns}
       query={query}
       rowKey={(one) => one.refundId}
+      href={(one) => `/${projectId}/refunds/${one.refundId}`}
       {...newestFirst(search)}
       none={t("refund.none")}
       noneFiltered={t("refund.noneFiltered")}

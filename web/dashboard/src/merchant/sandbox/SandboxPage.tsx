@@ -1,21 +1,22 @@
 import { Button, NumberInput, Select } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../api";
-import { Empty, ErrorNote } from "../../ui/Feedback";
+import { useChainName } from "../../ui/ChainName";
+import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
-import { useAct, type Act } from "../../ui/useAct";
+import { api, unwrap } from "../api";
+import { coinsQuery, type Coin } from "../coins/queries";
 import { Permitted } from "../Permitted";
 import { useProject, useProjectId } from "../project";
-import { chainsQuery } from "../queries";
 
-const BLOCKS_MAX = 1000;
+import { AnyChain, BLOCKS_MAX } from "./ChainActs";
+import { useSandbox } from "./useSandbox";
 
-/** The sandbox's chains: pays, mines, reorganizes, and lets time pass. */
+/** The sandbox's chains: pays, mines, reorganizes, and lets time pass. Pages of what there is have the same for it. */
 export function SandboxPage() {
   const { t } = useTranslation();
   const isLive = useProject()?.mode === "live";
@@ -27,7 +28,9 @@ export function SandboxPage() {
           <Empty title={t("sandbox.isLive")} />
         </Section>
       ) : (
-        <Simulated />
+        <Permitted to="payments">
+          <Simulated />
+        </Permitted>
       )}
     </Page>
   );
@@ -35,75 +38,71 @@ export function SandboxPage() {
 
 function Simulated() {
   const { t } = useTranslation();
-  const projectId = useProjectId();
-  const chains = useQuery(chainsQuery);
-  const [chain, setChain] = useState<string | null>(null);
+  const query = useQuery(coinsQuery(useProjectId()));
   return (
-    <Permitted to="payments">
-      <Deposit projectId={projectId} />
-      <Section title={t("sandbox.chain")}>
-        <QueryView query={chains}>
-          {(offered) => {
-            if (offered.length === 0) return <Empty title={t("sandbox.noChains")} />;
-            const at = chain ?? offered[0]?.chain ?? "";
-            return (
-              <div className="stack">
-                <Select
-                  label={t("payments.chain")}
-                  data={offered.map((one) => ({ value: one.chain, label: one.name }))}
-                  value={at}
-                  onChange={setChain}
-                />
-                <Mine projectId={projectId} chain={at} />
-                <Reorg projectId={projectId} chain={at} />
-                <Advance projectId={projectId} chain={at} />
-              </div>
-            );
-          }}
-        </QueryView>
-      </Section>
-    </Permitted>
+    <QueryView query={query}>
+      {(coins) => (
+        <>
+          <Deposit coins={coins} />
+          <Section title={t("sandbox.chain")}>
+            {coins.length === 0 ? (
+              <Empty title={t("sandbox.noChains")} />
+            ) : (
+              <AnyChain chains={[...new Set(coins.map((one) => one.chain))]} />
+            )}
+          </Section>
+        </>
+      )}
+    </QueryView>
   );
 }
 
-interface Where {
-  readonly projectId: string;
-  readonly chain: string;
+/** Return what an id or an address names, as the API takes it. */
+function named(to: string) {
+  if (to.startsWith("pay_")) return { paymentId: to };
+  if (to.startsWith("acc_")) return { accountId: to };
+  return { address: to };
 }
 
-function useSandbox(projectId: string, act: () => Promise<unknown>): Act {
-  const client = useQueryClient();
-  return useAct(async () => {
-    await act();
-    await client.invalidateQueries({ queryKey: ["project", projectId] });
-  });
-}
-
-function Deposit({ projectId }: { readonly projectId: string }) {
+function Deposit({ coins }: { readonly coins: readonly Coin[] }) {
   const { t } = useTranslation();
-  const [paymentId, setPaymentId] = useState("");
+  const params = { path: { projectId: useProjectId() } };
+  const chainName = useChainName();
+  const [to, setTo] = useState("");
+  const [chosen, setChosen] = useState<string | null>(null);
   const [amount, setAmount] = useState("");
-  const [confirmations, setConfirmations] = useState<number>(0);
-  const pay = useSandbox(projectId, () => {
+  const [confirmations, setConfirmations] = useState(0);
+  const names = coins.map((one) => `${one.token} · ${chainName(one.chain)}`);
+  const coin = chosen === null ? undefined : coins[names.indexOf(chosen)];
+  const pay = useSandbox(() => {
     const body = {
-      paymentId: paymentId.trim(),
+      ...named(to.trim()),
+      ...(coin === undefined ? {} : { chain: coin.chain, token: coin.token }),
       ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
       confirmations,
     };
-    return unwrap(
-      api.POST("/api/dashboard/projects/{projectId}/sandbox/deposit", { params: { path: { projectId } }, body }),
-    );
+    return unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/deposit", { params, body }));
   });
   return (
     <Section title={t("sandbox.pay")}>
       <form className="stack" onSubmit={pay.submit}>
         <Text
-          label={t("sandbox.payment")}
-          placeholder="pay_…"
+          label={t("sandbox.to")}
+          description={t("sandbox.toWords")}
           required
-          value={paymentId}
-          error={pay.error?.of("paymentId")}
-          onText={setPaymentId}
+          value={to}
+          error={pay.error?.of("paymentId") ?? pay.error?.of("address")}
+          onText={setTo}
+        />
+        <Select
+          label={t("payments.token")}
+          placeholder={t("sandbox.own")}
+          clearable
+          searchable
+          data={names}
+          value={chosen}
+          error={pay.error?.of("token") ?? pay.error?.of("chain")}
+          onChange={setChosen}
         />
         <Text
           label={t("payments.amount")}
@@ -117,12 +116,13 @@ function Deposit({ projectId }: { readonly projectId: string }) {
           label={t("sandbox.confirmations")}
           min={0}
           max={BLOCKS_MAX}
+          allowDecimal={false}
           value={confirmations}
           onChange={(value) => {
             setConfirmations(Number(value));
           }}
         />
-        {pay.error !== null && <ErrorNote error={pay.error} />}
+        {pay.outcome}
         <div className="row">
           <Button type="submit" loading={pay.isRunning}>
             {t("sandbox.payAct")}
@@ -130,96 +130,5 @@ function Deposit({ projectId }: { readonly projectId: string }) {
         </div>
       </form>
     </Section>
-  );
-}
-
-interface StepProps {
-  readonly act: Act;
-  readonly label: string;
-  readonly button: string;
-  readonly value: number;
-  readonly max: number;
-  readonly onValue: (value: number) => void;
-}
-
-function Step({ act, label, button, value, max, onValue }: StepProps) {
-  return (
-    <form className="stack" onSubmit={act.submit}>
-      <div className="row">
-        <NumberInput
-          label={label}
-          min={1}
-          max={max}
-          value={value}
-          onChange={(typed) => {
-            onValue(Number(typed));
-          }}
-        />
-        <Button type="submit" variant="default" loading={act.isRunning} className="besideInput">
-          {button}
-        </Button>
-      </div>
-      {act.error !== null && <ErrorNote error={act.error} />}
-    </form>
-  );
-}
-
-function Mine({ projectId, chain }: Where) {
-  const { t } = useTranslation();
-  const [blocks, setBlocks] = useState(1);
-  const params = { path: { projectId } };
-  const mine = useSandbox(projectId, () =>
-    unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/mine", { params, body: { chain, blocks } })),
-  );
-  return (
-    <Step
-      act={mine}
-      label={t("sandbox.blocks")}
-      button={t("sandbox.mine")}
-      value={blocks}
-      max={BLOCKS_MAX}
-      onValue={setBlocks}
-    />
-  );
-}
-
-function Reorg({ projectId, chain }: Where) {
-  const { t } = useTranslation();
-  const [depth, setDepth] = useState(1);
-  const params = { path: { projectId } };
-  const reorg = useSandbox(projectId, () =>
-    unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/reorg", { params, body: { chain, depth } })),
-  );
-  return (
-    <Step
-      act={reorg}
-      label={t("sandbox.depth")}
-      button={t("sandbox.reorg")}
-      value={depth}
-      max={BLOCKS_MAX}
-      onValue={setDepth}
-    />
-  );
-}
-
-const MINUTES_MAX = 40_000;
-
-function Advance({ projectId, chain }: Where) {
-  const { t } = useTranslation();
-  const [minutes, setMinutes] = useState(60);
-  const params = { path: { projectId } };
-  const advance = useSandbox(projectId, () => {
-    const body = { chain, seconds: minutes * 60 };
-    return unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/advance-time", { params, body }));
-  });
-  return (
-    <Step
-      act={advance}
-      label={t("sandbox.minutes")}
-      button={t("sandbox.advance")}
-      value={minutes}
-      max={MINUTES_MAX}
-      onValue={setMinutes}
-    />
   );
 }

@@ -33,7 +33,7 @@ export function Sessions() {
 
   async function endOthers(): Promise<void> {
     await unwrap(api.DELETE("/api/auth/sessions"));
-    await client.invalidateQueries(sessionsQuery);
+    void client.invalidateQueries(sessionsQuery);
   }
 
   return (
@@ -100,7 +100,7 @@ function End({ sessionId }: { readonly sessionId: string }) {
   const client = useQueryClient();
   const end = useAct(async () => {
     await unwrap(api.DELETE("/api/auth/sessions/{sessionId}", { params: { path: { sessionId } } }));
-    await client.invalidateQueries(sessionsQuery);
+    void client.invalidateQueries(sessionsQuery);
   });
   return (
     <>

@@ -133,41 +133,43 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
   }
 
   return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        setAsked("renew");
-      }}
-    >
-      <p className="row">
-        <Chip tone="good">{t("twoFactor.on")}</Chip>
-        <span>{t("twoFactor.left", { count: status.recoveryCodesLeft })}</span>
-      </p>
-      <PasswordInput
-        label={t("signIn.password")}
-        autoComplete="current-password"
-        required
-        value={password}
-        visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
-        onChange={(event) => {
-          setPassword(event.currentTarget.value);
+    <>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked("renew");
         }}
-      />
-      <Text label={t("signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
-      <div className="row">
-        <Button type="submit" variant="default">
-          {t("twoFactor.renew")}
-        </Button>
-        <Button
-          variant="default"
-          onClick={(event) => {
-            if (event.currentTarget.form?.reportValidity() === true) setAsked("turnOff");
+      >
+        <p className="row">
+          <Chip tone="good">{t("twoFactor.on")}</Chip>
+          <span>{t("twoFactor.left", { count: status.recoveryCodesLeft })}</span>
+        </p>
+        <PasswordInput
+          label={t("signIn.password")}
+          autoComplete="current-password"
+          required
+          value={password}
+          visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
+          onChange={(event) => {
+            setPassword(event.currentTarget.value);
           }}
-        >
-          {t("twoFactor.turnOff")}
-        </Button>
-      </div>
+        />
+        <Text label={t("signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
+        <div className="row">
+          <Button type="submit" variant="default">
+            {t("twoFactor.renew")}
+          </Button>
+          <Button
+            variant="default"
+            onClick={(event) => {
+              if (event.currentTarget.form?.reportValidity() === true) setAsked("turnOff");
+            }}
+          >
+            {t("twoFactor.turnOff")}
+          </Button>
+        </div>
+      </form>
       {asked !== null && (
         <Confirm
           title={t(`twoFactor.${asked}Title`)}
@@ -181,6 +183,6 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
           <p>{t(`twoFactor.${asked}Words`)}</p>
         </Confirm>
       )}
-    </form>
+    </>
   );
 }

@@ -71,18 +71,25 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
   const shown = { ...project, paymentWebhookUrl: project.paymentWebhookUrl ?? "", ...edits };
   const change = changeOf(project, edits);
   const isEnding = change.isActive === false;
+  const isSame = Object.keys(change).length === 0;
   const edit = (changed: Edits) => {
-    setEdits({ ...edits, ...changed });
+    setEdits((now) => ({ ...now, ...changed }));
     setSaved(false);
   };
 
   async function send(): Promise<void> {
-    if (Object.keys(change).length > 0) {
+    if (!isSame) {
       const params = { path: { projectId: project.projectId } };
-      await unwrap(api.PATCH("/api/merchant/projects/{projectId}", { params, body: change }));
-      await client.invalidateQueries(projectsQuery);
+      const answer = await unwrap(api.PATCH("/api/merchant/projects/{projectId}", { params, body: change }));
+      client.setQueryData(projectsQuery.queryKey, (before) =>
+        before?.map((one) => (one.projectId === answer.project.projectId ? answer.project : one)),
+      );
+      void client.invalidateQueries(projectsQuery);
     }
-    setEdits({});
+    // What was typed while this was on its way was not saved by it, and stays.
+    setEdits((now) =>
+      Object.fromEntries(Object.entries(now).filter(([name, value]) => edits[name as keyof Edits] !== value)),
+    );
     setSaved(true);
   }
 
@@ -168,7 +175,7 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
             <Button type="submit" loading={save.isRunning}>
               {t("settings.save")}
             </Button>
-            <span role="status">{isSaved ? t("settings.saved") : ""}</span>
+            <span role="status">{isSaved && isSame ? t("settings.saved") : ""}</span>
           </div>
         )}
       </form>
@@ -199,7 +206,7 @@ function Secret({ project }: { readonly project: Project }) {
     const params = { path: { projectId: project.projectId } };
     const path = "/api/merchant/projects/{projectId}/rotate-webhook-secret";
     setSecret((await unwrap(api.POST(path, { params, body: { overlapMinutes } }))).webhookSecret);
-    await client.invalidateQueries(projectsQuery);
+    void client.invalidateQueries(projectsQuery);
   }
 
   return (

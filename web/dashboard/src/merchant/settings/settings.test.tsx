@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, PROJECT, projectOf, show } from "../../testing/render";
@@ -79,6 +79,21 @@ describe("a project's settings", () => {
     save();
     expect(await screen.findByText("Saved")).toBeTruthy();
     expect(bodies).toEqual([{ name: "Nordlicht 2", graceHours: 0 }]);
+  });
+
+  it("keep what is typed while they are saved, and save it next", async () => {
+    const bodies = await open();
+    fireEvent.change(screen.getByLabelText(/^Name/), { target: { value: "Nordlicht 2" } });
+    save();
+    fireEvent.change(screen.getByLabelText(/^Grace/), { target: { value: "24" } });
+    await waitFor(() => {
+      expect(screen.getByRole("button", { name: "Save" }).hasAttribute("data-loading")).toBe(false);
+    });
+    expect(screen.getByLabelText<HTMLInputElement>(/^Grace/).value).toBe("24");
+    expect(screen.queryByText("Saved")).toBeNull();
+    save();
+    expect(await screen.findByText("Saved")).toBeTruthy();
+    expect(bodies).toEqual([{ name: "Nordlicht 2" }, { graceHours: 24 }]);
   });
 
   it("say what it means before the project is switched off", async () => {

@@ -14,6 +14,7 @@ import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { Moment } from "../../ui/When";
 
+import { ProjectChoice } from "./OpenProjects";
 import { ROLES, invitationsQuery, isRole, type Role } from "./queries";
 
 /** Who was invited and has not come yet; and inviting somebody, whose link is shown once. */
@@ -60,13 +61,15 @@ function Invite() {
   const [name, setName] = useState("");
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("viewer");
+  const [projectIds, setProjectIds] = useState<readonly string[]>([]);
   const [link, setLink] = useState<string | null>(null);
   const invite = useAct(async () => {
     setLink(null); // the link of the last one must not be handed to the next
-    setLink((await unwrap(api.POST("/api/dashboard/invitations", { body: { name, email, role } }))).link);
+    const body = { name, email, role, ...(projectIds.length === 0 ? {} : { projectIds: [...projectIds] }) };
+    setLink((await unwrap(api.POST("/api/dashboard/invitations", { body }))).link);
     setName("");
     setEmail("");
-    await client.invalidateQueries(invitationsQuery);
+    void client.invalidateQueries(invitationsQuery);
   });
   return (
     <Section title={t("team.invite")}>
@@ -89,6 +92,7 @@ function Invite() {
             if (isRole(value)) setRole(value);
           }}
         />
+        <ProjectChoice chosen={projectIds} onChosen={setProjectIds} />
         {invite.error !== null && <ErrorNote error={invite.error} />}
         <div className="row">
           <Button type="submit" loading={invite.isRunning}>
@@ -120,7 +124,7 @@ function Revoke({ invitationId, name }: RevokeProps) {
 
   async function revoke(): Promise<void> {
     await unwrap(api.DELETE("/api/dashboard/invitations/{invitationId}", { params: { path: { invitationId } } }));
-    await client.invalidateQueries(invitationsQuery);
+    void client.invalidateQueries(invitationsQuery);
   }
 
   return (

@@ -5,26 +5,39 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
+import { Copyable } from "../../ui/Copyable";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Chip } from "../../ui/Status";
 import { usePermitted } from "../project";
-import { meQuery, type Schemas } from "../queries";
+import { meQuery } from "../queries";
 
 import { Invitations } from "./Invitations";
-import { ROLES, isRole, membersQuery, type Role } from "./queries";
-
-type Member = Schemas["MemberView"];
+import { Leave, LetBackIn } from "./MemberActs";
+import { OpenProjects } from "./OpenProjects";
+import { ROLES, isRole, membersQuery, type Member, type Role } from "./queries";
 
 /** The people of the merchant: who they are, what each may do, and who is invited. */
 export function TeamPage() {
   const { t } = useTranslation();
   const query = useQuery(membersQuery);
   const mayManage = usePermitted("team.manage");
+  const mayRecover = usePermitted("team.recover");
+  const [link, setLink] = useState<string | null>(null);
   const { member: me } = useSuspenseQuery(meQuery).data;
   return (
     <Page title={t("team.title")} lead={t("team.lead")}>
+      {link !== null && (
+        <Section title={t("team.recover")}>
+          <div className="stack">
+            <p role="alert">{t("team.recoverLink")}</p>
+            <Copyable text={link}>
+              <code className="secret">{link}</code>
+            </Copyable>
+          </div>
+        </Section>
+      )}
       <Section title={t("team.members")} flush>
         <QueryView query={query}>
           {(members) => (
@@ -38,7 +51,7 @@ export function TeamPage() {
                 {
                   id: "projects",
                   title: t("team.projects"),
-                  cell: (one) => one.projectIds?.length ?? t("team.allProjects"),
+                  cell: (one) => <OpenProjects member={one} mayChange={mayManage && one.memberId !== me.memberId} />,
                 },
                 {
                   id: "factor",
@@ -48,6 +61,16 @@ export function TeamPage() {
                       <Chip tone="good">{t("twoFactor.on")}</Chip>
                     ) : (
                       <Chip tone="care">{t("team.noFactor")}</Chip>
+                    ),
+                },
+                {
+                  id: "acts",
+                  title: "",
+                  cell: (one) =>
+                    one.memberId === me.memberId ? (
+                      <Leave member={one} />
+                    ) : (
+                      mayRecover && <LetBackIn member={one} onLink={setLink} />
                     ),
                 },
                 {
@@ -80,7 +103,7 @@ function ChangeRole({ member }: { readonly member: Member }) {
       const body = { version: member.version, role: change };
       await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body }));
     }
-    await client.invalidateQueries(membersQuery);
+    void client.invalidateQueries(membersQuery);
   }
 
   return (

@@ -1,6 +1,9 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "../api";
+import type { Schemas } from "../queries";
+
+export type Member = Schemas["MemberView"];
 
 const MEMBERS_MAX = 100;
 

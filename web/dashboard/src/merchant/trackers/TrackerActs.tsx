@@ -34,7 +34,7 @@ export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
   async function end(): Promise<void> {
     await unwrap(api.DELETE(base, { params }));
     await navigate({ to: `/${projectId}/trackers` });
-    await client.invalidateQueries({ queryKey: ["project", projectId, "trackers"] });
+    void client.invalidateQueries({ queryKey: ["project", projectId, "trackers"] });
   }
 
   return (

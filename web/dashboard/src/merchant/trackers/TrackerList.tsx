@@ -4,10 +4,9 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
-import { Empty } from "../../ui/Feedback";
-import { List, type Column } from "../../ui/List";
-import { Page, Section } from "../../ui/Page";
 import { numbers } from "../../ui/format";
+import type { Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -54,18 +53,17 @@ export function TrackerList() {
     </Button>
   );
   return (
-    <Page title={t("tracker.title")} lead={t("tracker.lead")} actions={create}>
-      <Section flush>
-        <List
-          label={t("tracker.title")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.webhookId}
-          href={(one) => `/${projectId}/trackers/${one.webhookId}`}
-          onPage={search.goTo}
-          empty={<Empty title={t("tracker.none")}>{create}</Empty>}
-        />
-      </Section>
-    </Page>
+    <ListPage
+      title={t("tracker.title")}
+      lead={t("tracker.lead")}
+      search={search}
+      create={create}
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.webhookId}
+      href={(one) => `/${projectId}/trackers/${one.webhookId}`}
+      none={t("tracker.none")}
+      noneFiltered={t("tracker.none")}
+    />
   );
 }

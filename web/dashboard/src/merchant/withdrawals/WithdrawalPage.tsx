@@ -17,6 +17,7 @@ import { CancelSent } from "../CancelSent";
 import { PaymentEvents } from "../payments/PaymentEvents";
 import { ENDED } from "../payouts/queries";
 import { usePermitted, useProjectId } from "../project";
+import { SentPanel } from "../sandbox/SentPanel";
 
 import { withdrawalQuery, type Withdrawal } from "./queries";
 
@@ -64,6 +65,7 @@ function Shown({ withdrawal }: { readonly withdrawal: Withdrawal }) {
       }
       actions={<Cancel withdrawal={withdrawal} />}
     >
+      <SentPanel sent={withdrawal} id={withdrawalId} />
       <Section title={t("payment.amounts")}>
         <Facts
           facts={[

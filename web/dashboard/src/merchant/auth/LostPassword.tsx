@@ -1,0 +1,39 @@
+import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { AuthCard } from "../../ui/AuthCard";
+import { ErrorNote } from "../../ui/Feedback";
+import { Text } from "../../ui/Text";
+import { useAct } from "../../ui/useAct";
+import { api, unwrap } from "../api";
+
+/** Asking for a link that sets a new password: whoever runs the gateway is told, and hands it over. */
+export function LostPassword() {
+  const { t } = useTranslation();
+  const [email, setEmail] = useState("");
+  const ask = useAct(() => unwrap(api.POST("/api/auth/password-reset/request", { body: { email: email.trim() } })));
+  return (
+    <AuthCard title={t("lost.title")} foot={<Link to="/sign-in">{t("signIn.title")}</Link>}>
+      <form className="stack" onSubmit={ask.submit}>
+        <p>{t("lost.words")}</p>
+        <Text
+          label={t("signIn.email")}
+          type="email"
+          autoComplete="username"
+          required
+          autoFocus
+          value={email}
+          error={ask.error?.of("email")}
+          onText={setEmail}
+        />
+        {ask.error !== null && <ErrorNote error={ask.error} />}
+        <Button type="submit" size="md" loading={ask.isRunning} disabled={ask.isDone}>
+          {t("lost.act")}
+        </Button>
+        <p role="status">{ask.isDone && t("lost.done")}</p>
+      </form>
+    </AuthCard>
+  );
+}

@@ -1,0 +1,76 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { momentOf, typedMoment } from "../../ui/days";
+import { Confirm } from "../../ui/Confirm";
+import { Text } from "../../ui/Text";
+import { useOpened } from "../../ui/useOpened";
+import { api, unwrap } from "../api";
+import { useProjectId } from "../project";
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Sends again what failed since a time: the one the list begins with, or a day ago, unless another one is chosen. */
+export function RedeliverFailed({ from }: { readonly from: string | undefined }) {
+  const { t } = useTranslation();
+  const { open, close, opener } = useOpened<"redeliver">();
+  return (
+    <>
+      {opener("redeliver", t("events.replay"))}
+      {open !== null && <Dialog from={from} onClose={close} />}
+    </>
+  );
+}
+
+interface DialogProps {
+  readonly from: string | undefined;
+  readonly onClose: () => void;
+}
+
+function Dialog({ from, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+  const [typed, setTyped] = useState(() => typedMoment(from === undefined ? Date.now() - DAY_MS : Date.parse(from)));
+  const [done, setDone] = useState<{ readonly queued: number; readonly more: boolean } | null>(null);
+  const since = momentOf(typed);
+
+  async function redeliver(): Promise<void> {
+    if (since === null) return;
+    const params = { path: { projectId } };
+    const path = "/api/dashboard/projects/{projectId}/events/redeliver";
+    const { queued, more } = await unwrap(api.POST(path, { params, body: { since } }));
+    setDone({ queued: (done?.queued ?? 0) + queued, more });
+    void client.invalidateQueries({ queryKey: ["project", projectId, "events"] });
+  }
+
+  return (
+    <Confirm
+      title={t("events.replayTitle")}
+      act={t("events.redeliver")}
+      {...(done === null ? {} : { dismiss: t("ui.close") })}
+      isBlocked={since === null || done?.more === false}
+      staysOpen
+      onConfirm={redeliver}
+      onClose={onClose}
+    >
+      <p>{t("events.replayWords")}</p>
+      <Text
+        type="datetime-local"
+        label={t("events.since")}
+        required
+        value={typed}
+        onText={(text) => {
+          setTyped(text);
+          setDone(null);
+        }}
+      />
+      {done !== null && (
+        <p role="status">
+          {t("tracker.queued", { count: done.queued })} {done.more && t("events.more")}
+        </p>
+      )}
+    </Confirm>
+  );
+}

@@ -1,0 +1,47 @@
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { Amount, Rate } from "../../ui/Amount";
+import { ErrorNote } from "../../ui/Feedback";
+import { Moment } from "../../ui/When";
+import { api, unwrap } from "../api";
+import { useProjectId } from "../project";
+import type { Schemas } from "../queries";
+
+const TYPING_MS = 400;
+const STALE_MS = 15_000;
+const PLAIN = /^\d+(\.\d+)?$/;
+
+/** What a customer would pay if the payment were made now. It is advice: the rate holds once it is made. */
+export function Quote({ ask }: { readonly ask: Schemas["Ask"] }) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const [asked] = useDebouncedValue(JSON.stringify(ask), TYPING_MS);
+  const isPlain = PLAIN.test(ask.amount) && Number(ask.amount) > 0;
+  const { data, error } = useQuery({
+    queryKey: ["project", projectId, "payment-quote", asked],
+    enabled: isPlain && asked === JSON.stringify(ask),
+    staleTime: STALE_MS,
+    queryFn: ({ signal }) => {
+      const params = { path: { projectId } };
+      return unwrap(api.POST("/api/dashboard/projects/{projectId}/payments/quote", { params, body: ask, signal }));
+    },
+  });
+  if (!isPlain) return null;
+  if (error !== null) return <ErrorNote error={error} />;
+  if (data === undefined) return null;
+  return (
+    <p role="status">
+      {t("payments.willPay")} <Amount value={data.expectedAmount} token={ask.token} />{" "}
+      {data.rate !== null && (
+        <span className="muted">
+          <bdi dir="ltr" className="number">
+            1 {ask.token} = <Rate value={data.rate} /> {ask.fiatCurrency?.toUpperCase()}
+          </bdi>{" "}
+          · {data.source} · <Moment at={data.validUntil} />
+        </span>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,94 @@
+import { Button } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Amount } from "../../ui/Amount";
+import { ChainName } from "../../ui/ChainName";
+import { Confirm } from "../../ui/Confirm";
+import { Text } from "../../ui/Text";
+import { api, unwrap } from "../api";
+import { once } from "../once";
+import { usePermitted } from "../project";
+
+import type { Resolution } from "./queries";
+
+type Choice = "accept" | "release" | "refund";
+
+interface ActsProps {
+  readonly projectId: string;
+  readonly resolution: Resolution;
+}
+
+/** What may be done with money that is held: count it to its order, keep it, send it back. */
+export function ResolutionActs({ projectId, resolution }: ActsProps) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [choice, setChoice] = useState<Choice | null>(null);
+  const [toAddress, setToAddress] = useState("");
+  const mayResolve = usePermitted("payments");
+  const mayRefund = usePermitted("refunds");
+
+  async function resolve(): Promise<void> {
+    const params = { path: { projectId, depositId: resolution.depositId } };
+    const base = "/api/dashboard/projects/{projectId}/resolutions/{depositId}";
+    if (choice === "accept") await unwrap(api.POST(`${base}/accept`, { params }));
+    else if (choice === "release") await unwrap(api.POST(`${base}/release`, { params }));
+    else {
+      const body = { toAddress: toAddress.trim() };
+      await once(`resolution ${projectId} ${resolution.depositId}`, (idempotencyKey) =>
+        unwrap(api.POST(`${base}/refund`, { params, body: { ...body, idempotencyKey } })),
+      );
+    }
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
+  }
+
+  const offered: readonly Choice[] = [
+    ...(mayResolve && resolution.canAccept ? (["accept"] as const) : []),
+    ...(mayResolve ? (["release"] as const) : []),
+    ...(mayRefund ? (["refund"] as const) : []),
+  ];
+  return (
+    <span className="row end">
+      {offered.map((one) => (
+        <Button
+          key={one}
+          variant="default"
+          size="compact-sm"
+          onClick={() => {
+            setChoice(one);
+          }}
+        >
+          {t(`resolutions.${one}.act`)}
+        </Button>
+      ))}
+      {choice !== null && (
+        <Confirm
+          title={t(`resolutions.${choice}.title`)}
+          act={t(`resolutions.${choice}.act`)}
+          isDangerous={choice === "refund"}
+          onConfirm={resolve}
+          onClose={() => {
+            setChoice(null);
+          }}
+        >
+          <p>
+            <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />
+          </p>
+          <p>{t(`resolutions.${choice}.words`)}</p>
+          {choice === "refund" && (
+            <Text
+              label={t("refund.to")}
+              description={t("refund.toWords")}
+              required
+              autoComplete="off"
+              spellCheck={false}
+              value={toAddress}
+              onText={setToAddress}
+            />
+          )}
+        </Confirm>
+      )}
+    </span>
+  );
+}

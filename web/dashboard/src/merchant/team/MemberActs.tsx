@@ -1,0 +1,67 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+
+import { Confirm } from "../../ui/Confirm";
+import { useOpened } from "../../ui/useOpened";
+import { api, merchantSession, unwrap } from "../api";
+
+import { membersQuery, type Member } from "./queries";
+
+/** Gives up one's own access. The last owner is refused by the API. */
+export function Leave({ member }: { readonly member: Member }) {
+  const { t } = useTranslation();
+  const { open, close, opener } = useOpened<"leave">();
+  return (
+    <>
+      {opener("leave", t("team.leave"))}
+      {open !== null && (
+        <Confirm
+          title={t("team.leaveTitle")}
+          act={t("team.leave")}
+          typed={member.email}
+          isDangerous
+          onConfirm={async () => {
+            await unwrap(api.POST("/api/dashboard/members/leave"));
+            await merchantSession.end();
+          }}
+          onClose={close}
+        >
+          <p>{t("team.leaveWords")}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+interface LetBackInProps {
+  readonly member: Member;
+  /** Takes the link by which they set a password. */
+  readonly onLink: (link: string) => void;
+}
+
+/** Lets a member back in who lost the authenticator. */
+export function LetBackIn({ member: { memberId, name }, onLink }: LetBackInProps) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const { open, close, opener } = useOpened<"recover">();
+  return (
+    <>
+      {opener("recover", t("team.recover"))}
+      {open !== null && (
+        <Confirm
+          title={t("team.recoverTitle", { name })}
+          act={t("team.recover")}
+          isDangerous
+          onConfirm={async () => {
+            const path = "/api/dashboard/members/{memberId}/two-factor/reset";
+            onLink((await unwrap(api.POST(path, { params: { path: { memberId } } }))).link);
+            void client.invalidateQueries(membersQuery);
+          }}
+          onClose={close}
+        >
+          <p>{t("team.recoverWords")}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
