@@ -3,14 +3,13 @@
 import importlib
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from cambist_web.dashboard.files import BUILT
 from tests.browser.conftest import CHROMIUM
+from tests.support.command import run_script
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 FILES = sorted(BENCH.glob("bench_*.py"))
@@ -66,7 +65,7 @@ def test_a_benchmark_runs_and_prints_its_figures(file, environment, tmp_path):
 
 
 def runs_and_prints_its_figures(file, environment, tmp_path):
-    ended = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True, check=False)
+    ended = run_script(file, environment)
     assert ended.returncode == 0, ended.stderr
     tables = [json.loads(line) for line in (tmp_path / "results").read_text().splitlines()]
     assert tables

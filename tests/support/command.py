@@ -1,4 +1,4 @@
-"""Runs ``cambist`` commands, each in a process of its own that need not import the program anew.
+"""Runs ``cambist`` commands, and scripts, each in a process of its own that need not import the program anew.
 
 The processes are forked from one that has imported it, as ``multiprocessing`` does with its fork server. Those that
 go on until they are stopped are forked in ``forked.py``.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,23 +45,45 @@ def run_command(
 
     Raises TimeoutError after three minutes.
     """
+    return _run(pretend, ("cambist", *arguments), cwd, stdin, environment or os.environ)
+
+
+def run_script(script: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a Python script to its end, as ``python SCRIPT`` would. Raises TimeoutError after three minutes."""
+    return _run(_script, (str(script),), Path.cwd(), "", environment)
+
+
+def _run(
+    target: Callable[..., None], argv: tuple[str, ...], cwd: Path, stdin: str, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
         streams[0].write_text(stdin)
-        process = context.Process(target=pretend, args=(arguments, cwd, dict(environment or os.environ), streams))
+        process = context.Process(target=target, args=(argv, cwd, dict(environment), streams))
         process.start()
         process.join(TIMEOUT_S)
         if process.exitcode is None:
             process.kill()
             process.join()
-            raise TimeoutError(f"cambist {' '.join(arguments)}: {streams[2].read_text()[-4000:]}")
+            raise TimeoutError(f"{' '.join(argv)}: {streams[2].read_text()[-4000:]}")
         code = process.exitcode
         process.close()
-        return subprocess.CompletedProcess(arguments, code, streams[1].read_text(), streams[2].read_text())
+        return subprocess.CompletedProcess(argv, code, streams[1].read_text(), streams[2].read_text())
 
 
-def pretend(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
+def pretend(argv: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
     """Be ``cambist`` with these arguments, in this folder and environment, with these files as its three streams."""
+    _become(argv, cwd, environment, streams)
+    main()
+
+
+def _script(argv: tuple[str, ...], *where: Any) -> None:
+    _become(argv, *where)
+    sys.path.insert(0, str(Path(argv[0]).parent))
+    runpy.run_path(argv[0], run_name="__main__")
+
+
+def _become(argv: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
     os.setsid()  # without a terminal, a passphrase is read from the standard input
     os.chdir(cwd)
     os.environ.clear()
@@ -69,5 +93,4 @@ def pretend(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], 
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - multiprocessing put /dev/null in its place
-    sys.argv = ["cambist", *arguments]
-    main()
+    sys.argv = list(argv)

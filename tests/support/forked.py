@@ -72,7 +72,7 @@ def _run(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], str
     supervisor.subprocess = forking
     multiprocessing.set_start_method = _fork_for_one  # type: ignore[assignment]
     _call(arguments[0])
-    pretend(arguments, cwd, environment, streams)
+    pretend(("cambist", *arguments), cwd, environment, streams)
 
 
 _set_start_method = multiprocessing.set_start_method
