@@ -126,7 +126,9 @@ function Delivery({ delivery }: { readonly delivery: Event["deliveries"][number]
       <div className="row">
         <Status value={status} />
         <Link to={`/${projectId}/webhooks/${deliveryId}`}>
-          <bdi dir="ltr">{delivery.url ?? deliveryId}</bdi>
+          <bdi dir="ltr" className="short" title={delivery.url ?? deliveryId}>
+            {delivery.url ?? deliveryId}
+          </bdi>
         </Link>
         {usePermitted("webhooks") && !OPEN.has(status) && (
           <Button

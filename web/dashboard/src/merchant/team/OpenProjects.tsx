@@ -1,4 +1,4 @@
-import { MultiSelect } from "@mantine/core";
+import { Checkbox } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -65,14 +65,17 @@ export function ProjectChoice({ chosen, onChosen }: ProjectChoiceProps) {
   const { t } = useTranslation();
   const { data: projects = [] } = useQuery(projectsQuery);
   return (
-    <MultiSelect
+    <Checkbox.Group
       label={t("team.projects")}
       description={t("team.projectsWords")}
-      placeholder={chosen.length === 0 ? t("team.allProjects") : ""}
-      clearable
-      data={projects.map((one) => ({ value: one.projectId, label: `${one.name} · ${t(`mode.${one.mode}`)}` }))}
       value={[...chosen]}
       onChange={onChosen}
-    />
+    >
+      <div className="choices">
+        {projects.map((one) => (
+          <Checkbox key={one.projectId} value={one.projectId} label={`${one.name} · ${t(`mode.${one.mode}`)}`} />
+        ))}
+      </div>
+    </Checkbox.Group>
   );
 }
