@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo dashboard test test-fast check format bench soak lock clean
+.PHONY: help setup demo dashboard pictures test test-fast check format bench soak lock clean
 
 help:  ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,9 @@ demo: .venv/installed tests/node_modules/installed dashboard  ## Make a month of
 	$(BIN)/cambist demo $(ANVIL:%=--anvil %)
 
 dashboard: $(BUILT)  ## Build the dashboards, with the Node that comes from its wheel
+
+pictures: .venv/installed $(DASHBOARD)/src/api/generated/described $(BUILT)  ## Take the pictures anew that tests compare the dashboards with
+	$(BIN)/python -m tests.browser.reference
 
 test: .venv/installed tests/node_modules/installed dashboard $(DASHBOARD)/src/api/generated/described  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile

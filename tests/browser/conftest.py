@@ -10,6 +10,10 @@ from tests.support.checkout import PaymentEnv, checkout_app, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
+# A sandbox of its own needs user namespaces, which containers running as root do not have. Letters are as wide on every
+# machine as their font says.
+ARGS = ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text", "--force-color-profile=srgb"]
+
 # What a page's own scripts cannot hide: a breach of its policy is noted before any of them runs.
 WATCH = """
 window.breaches = [];
@@ -28,8 +32,7 @@ async def chromium():
         pytest.skip(reason)
     expect.set_options(timeout=15_000)
     async with async_playwright() as playwright:
-        # A sandbox of its own needs user namespaces, which containers running as root do not have.
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         yield browser
         await browser.close()
 

@@ -1,7 +1,8 @@
 """Takes pictures of the checkout in every state: ``python -m tests.browser.screenshots FOLDER [STATE ...]``.
 
 States of an account's page are called ``account-STATE``. Those in ``docs/images`` are from here; ``checkout.png``
-is the pending one on a desktop, ``account.png`` the used one. Those of the dashboards are of ``cambist demo``.
+is the pending one on a desktop, ``account.png`` the used one. ``merchant`` and ``operator`` are every page of a
+dashboard with the description's examples on it, to be looked at; those in ``docs/images`` are of ``cambist demo``.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ from pathlib import Path
 
 from playwright.async_api import async_playwright
 
-from tests.browser.conftest import CHROMIUM
+from tests.browser.conftest import ARGS, CHROMIUM
+from tests.browser.described import PAGES as PAGES_OF_APPS
+from tests.browser.described import App, DescribedGateway, described_page, go
 from tests.browser.test_checkout_layout import PAGES, show
 from tests.support import account_samples
 from tests.support.checkout_samples import SAMPLES, view
 
 SCREENS = {"desktop": (1280, 860, 1.0), "phone": (390, 844, 2.0)}
 
-
+DASHBOARD_SCREENS = {
+    "desktop": (1280, 860, "light"),
+    "dark": (1280, 860, "dark"),
+    "phone": (360, 740, "light"),
+    "4k": (3840, 2160, "light"),
+}
 ACCOUNT = "account-"
 
 
@@ -33,7 +41,7 @@ def drawn(name: str) -> str:
 
 async def take(folder: Path, names: list[str], scheme: str) -> None:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         for screen, (width, height, scale) in SCREENS.items():
             context = await browser.new_context(
                 viewport={"width": width, "height": height}, device_scale_factor=scale, color_scheme=scheme
@@ -51,8 +59,28 @@ async def take(folder: Path, names: list[str], scheme: str) -> None:
         await browser.close()
 
 
+async def take_dashboard(folder: Path, app: App) -> None:
+    """Take every page of a dashboard on every screen."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        gateway = DescribedGateway(app)
+        async with described_page(browser, gateway) as page:
+            for screen, (width, height, scheme) in DASHBOARD_SCREENS.items():
+                await page.set_viewport_size({"width": width, "height": height})
+                await page.emulate_media(color_scheme=scheme)
+                for address in gateway.addresses():
+                    await go(page, address)
+                    name = address.removeprefix(gateway.home).partition("?")[0].strip("/").replace("/", "-")
+                    await page.screenshot(path=folder / f"{app}-{name}-{screen}.png", full_page=True)
+        await browser.close()
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1])
     accounts = [f"{ACCOUNT}{name}" for name in account_samples.SAMPLES]
     target.mkdir(parents=True, exist_ok=True)
-    asyncio.run(take(target, sys.argv[2:] or [*SAMPLES, "receipt-paid", *accounts], "light"))
+    wanted = sys.argv[2:] or [*SAMPLES, "receipt-paid", *accounts]
+    for app in PAGES_OF_APPS.keys() & set(wanted):
+        asyncio.run(take_dashboard(target, app))
+    if states := [name for name in wanted if name not in PAGES_OF_APPS]:
+        asyncio.run(take(target, states, "light"))

@@ -105,7 +105,7 @@ export function List<Row>(props: ListProps<Row>) {
           </tbody>
         </table>
       </div>
-      <Paging of={query.data} onPage={props.onPage} />
+      <Paging label={label} of={query.data} onPage={props.onPage} />
     </>
   );
 }
@@ -177,18 +177,20 @@ function RowShown<Row>({ row, columns, href }: RowProps<Row>) {
 const Row = memo(RowShown) as typeof RowShown;
 
 interface PagingProps {
+  /** Of which list: a page may have several. */
+  readonly label: string;
   readonly of: Listed<unknown>;
   readonly onPage: (page: number) => void;
 }
 
-function Paging({ of, onPage }: PagingProps) {
+function Paging({ label, of, onPage }: PagingProps) {
   const { page, limit, total, rows, isExact, hasNext } = of;
   const { t, i18n } = useTranslation();
   const format = numbers(i18n.language);
   const first = (page - 1) * limit + 1;
   const last = first + rows.length - 1;
   return (
-    <nav className={styles.paging} aria-label={t("list.pages")}>
+    <nav className={styles.paging} aria-label={`${t("list.pages")} · ${label}`}>
       <span className="muted number" role="status">
         {t(isExact ? "list.range" : "list.rangeOpen", {
           first: format.format(first),
