@@ -1,4 +1,11 @@
-import { Drawer, Modal, Select, Tooltip, createTheme, type MantineColorsTuple } from "@mantine/core";
+import {
+  createTheme,
+  type DrawerProps,
+  type MantineColorsTuple,
+  type ModalProps,
+  type SelectProps,
+  type TooltipProps,
+} from "@mantine/core";
 
 // The checkout's green; white on the seventh shade has a contrast of more than 4.5, in light and in dark.
 const green: MantineColorsTuple = [
@@ -14,6 +21,10 @@ const green: MantineColorsTuple = [
   "#064236",
 ];
 
+function defaults<Props>(defaultProps: Partial<Props>) {
+  return { defaultProps };
+}
+
 export const theme = createTheme({
   primaryColor: "green",
   primaryShade: 6,
@@ -24,12 +35,13 @@ export const theme = createTheme({
   respectReducedMotion: true,
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", SFMono-Regular, "Cascadia Mono", "Roboto Mono", Menlo, monospace',
+  // Named, and not by the components themselves: those come with the pages that use them.
   components: {
     // Their scroll lock inserts a style tag, which the policy blocks.
-    Modal: Modal.extend({ defaultProps: { lockScroll: false, centered: true, radius: "lg" } }),
-    Drawer: Drawer.extend({ defaultProps: { lockScroll: false } }),
+    Modal: defaults<ModalProps>({ lockScroll: false, centered: true, radius: "lg" }),
+    Drawer: defaults<DrawerProps>({ lockScroll: false }),
     // Who chooses what is chosen already wants to keep it. A filter has a button that clears it.
-    Select: Select.extend({ defaultProps: { allowDeselect: false } }),
-    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 250, events: { hover: true, focus: true, touch: true } } }),
+    Select: defaults<SelectProps>({ allowDeselect: false }),
+    Tooltip: defaults<TooltipProps>({ openDelay: 250, events: { hover: true, focus: true, touch: true } }),
   },
 });

@@ -30,8 +30,15 @@ class BuiltFile(Struct, frozen=True, kw_only=True):
     keeps_its_name: bool
 
 
+class ReplacedError(Exception):
+    """The files were built anew since this process began to serve them, or are being built just now."""
+
+
 class BuiltFiles:
-    """Every file of a folder that ``make dashboard`` filled; none where it did not."""
+    """Every file of a folder that ``make dashboard`` filled; none where it did not.
+
+    It serves what was there when the process began. Installed it never changes; who develops starts the gateway again.
+    """
 
     def __init__(self, folder: Path = BUILT) -> None:
         self._folder = folder
@@ -39,11 +46,17 @@ class BuiltFiles:
         self._read = cache(self._read_file)
 
     def find(self, name: str) -> BuiltFile | None:
-        """Return a file, or None where there is none of that name: what is asked for is never made a path of."""
+        """Return a file, or None where there is none of that name: what is asked for is never made a path of.
+
+        Raises ReplacedError where there is none any more.
+        """
         return self._read(name) if name in self._names and Path(name).suffix in _TYPES else None
 
     def _read_file(self, name: str) -> BuiltFile:
-        content = (self._folder / name).read_bytes()
+        try:
+            content = (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            raise ReplacedError from None
         return BuiltFile(
             media_type=_TYPES[Path(name).suffix],
             gzipped=gzip.compress(content, mtime=0),

@@ -13,7 +13,7 @@ from litestar.types import ControllerRouterHandler
 
 from cambist_web.auth import public_routes
 
-from .files import BuiltFile, BuiltFiles
+from .files import BuiltFile, BuiltFiles, ReplacedError
 
 ASSETS_PATH = "/dashboard-assets"
 PATH = "/dashboard"
@@ -22,6 +22,7 @@ OPERATORS_PATH = "/operator"
 YEAR_S = 31_536_000
 
 NOT_BUILT = "The dashboard has not been built: run make dashboard.\n"
+REPLACED = "The dashboard was built anew: start the gateway again.\n"
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -93,7 +94,10 @@ class Files(Controller):
     @get("/{name:str}", sync_to_thread=False)
     def file(self, request: AnyRequest, name: FromPath[str]) -> Response[bytes]:
         """Return a built file."""
-        found = _files.find(name)
+        try:
+            found = _files.find(name)
+        except ReplacedError:
+            return _unavailable(REPLACED)
         if found is None:
             return Response(b"", status_code=404, media_type=MediaType.TEXT)
         kept = "no-cache" if found.keeps_its_name else f"public, max-age={YEAR_S}, immutable"
@@ -101,10 +105,15 @@ class Files(Controller):
 
 
 def _page(request: AnyRequest, name: str) -> Response[bytes]:
-    found = _files.find(name)
-    if found is None:
-        return Response(NOT_BUILT.encode(), status_code=503, media_type=MediaType.TEXT)
-    return _answer(request, found, PAGE_HEADERS)
+    try:
+        found = _files.find(name)
+    except ReplacedError:
+        return _unavailable(REPLACED)
+    return _unavailable(NOT_BUILT) if found is None else _answer(request, found, PAGE_HEADERS)
+
+
+def _unavailable(why: str) -> Response[bytes]:
+    return Response(why.encode(), status_code=503, media_type=MediaType.TEXT, headers={"Cache-Control": "no-store"})
 
 
 def _answer(request: AnyRequest, file: BuiltFile, headers: dict[str, str]) -> Response[bytes]:

@@ -1,18 +1,19 @@
 import { Button, PasswordInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { Suspense, lazy, useState } from "react";
 
 import { asApiError } from "../../api/errors";
 import { useSearchValues } from "../../ui/address";
 import { AuthCard } from "../../ui/AuthCard";
-import { ErrorNote } from "../../ui/Feedback";
+import { ErrorNote, Loading } from "../../ui/Feedback";
 import { destination, readNext } from "../../ui/next";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
 
-import { Enrol } from "./Enrol";
+// Nobody does it twice.
+const Enrol = lazy(async () => ({ default: (await import("./Enrol")).Enrol }));
 
 /** Signing in: password first, then a code; whoever has no authenticator yet sets one up. */
 export function SignIn() {
@@ -43,7 +44,19 @@ export function SignIn() {
     }
   });
 
-  if (wants === "authenticator") return <Enrol email={email} password={password} onSignedIn={enter} />;
+  if (wants === "authenticator") {
+    return (
+      <Suspense
+        fallback={
+          <AuthCard title={t("enrol.title")}>
+            <Loading lines={8} />
+          </AuthCard>
+        }
+      >
+        <Enrol email={email} password={password} onSignedIn={enter} />
+      </Suspense>
+    );
+  }
   return (
     <AuthCard title={t("signIn.title")}>
       <form className="stack" onSubmit={signIn.submit}>
