@@ -11,10 +11,10 @@ import { UserMenu } from "../ui/UserMenu";
 
 import { merchantSession } from "./api";
 import { useNav } from "./nav";
-import { useProject } from "./project";
+import { useChainOptions, useProject } from "./project";
 import styles from "./ProjectLayout.module.css";
 import { ProjectSwitch } from "./projects/ProjectSwitch";
-import { meQuery, useChainOptions } from "./queries";
+import { meQuery } from "./queries";
 import { touches } from "./touches";
 import { useFinder } from "./useFinder";
 

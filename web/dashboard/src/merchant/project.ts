@@ -1,8 +1,8 @@
-import { useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 
 import { usePathPart } from "../ui/address";
 
-import { meQuery, projectsQuery, type Member, type Project } from "./queries";
+import { chainsQuery, meQuery, projectsQuery, type Member, type Project } from "./queries";
 
 /** Return the id of the project in the page's address. */
 export function useProjectId(): string {
@@ -14,6 +14,17 @@ export function useProject(): Project | null {
   const projectId = useProjectId();
   const { data } = useSuspenseQuery(projectsQuery);
   return data.find((one) => one.projectId === projectId) ?? null;
+}
+
+/** Return what asks for the chains that the project can name. */
+export function useChains() {
+  const mode = useProject()?.mode ?? "live";
+  return useQuery(chainsQuery(mode));
+}
+
+/** Return them as filters offer them; none while they are not there. */
+export function useChainOptions(): readonly { readonly value: string; readonly label: string }[] {
+  return (useChains().data ?? []).map((one) => ({ value: one.chain, label: one.name }));
 }
 
 type Permission = Member["permissions"][number];

@@ -1,5 +1,5 @@
 /** What the pages of a merchant ask the API for, each under the key by which it is forgotten when it changes. */
-import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "./api";
 import type { components, operations } from "../api/generated/dashboard";
@@ -27,15 +27,14 @@ export const projectsQuery = queryOptions({
   },
 });
 
-export const chainsQuery = queryOptions({
-  queryKey: ["chains"],
-  staleTime: 60_000,
-  queryFn: async ({ signal }) => (await unwrap(api.GET("/api/public/chains", { signal }))).chains,
-});
-
-/** Return the chains, as filters offer them. */
-export function useChainOptions(): readonly { readonly value: string; readonly label: string }[] {
-  return (useQuery(chainsQuery).data ?? []).map((one) => ({ value: one.chain, label: one.name }));
+/** The chains that projects of a mode can name: sandboxes have simulated ones besides. */
+export function chainsQuery(mode: Project["mode"]) {
+  return queryOptions({
+    queryKey: ["chains", mode],
+    staleTime: 60_000,
+    queryFn: async ({ signal }) =>
+      (await unwrap(api.GET("/api/public/chains", { params: { query: { mode } }, signal }))).chains,
+  });
 }
 
 type PaymentFilters = NonNullable<operations["listPaymentsInProject"]["parameters"]["query"]>;

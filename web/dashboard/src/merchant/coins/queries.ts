@@ -1,8 +1,8 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "../api";
-import { useProjectId } from "../project";
-import { useChainOptions, type Project, type Schemas } from "../queries";
+import { useChainOptions, useProjectId } from "../project";
+import { type Project, type Schemas } from "../queries";
 
 export type Coin = Schemas["CoinView"];
 export type Approved = Schemas["ApprovedAddress"];

@@ -13,8 +13,7 @@ import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
-import { usePermitted, useProjectId } from "../project";
-import { useChainOptions } from "../queries";
+import { useChainOptions, usePermitted, useProjectId } from "../project";
 
 import { exchangesQuery, type Exchange } from "./queries";
 

@@ -13,8 +13,7 @@ import { QueryView } from "../../ui/QueryView";
 import { coinsQuery, type Coin } from "../coins/queries";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
-import { useProjectId } from "../project";
-import { useChainOptions } from "../queries";
+import { useChainOptions, useProjectId } from "../project";
 
 import { Quote } from "./Quote";
 

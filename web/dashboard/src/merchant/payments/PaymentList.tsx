@@ -16,8 +16,8 @@ import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
-import { usePermitted, useProjectId } from "../project";
-import { chainsQuery, paymentsQuery, type Payment } from "../queries";
+import { useChains, usePermitted, useProjectId } from "../project";
+import { paymentsQuery, type Payment } from "../queries";
 
 const STATUSES = [
   "pending",
@@ -84,7 +84,7 @@ export function PaymentList() {
     ...(isSort(sort) ? { sort } : {}),
   };
   const query = useQuery(paymentsQuery(projectId, { page: search.page, ...asked }));
-  const { data: chains = [] } = useQuery(chainsQuery);
+  const { data: chains = [] } = useChains();
   const mayCreate = usePermitted("payments");
   const create = mayCreate && (
     <Button component={Link} to={`/${projectId}/payments/new`}>

@@ -15,7 +15,8 @@ import { useListSearch } from "../../ui/search";
 import { useAct } from "../../ui/useAct";
 import { When } from "../../ui/When";
 import { merchantSession } from "../api";
-import { chainsQuery, type Schemas } from "../queries";
+import { useChains } from "../project";
+import type { Schemas } from "../queries";
 
 import { statementQuery } from "./queries";
 
@@ -28,7 +29,7 @@ export function Statement({ projectId }: { readonly projectId: string }) {
   const { t } = useTranslation();
   const search = useListSearch(FILTERS);
   const { chain } = search.filters;
-  const { data: chains = [] } = useQuery(chainsQuery);
+  const { data: chains = [] } = useChains();
   const query = useQuery(statementQuery(projectId, { page: search.page, ...(chain === undefined ? {} : { chain }) }));
   const download = useAct(() =>
     downloadCsv(
