@@ -106,6 +106,8 @@ class Filling:
     def _copy(self, row: Mapping[str, Any], schema: Mapping[str, Any], number: int) -> Mapping[str, Any]:
         properties = schema.get("properties", {})
         copied = {name: _varied(name, value, number) for name, value in row.items()}
+        if number and next(iter(row)) == "projectId":
+            copied["projectId"] = f"{row['projectId']}{number}"
         for name in {"status", "state"} & row.keys():
             if choices := self._choices(properties.get(name, {})):
                 at = choices.index(row[name]) if row[name] in choices else 0

@@ -277,6 +277,9 @@ OPERATOR_SELF = """
 -         -        GET    /api/admin/auth/me
 -         code     POST   /api/admin/auth/password
 -         code     POST   /api/admin/auth/recovery-codes
+-         -        GET    /api/admin/auth/sessions
+-         -        DELETE /api/admin/auth/sessions
+-         -        DELETE /api/admin/auth/sessions/{sessionId}
 -         -        POST   /api/admin/auth/sign-out-everywhere
 -         code     POST   /api/admin/auth/step-up
 """

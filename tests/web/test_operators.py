@@ -158,6 +158,26 @@ async def test_signing_out_ends_this_session_or_all(client):
         refused(await client.get(f"{AUTH}/me", headers=headers), 401, "SESSION_ENDED")
 
 
+async def test_an_operator_sees_and_ends_sessions_of_his_own_and_nobody_elses(client):
+    officer = await Officer(client).settle("auditor")
+    first = officer.bearer
+    await officer.open()
+    listed = (await officer.ask("GET", f"{AUTH}/sessions?limit=1")).json()
+    assert (listed["total"], [one["current"] for one in listed["sessions"]]) == (2, [True])
+    listed = (await officer.ask("GET", f"{AUTH}/sessions")).json()
+    other = next(one["sessionId"] for one in listed["sessions"] if not one["current"])
+    stranger = await Officer(client).settle("owner")
+    refused(await stranger.ask("DELETE", f"{AUTH}/sessions/{other}"), 404, "SESSION_NOT_FOUND")
+    assert (await client.get(f"{AUTH}/me", headers=first)).status_code == 200
+    assert (await officer.ask("DELETE", f"{AUTH}/sessions/{other}")).status_code == 200
+    refused(await client.get(f"{AUTH}/me", headers=first), 401, "SESSION_ENDED")
+    await officer.open()
+    assert (await officer.ask("DELETE", f"{AUTH}/sessions")).status_code == 200
+    left = (await officer.ask("GET", f"{AUTH}/sessions")).json()["sessions"]
+    assert [one["current"] for one in left] == [True]
+    assert (await stranger.ask("GET", f"{AUTH}/me")).status_code == 200
+
+
 async def test_a_new_password_takes_the_old_one_and_a_code_and_ends_every_session(client, clock):
     officer = await Officer(client).settle("operator")
     body = {"currentPassword": PASSWORD, "newPassword": ANOTHER, "totpCode": officer.phone.next_code()}

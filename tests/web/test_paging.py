@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.operators import Officer
 from tests.support.tracker_api import make
 from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
 
@@ -50,6 +51,7 @@ PAGED = {
     "/api/dashboard/members",
     "/api/dashboard/invitations",
     "/api/auth/sessions",
+    "/api/admin/auth/sessions",
     "/api/admin/plans",
     "/api/admin/operators",
     "/api/merchant/webhooks",
@@ -170,9 +172,11 @@ async def ids_of(client, merchant):
 
 
 async def test_parts_of_lists_that_do_not_exist_are_refused_by_field(client, merchant, tracker):
-    ids = await ids_of(client, merchant)
+    ids, officer = await ids_of(client, merchant), await Officer(client).settle("auditor")
     for path in sorted(PAGED | GROWING):
         here, headers = path.format(**ids), headers_of(merchant, path, tracker)
+        if path.startswith("/api/admin/auth"):
+            headers = officer.bearer
         wrong = {"limit": ("0", "101", "x", "1.5"), "page": ("0", "-1", "x", "1000001")}
         if path not in PAGED:
             wrong["cursor"] = ("", "abc", "x" * 201, "A" * 50, "%C3%A9", "12")

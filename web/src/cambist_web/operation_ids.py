@@ -67,6 +67,8 @@ merchants.Auth                   request_reset requestPasswordReset · confirm_r
 operator_in_person.OperatorInPerson me getOperatorMe · change_password changeOperatorPassword
 operator_in_person.OperatorInPerson renew_recovery_codes renewOperatorRecoveryCodes · step_up stepUpOperator
 operator_in_person.OperatorInPerson sign_out_everywhere signOutOperatorEverywhere
+operator_in_person.OperatorInPerson list_sessions listOperatorSessions · end endOperatorSession
+operator_in_person.OperatorInPerson end_others endOtherOperatorSessions
 operator_sessions.OperatorAuth   sign_in signInOperator · sign_out signOutOperator · refresh refreshOperatorSession
 operator_sessions.OperatorAuth   set_password setOperatorPassword · enrol enrolOperatorTwoFactor
 operator_sessions.OperatorAuth   confirm confirmOperatorTwoFactor

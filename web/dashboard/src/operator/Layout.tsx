@@ -20,10 +20,12 @@ export function Layout() {
   const chains = useChainOptions();
   const isTold = useLive("/api/admin/stream", operatorSession, touches);
   const { operator } = useSuspenseQuery(meQuery).data;
+  const security = () => void navigate({ to: "/security" });
   const commands = [
     ...nav.flatMap((group) =>
       group.items.map((item) => ({ id: item.to, label: item.label, run: () => void navigate({ to: item.to }) })),
     ),
+    { id: "security", label: t("common:security.title"), run: security },
     { id: "sign-out", label: t("common:user.signOut"), run: () => void operatorSession.end() },
   ];
   return (
@@ -42,7 +44,9 @@ export function Layout() {
           </span>
         </div>
       }
-      user={<UserMenu person={operator} role={t(`role.${operator.role}`)} session={operatorSession} />}
+      user={
+        <UserMenu person={operator} role={t(`role.${operator.role}`)} session={operatorSession} onSecurity={security} />
+      }
     >
       <ChainNames chains={chains}>
         <Outlet />

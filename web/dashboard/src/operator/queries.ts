@@ -32,3 +32,13 @@ export function useChainOptions(): readonly { readonly value: string; readonly l
   const { data = [] } = useQuery({ ...chainsQuery, staleTime: 60_000, enabled: usePermitted("chains.read") });
   return data.map((one) => ({ value: one.chain, label: one.name }));
 }
+
+/** Return every token by its name, as settings write it: `ethereum/USDT`. None while they are not there. */
+export function useCoinNames(): readonly string[] {
+  const { data = [] } = useQuery({
+    queryKey: ["tokens", undefined],
+    queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/tokens", { signal }))).tokens,
+    enabled: usePermitted("chains.read"),
+  });
+  return [...new Set(data.flatMap(({ chain, symbol }) => (symbol === null ? [] : [`${chain}/${symbol}`])))];
+}

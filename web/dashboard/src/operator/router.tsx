@@ -80,6 +80,7 @@ export function makeRouter(client: QueryClient) {
     page("/merchants", () => import("./merchants/MerchantsPage"), "MerchantsPage"),
     page("/merchants/$merchantId", () => import("./merchants/MerchantPage"), "MerchantPage"),
     page("/audit", () => import("./audit/AuditPage"), "AuditPage"),
+    page("/security", () => import("./security/SecurityPage"), "SecurityPage"),
     page("/people", () => import("./people/PeoplePage"), "PeoplePage"),
     page("/payments", record, "Payments"),
     page("/payments/$id", record, "Payment"),

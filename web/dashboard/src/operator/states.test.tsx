@@ -105,12 +105,12 @@ declareStates(
       title: "Tokens",
       full: ["EURX", "0xdac1…831ec7"],
       empty: { says: "There are none yet", offers: "Add a token" },
-      acts: ["Add a token", "Switch off"],
+      acts: ["Add a token", "Switch off", "Take from all"],
     },
     "/jobs": {
       title: "Jobs",
       full: ["Comparison of books and chains", "Jan 31, 2026"],
-      empty: { says: "No job is like that" },
+      empty: { says: "No job has been asked for yet" },
     },
     "/jobs/$jobId": {
       title: "Jobs",
@@ -130,7 +130,7 @@ declareStates(
     },
     "/settings": {
       title: "Settings",
-      full: ["payoutMinimumFees", "168"],
+      full: ["payoutMinimumFees", "168", "ethereum/USDT"],
       empty: "missing",
       acts: ["Change", "Switch off"],
     },
@@ -144,12 +144,18 @@ declareStates(
       title: "Merchants",
       full: ["mer_1x0c9v", "9,990", "prj_2z1x0c"],
       empty: { says: "No project yet." },
-      acts: ["Suspend", "Set a limit"],
+      acts: ["Suspend", "Set a limit", "Statement", "New link", "Reset second factor"],
     },
     "/audit": {
       title: "Audit log",
-      full: ["payout.asked", "203.0.113.7"],
+      full: ["payout.asked", "203.0.113.7", "Entries compared"],
       empty: { says: "Nothing was done yet" },
+      acts: ["Compare now"],
+    },
+    "/security": {
+      title: "Security",
+      full: ["10 recovery codes left", "Mozilla/5.0"],
+      empty: "missing",
     },
     "/people": {
       title: "People",

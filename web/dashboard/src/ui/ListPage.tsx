@@ -24,11 +24,18 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "
   readonly noneWords?: string;
   /** What is said where none is like what the filters ask for. */
   readonly noneFiltered: string;
+  /** What stands above and below the list, on a page that shows more of the same. */
+  readonly head?: ReactNode;
+  readonly foot?: ReactNode;
+  /** What the list itself is called there, and what can be done beside it. */
+  readonly listTitle?: string;
+  readonly listActions?: ReactNode;
 }
 
 /** A page that is one list: its filters, its file, and what there is to say and to do where it is empty. */
 export function ListPage<Row>(props: ListPageProps<Row>) {
-  const { title, lead, search, filters, csv, acts, create, none, noneWords, noneFiltered, ...list } = props;
+  const { title, lead, search, filters, csv, acts, create, none, noneWords, noneFiltered, ...rest } = props;
+  const { head, foot, listTitle, listActions, ...list } = rest;
   const { t } = useTranslation();
   return (
     <Page
@@ -42,11 +49,12 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
         </>
       }
     >
-      <Section flush>
+      {head}
+      <Section flush {...(listTitle === undefined ? {} : { title: listTitle })} actions={listActions}>
         {filters !== undefined && <Filters>{filters}</Filters>}
         <List
           {...list}
-          label={title}
+          label={listTitle ?? title}
           onPage={search.goTo}
           empty={
             search.isFiltered ? (
@@ -64,6 +72,7 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
           }
         />
       </Section>
+      {foot}
     </Page>
   );
 }

@@ -3,7 +3,8 @@ import type { ReactNode } from "react";
 import { ErrorNote, Loading } from "./Feedback";
 import { Page } from "./Page";
 
-interface Query<Data> {
+/** The part of a TanStack query that is shown. */
+export interface Query<Data> {
   readonly data: Data | undefined;
   readonly error: unknown;
   readonly refetch: () => unknown;

@@ -42,6 +42,8 @@ interface TrailProps<One extends Entry> {
   readonly whose: Column<One>;
   readonly rowKey: (one: One) => string;
   readonly empty: ReactNode;
+  /** What stands above the list. */
+  readonly head?: ReactNode;
 }
 
 export function Trail<One extends Entry>(props: TrailProps<One>) {
@@ -84,6 +86,7 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
       lead={props.lead}
       actions={<CsvButton path={props.path} query={filters} name="audit" session={props.session} />}
     >
+      {props.head}
       <Section flush>
         <Filters>
           <SelectFilter

@@ -9,10 +9,12 @@ interface UserMenuProps {
   readonly person: { readonly name: string; readonly email: string };
   readonly role: string;
   readonly session: Session;
+  /** Leads to how one signs in, where the navigation does not. */
+  readonly onSecurity?: () => void;
 }
 
 /** Who is signed in, as what, and how to leave. */
-export function UserMenu({ person, role, session }: UserMenuProps) {
+export function UserMenu({ person, role, session, onSecurity }: UserMenuProps) {
   const { t } = useTranslation();
   return (
     <Menu position="bottom-end" width={240}>
@@ -27,6 +29,7 @@ export function UserMenu({ person, role, session }: UserMenuProps) {
           <br />
           {person.email}
         </Menu.Label>
+        {onSecurity !== undefined && <Menu.Item onClick={onSecurity}>{t("security.title")}</Menu.Item>}
         <Menu.Item onClick={() => void session.end()}>{t("user.signOut")}</Menu.Item>
       </Menu.Dropdown>
     </Menu>

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from litestar import Controller, Response, get, post
+from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency
-from litestar.params import JSONBody
+from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from cambist.services.audit.entries import Action
@@ -16,12 +16,13 @@ from cambist.services.identity import credentials, people, sessions
 from cambist.services.identity.credentials import SignIn
 from cambist.services.identity.operators import OPERATORS, Operator, OperatorPrincipal
 from cambist.services.identity.sessions import STEP_UP_S
+from cambist.services.paging import LIMIT
 from cambist_web.auth import visitor_of
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
 from cambist_web.operator_auth import operator_routes
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body
+from cambist_web.schemas import Answer, Body, Limit, Page
 
 from .merchants import Message, Password
 from .operator_sessions import (
@@ -32,7 +33,7 @@ from .operator_sessions import (
     show_operators_password,
     signed_in_answer,
 )
-from .sessions import SteppedUp
+from .sessions import SessionList, SteppedUp, own_sessions
 from .two_factor import Code, PasswordAndCode, RecoveryCodes, TotpCode
 
 ShownPassword = Annotated[str, Meta(max_length=1024)]
@@ -83,6 +84,47 @@ class OperatorInPerson(Controller):
         record = audit.recorder(Action.STEPPED_UP)
         until = await web.operators.two_factor.step_up(operator, data.totp_code, record=record)
         return SteppedUp(expires_at=until, expires_in=STEP_UP_S)
+
+    @get("/sessions", summary="List an operator's sessions")
+    async def list_sessions(
+        self,
+        operator: NamedDependency[OperatorPrincipal],
+        web: NamedDependency[Web],
+        *,
+        page: Page = 1,
+        limit: Limit = LIMIT,
+    ) -> SessionList:
+        """Return your open sessions, the one used last first, and where each was used last."""
+        async with web.db.transaction() as conn:
+            mine = web.operators.sessions
+            found = await mine.list(conn, operator.operator_pk, now=web.clock.now(), page=page, limit=limit)
+        views = own_sessions(found.items, operator.session_id)
+        return SessionList(sessions=views, page=page, limit=limit, total=found.total)
+
+    @delete("/sessions", status_code=200, summary="End an operator's other sessions")
+    async def end_others(
+        self, operator: NamedDependency[OperatorPrincipal], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> Answer:
+        """End every session of yours but this one, access tokens included."""
+        async with web.db.transaction() as conn:
+            pk, now = operator.operator_pk, web.clock.now()
+            await sessions.revoke_all(conn, OPERATORS, pk, now=now, but=operator.session_id)
+            await audit.record(conn, Action.SESSION_ENDED, subject="all other sessions")
+        return Answer()
+
+    @delete("/sessions/{session_id:str}", status_code=200, summary="End an operator's session")
+    async def end(
+        self,
+        session_id: FromPath[str],
+        operator: NamedDependency[OperatorPrincipal],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+    ) -> Answer:
+        """End one session of yours, this one too if it is named, access tokens included."""
+        async with web.db.transaction() as conn:
+            await web.operators.sessions.end(conn, operator.operator_pk, session_id, now=web.clock.now())
+            await audit.record(conn, Action.SESSION_ENDED, subject=session_id)
+        return Answer()
 
     @post("/sign-out-everywhere", status_code=200, summary="End all of an operator's sessions")
     async def sign_out_everywhere(

@@ -10,6 +10,7 @@ from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
+from msgspec.structs import asdict
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
@@ -49,9 +50,14 @@ class OwnSession(SessionView, frozen=True, kw_only=True):
 
 
 class SessionList(PageAnswer, frozen=True, kw_only=True):
-    """One page of the merchant's open sessions, the one used last first."""
+    """One page of somebody's open sessions, the one used last first."""
 
     sessions: Sequence[OwnSession]
+
+
+def own_sessions(found: Sequence[SessionView], current: str) -> Sequence[OwnSession]:
+    """Answer somebody's sessions, and tell which of them asks."""
+    return [OwnSession(**asdict(one), current=one.session_id == current) for one in found]
 
 
 class SessionRoutes(Controller):
@@ -85,18 +91,7 @@ class SessionRoutes(Controller):
         now = web.clock.now()
         async with web.db.transaction() as conn:
             found = await web.sessions.list(conn, session.member_pk, now=now, page=page, limit=limit)
-        views = [
-            OwnSession(
-                session_id=one.session_id,
-                ip=one.ip,
-                user_agent=one.user_agent,
-                created_at=one.created_at,
-                last_used_at=one.last_used_at,
-                expires_at=one.expires_at,
-                current=one.session_id == session.session_id,
-            )
-            for one in found.items
-        ]
+        views = own_sessions(found.items, session.session_id)
         return SessionList(sessions=views, page=page, limit=limit, total=found.total)
 
     @delete("/sessions", status_code=200, summary="End your other sessions", opt=needs(member="self"))

@@ -1,4 +1,4 @@
-import { Button, PasswordInput } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -8,7 +8,9 @@ import { Copyable } from "../../ui/Copyable";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
+import { PasswordText } from "../../ui/PasswordText";
 import { QueryView } from "../../ui/QueryView";
+import { RecoveryCodes } from "../../ui/RecoveryCodes";
 import { Chip } from "../../ui/Status";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
@@ -38,18 +40,6 @@ interface OnCodes {
   readonly onCodes: (codes: readonly string[] | null) => void;
 }
 
-function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
-  const { t } = useTranslation();
-  return (
-    <div className="stack">
-      <p role="alert">{t("twoFactor.codesWords")}</p>
-      <Copyable text={codes.join("\n")} label={t("twoFactor.copyCodes")}>
-        <code>{codes.join("  ")}</code>
-      </Copyable>
-    </div>
-  );
-}
-
 function Off({ onCodes }: OnCodes) {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -68,15 +58,11 @@ function Off({ onCodes }: OnCodes) {
     return (
       <form className="stack" onSubmit={enrol.submit}>
         <p>{t("twoFactor.off")}</p>
-        <PasswordInput
+        <PasswordText
           label={t("signIn.password")}
           autoComplete="current-password"
-          required
           value={password}
-          visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
-          onChange={(event) => {
-            setPassword(event.currentTarget.value);
-          }}
+          onText={setPassword}
         />
         {enrol.error !== null && <ErrorNote error={enrol.error} />}
         <div className="row">
@@ -145,15 +131,11 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
           <Chip tone="good">{t("twoFactor.on")}</Chip>
           <span>{t("twoFactor.left", { count: status.recoveryCodesLeft })}</span>
         </p>
-        <PasswordInput
+        <PasswordText
           label={t("signIn.password")}
           autoComplete="current-password"
-          required
           value={password}
-          visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
-          onChange={(event) => {
-            setPassword(event.currentTarget.value);
-          }}
+          onText={setPassword}
         />
         <Text label={t("signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
         <div className="row">

@@ -6,6 +6,8 @@ import { Trail } from "../../ui/Trail";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
 import { ROWS } from "../queries";
 
+import { Verification } from "./Verification";
+
 type Asked = NonNullable<Operations["listAuditEntries"]["parameters"]["query"]>;
 
 const PATH = "/api/admin/audit";
@@ -24,13 +26,14 @@ export function AuditPage() {
       // What stands in the address is checked by the API, which says what is wrong with it.
       const asked = { limit: ROWS, ...filters, page: search.page } as Asked;
       const answer = await unwrap(api.GET(PATH, { params: { query: asked }, signal }));
-      return listed(answer.entries, answer);
+      return { ...listed(answer.entries, answer), verification: answer.verification };
     },
   });
   const isFiltered = FILTERS.some((name) => name !== "sort" && filters[name] !== undefined);
   return (
     <Trail
       lead={t("audit.lead")}
+      head={query.data !== undefined && <Verification last={query.data.verification} />}
       path={PATH}
       session={operatorSession}
       search={search}

@@ -1,16 +1,18 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
+import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { List, listed, type Column } from "../../ui/List";
-import { Meaning } from "../../ui/Meaning";
-import { Page, Section } from "../../ui/Page";
+import { SelectFilter } from "../../ui/Filters";
+import { listed, type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
+import { Meaning, useMeaning } from "../../ui/Meaning";
+import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
-import { api, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ROWS } from "../queries";
 
 import { JobState } from "./JobState";
@@ -18,13 +20,22 @@ import { JobState } from "./JobState";
 type Job = Schemas["JobView"];
 type Asked = NonNullable<Operations["listJobs"]["parameters"]["query"]>;
 
-const FILTERS = ["state"] as const;
+const FILTERS = ["kind", "state", "sort"] as const;
+const KINDS = [
+  "audit_verification",
+  "reconcile",
+  "rescan",
+  "statement_export",
+  "tracker_history",
+  "webhook_redelivery",
+] as const satisfies readonly Job["kind"][];
 export const STATES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
 const POLL_MS = 10_000;
 
 /** Long work that somebody asked for, and what recurs by itself. */
 export function JobsPage() {
   const { t } = useWords();
+  const meaning = useMeaning();
   const search = useListSearch(FILTERS);
   const { filters } = search;
   const query = useQuery({
@@ -38,16 +49,34 @@ export function JobsPage() {
     },
   });
   const columns: readonly Column<Job>[] = [
-    { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    {
+      id: "created",
+      title: t("common:payments.created"),
+      sort: "createdAt",
+      cell: (one) => <When at={one.createdAt} />,
+    },
     { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="job" code={one.kind} /> },
     { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
     { id: "by", title: t("queue.askedBy"), cell: (one) => one.requestedBy },
     { id: "error", title: t("record.error"), cell: (one) => one.error ?? "–" },
   ];
   return (
-    <Page title={t("nav.jobs")} lead={t("jobs.lead")}>
-      <Section title={t("jobs.asked")} flush>
-        <Filters>
+    <ListPage
+      title={t("nav.jobs")}
+      lead={t("jobs.lead")}
+      search={search}
+      csv={<CsvButton path="/api/admin/jobs" query={filters} name="jobs" session={operatorSession} />}
+      listTitle={t("jobs.asked")}
+      filters={
+        <>
+          <SelectFilter
+            label={t("record.kind")}
+            value={filters.kind}
+            options={KINDS.map((one) => ({ value: one, label: meaning("job", one) }))}
+            onFilter={(kind) => {
+              search.filter({ kind });
+            }}
+          />
           <SelectFilter
             label={t("record.state")}
             value={filters.state}
@@ -56,19 +85,17 @@ export function JobsPage() {
               search.filter({ state });
             }}
           />
-        </Filters>
-        <List
-          label={t("jobs.asked")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.jobId}
-          href={(one) => `/jobs/${one.jobId}`}
-          onPage={search.goTo}
-          empty={<Empty title={t("jobs.none")} />}
-        />
-      </Section>
-      <Recurring />
-    </Page>
+        </>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.jobId}
+      href={(one) => `/jobs/${one.jobId}`}
+      {...newestFirst(search)}
+      none={t("jobs.nothing")}
+      noneFiltered={t("jobs.none")}
+      foot={<Recurring />}
+    />
   );
 }
 

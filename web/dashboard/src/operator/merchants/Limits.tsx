@@ -1,5 +1,5 @@
 import { Select } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Empty } from "../../ui/Feedback";
@@ -9,7 +9,7 @@ import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
-import { usePermitted } from "../queries";
+import { useCoinNames, usePermitted } from "../queries";
 
 import { merchantQuery, useMerchantsChanged } from "./queries";
 
@@ -116,18 +116,13 @@ function SetLimit(props: LimitsProps) {
   const [coin, setCoin] = useState<string | null>(null);
   const [once, setOnce] = useState("");
   const [day, setDay] = useState("");
-  const { data: tokens = [] } = useQuery({
-    queryKey: ["tokens", undefined],
-    queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/tokens", { signal }))).tokens,
-    enabled: usePermitted("chains.read"),
-  });
+  const coins = useCoinNames();
   // What it is limited to already is shown, and not taken away unseen.
   const choose = (chosen: string | null) => {
     setCoin(chosen);
     setOnce((chosen === null ? null : limits[chosen]?.perTransaction) ?? "");
     setDay((chosen === null ? null : limits[chosen]?.perDay) ?? "");
   };
-  const coins = tokens.flatMap(({ chain, symbol }) => (symbol === null ? [] : [`${chain}/${symbol}`]));
   return (
     <ActButton
       isSmall
@@ -147,14 +142,7 @@ function SetLimit(props: LimitsProps) {
     >
       <p>{t("merchants.setLimitWords")}</p>
       <ChangedMeanwhile changed={others} />
-      <Select
-        label={t("merchants.coin")}
-        required
-        searchable
-        data={[...new Set(coins)]}
-        value={coin}
-        onChange={choose}
-      />
+      <Select label={t("merchants.coin")} required searchable data={coins} value={coin} onChange={choose} />
       <Text
         label={t("merchants.perTransaction")}
         inputMode="decimal"

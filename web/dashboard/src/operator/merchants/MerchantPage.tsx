@@ -16,9 +16,11 @@ import { Moment, When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
 
 import { Limits } from "./Limits";
+import { Members } from "./Members";
 import { GrantCredits, MerchantActs } from "./MerchantActs";
 import { merchantQuery, type MerchantWhole } from "./queries";
 import { Standing } from "./Standing";
+import { StatementButton } from "./StatementButton";
 
 /** One merchant with its people, projects, money, limits, and what is the matter. */
 export function MerchantPage() {
@@ -110,27 +112,7 @@ function Shown({ whole }: { readonly whole: MerchantWhole }) {
           />
         )}
       </Section>
-      <Section title={t("merchants.members")} flush>
-        <Plain
-          label={t("merchants.members")}
-          rows={whole.members}
-          rowKey={(one) => one.memberId}
-          columns={[
-            { id: "name", title: t("common:projects.name"), cell: (one) => <b>{one.name}</b> },
-            { id: "email", title: t("common:signIn.email"), cell: (one) => one.email },
-            { id: "role", title: t("common:team.role"), cell: (one) => t(`common:role.${one.role}`) },
-            {
-              id: "factor",
-              title: t("merchants.twoFactor"),
-              cell: (one) => (
-                <Chip tone={one.hasTwoFactor ? "good" : "care"}>
-                  {t(one.hasTwoFactor ? "merchants.on" : "merchants.off")}
-                </Chip>
-              ),
-            },
-          ]}
-        />
-      </Section>
+      <Members members={whole.members} />
     </Page>
   );
 }
@@ -145,7 +127,15 @@ function Mode({ merchantId, standing }: ModeProps) {
   const { mode, attention, balances, credits, used } = standing;
   const number = numbers(i18n.language);
   return (
-    <Section title={t(`common:mode.${mode}`)} actions={<GrantCredits merchantId={merchantId} mode={mode} />}>
+    <Section
+      title={t(`common:mode.${mode}`)}
+      actions={
+        <>
+          <StatementButton merchantId={merchantId} mode={mode} />
+          <GrantCredits merchantId={merchantId} mode={mode} />
+        </>
+      }
+    >
       <div className="stack">
         {attention.length > 0 && <AttentionList attention={attention} />}
         <Facts

@@ -1,10 +1,9 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
-import { List, listed, type Column } from "../../ui/List";
-import { Page, Section } from "../../ui/Page";
+import { SelectFilter, TextFilter } from "../../ui/Filters";
+import { listed, type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
@@ -71,20 +70,15 @@ export function MerchantsPage() {
       cell: (one) => <span className="number">{one.members}</span>,
     },
   ];
-  const isFiltered = Object.keys(filters).some((name) => name !== "sort");
   return (
-    <Page
+    <ListPage
       title={t("nav.merchants")}
       lead={t("merchants.lead")}
-      actions={
+      search={search}
+      csv={<CsvButton path="/api/admin/merchants" query={filters} name="merchants" session={operatorSession} />}
+      create={<AddMerchant />}
+      filters={
         <>
-          <CsvButton path="/api/admin/merchants" query={filters} name="merchants" session={operatorSession} />
-          <AddMerchant />
-        </>
-      }
-    >
-      <Section flush>
-        <Filters>
           <TextFilter
             label={t("merchants.search")}
             value={filters.search}
@@ -122,18 +116,15 @@ export function MerchantsPage() {
               search.filter({ plan });
             }}
           />
-        </Filters>
-        <List
-          label={t("nav.merchants")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.merchantId}
-          href={(one) => `/merchants/${one.merchantId}`}
-          {...newestFirst(search)}
-          onPage={search.goTo}
-          empty={<Empty title={t(isFiltered ? "record.noneFiltered" : "merchants.none")} />}
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.merchantId}
+      href={(one) => `/merchants/${one.merchantId}`}
+      {...newestFirst(search)}
+      none={t("merchants.none")}
+      noneFiltered={t("record.noneFiltered")}
+    />
   );
 }

@@ -3,11 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { List, type Column } from "../../ui/List";
+import { SelectFilter } from "../../ui/Filters";
+import { type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { Meaning, useMeaning } from "../../ui/Meaning";
-import { Page, Section } from "../../ui/Page";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
@@ -64,13 +63,13 @@ export function QueuePage() {
     },
   ];
   return (
-    <Page
+    <ListPage
       title={t("nav.queue")}
       lead={t("queue.lead")}
-      actions={<CsvButton path="/api/admin/outbound" query={filters} name="outbound" session={operatorSession} />}
-    >
-      <Section flush>
-        <Filters>
+      search={search}
+      csv={<CsvButton path="/api/admin/outbound" query={filters} name="outbound" session={operatorSession} />}
+      filters={
+        <>
           <SelectFilter
             label={t("record.status")}
             value={filters.state}
@@ -103,18 +102,15 @@ export function QueuePage() {
               search.filter({ mode: mode === "live" ? "" : mode });
             }}
           />
-        </Filters>
-        <List
-          label={t("nav.queue")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.intentId}
-          href={(one) => `/queue/${one.intentId}`}
-          {...newestFirst(search)}
-          onPage={search.goTo}
-          empty={<Empty title={t("queue.none")} />}
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.intentId}
+      href={(one) => `/queue/${one.intentId}`}
+      {...newestFirst(search)}
+      none={t("queue.none")}
+      noneFiltered={t("record.noneFiltered")}
+    />
   );
 }

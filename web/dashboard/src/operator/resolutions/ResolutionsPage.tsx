@@ -4,11 +4,10 @@ import { Link } from "@tanstack/react-router";
 import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { List, listed, type Column } from "../../ui/List";
+import { SelectFilter } from "../../ui/Filters";
+import { listed, type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { Meaning, useMeaning } from "../../ui/Meaning";
-import { Page, Section } from "../../ui/Page";
 import { Short } from "../../ui/Short";
 import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
@@ -46,6 +45,7 @@ export function ResolutionsPage() {
       return listed(answer.resolutions, answer);
     },
   });
+  const chains = useChainOptions();
   const columns: readonly Column<Held>[] = [
     {
       id: "when",
@@ -69,13 +69,13 @@ export function ResolutionsPage() {
     { id: "acts", title: "", atEnd: true, cell: (one) => <Acts held={one} /> },
   ];
   return (
-    <Page
+    <ListPage
       title={t("nav.resolutions")}
       lead={t("resolutions.lead")}
-      actions={<CsvButton path="/api/admin/resolutions" query={filters} name="resolutions" session={operatorSession} />}
-    >
-      <Section flush>
-        <Filters>
+      search={search}
+      csv={<CsvButton path="/api/admin/resolutions" query={filters} name="resolutions" session={operatorSession} />}
+      filters={
+        <>
           <SelectFilter
             label={t("record.why")}
             value={filters.reason}
@@ -87,7 +87,7 @@ export function ResolutionsPage() {
           <SelectFilter
             label={t("record.chain")}
             value={filters.chain}
-            options={useChainOptions()}
+            options={chains}
             onFilter={(chain) => {
               search.filter({ chain });
             }}
@@ -100,17 +100,14 @@ export function ResolutionsPage() {
               search.filter({ mode });
             }}
           />
-        </Filters>
-        <List
-          label={t("nav.resolutions")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.deposit.depositId}
-          onPage={search.goTo}
-          empty={<Empty title={t("common:resolutions.none")} />}
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.deposit.depositId}
+      none={t("common:resolutions.none")}
+      noneFiltered={t("record.noneFiltered")}
+    />
   );
 }
 

@@ -1,21 +1,20 @@
-import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
+import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords } from "../api";
 import { usePermitted } from "../queries";
 
 import { GROUPS, type Field, type Settings } from "./fields";
-
-const settingsQuery = queryOptions({
-  queryKey: ["settings"],
-  queryFn: ({ signal }) => unwrap(api.GET("/api/admin/settings", { signal })),
-});
+import { decided, settingsQuery } from "./queries";
+import { TABLES } from "./tables";
+import { TableSection } from "./TableSection";
 
 /** What is decided while the gateway runs, each setting with what it means. */
 export function SettingsPage() {
@@ -51,28 +50,50 @@ export function SettingsPage() {
                 />
               </Section>
             ))}
-            <Section title={t("settings.rest")}>
-              <p className="muted">{t("settings.restWords")}</p>
-              <pre className="code" tabIndex={0}>
-                {JSON.stringify(
-                  {
-                    limits: settings.limits,
-                    targets: settings.targets,
-                    nativeGasMax: settings.nativeGasMax,
-                    leastRates: settings.exchanges.leastRates,
-                    providers: settings.exchanges.providers,
-                    cpt: settings.cpt,
-                    derivedMinimums: settings.derivedMinimums,
-                  },
-                  null,
-                  2,
-                )}
-              </pre>
-            </Section>
+            {TABLES.map((table) => (
+              <TableSection key={table.name} table={table} settings={settings} />
+            ))}
+            <Derived minimums={settings.derivedMinimums} />
           </>
         )}
       </QueryView>
     </Page>
+  );
+}
+
+interface DerivedProps {
+  readonly minimums: Settings["derivedMinimums"];
+}
+
+/** What a payout must be worth where no limit says a minimum: made of its fee, and of nothing that is decided here. */
+function Derived({ minimums }: DerivedProps) {
+  const { t } = useWords();
+  const rows = Object.entries(minimums);
+  if (rows.length === 0) return null;
+  return (
+    <Section title={t("settings.derived")} flush>
+      <Plain
+        label={t("settings.derived")}
+        rows={rows}
+        rowKey={([coin]) => coin}
+        columns={[
+          { id: "coin", title: t("merchants.coin"), cell: ([coin]) => <b>{coin}</b> },
+          {
+            id: "minimum",
+            title: t("column.minimum"),
+            atEnd: true,
+            cell: ([, one]) => <span className="number">{one.minimum}</span>,
+          },
+          {
+            id: "fee",
+            title: t("queue.fee"),
+            atEnd: true,
+            cell: ([, one]) => <span className="number">{one.fee}</span>,
+          },
+          { id: "at", title: t("gas.checked"), cell: ([, one]) => <When at={one.derivedAt} /> },
+        ]}
+      />
+    </Section>
   );
 }
 
@@ -143,18 +164,11 @@ function Change({ field, settings }: FieldProps) {
           required
           autoComplete="off"
           inputMode={field.kind === "whole" ? "numeric" : "decimal"}
-          pattern={field.kind === "whole" ? "[0-9]+" : "[0-9]+([.][0-9]+)?"}
+          pattern={field.kind === "whole" ? "-?[0-9]+" : "[0-9]+([.][0-9]+)?"}
           value={typed}
           onText={setTyped}
         />
       )}
     </ActButton>
   );
-}
-
-const NOT_DECIDED = new Set(["success", "version", "derivedMinimums"]);
-
-/** Return what is decided of the settings: neither their version, nor what is derived from prices. */
-function decided(settings: Settings): object {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => !NOT_DECIDED.has(name)));
 }

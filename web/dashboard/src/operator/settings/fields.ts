@@ -24,9 +24,29 @@ function within<Name extends Group>(group: Name, name: keyof Settings[Name] & st
   };
 }
 
-/** The settings that are one value each. Lists and maps are changed over the API as a whole. */
+/** A setting of the usage credits. */
+function ofCredits(name: "initialAllowance" | "floor"): Field {
+  return {
+    name,
+    kind: "whole",
+    read: ({ cpt }) => cpt[name],
+    patch: (value) => ({ cpt: { [name]: value } }),
+  };
+}
+
+/** What one of those costs that cost the same on every chain. */
+function weightOf(name: "tracker" | "webhookDelivery"): Field {
+  return {
+    name,
+    kind: "whole",
+    read: ({ cpt }) => cpt.weights[name],
+    patch: (value) => ({ cpt: { weights: { [name]: value } } }),
+  };
+}
+
+/** The settings that are one value each. Lists and maps have tables of their own. */
 export const GROUPS: readonly {
-  readonly title: "payouts" | "collection" | "exchanges";
+  readonly title: "payouts" | "collection" | "exchanges" | "credits";
   readonly fields: readonly Field[];
 }[] = [
   {
@@ -75,5 +95,9 @@ export const GROUPS: readonly {
       within("exchanges", "validMinutes", "whole"),
       within("exchanges", "autoConvertMinUsd", "decimal"),
     ],
+  },
+  {
+    title: "credits",
+    fields: [ofCredits("initialAllowance"), ofCredits("floor"), weightOf("tracker"), weightOf("webhookDelivery")],
   },
 ];

@@ -28,7 +28,13 @@ const SETTINGS = {
     validMinutes: 60,
     autoConvertMinUsd: "10",
   },
-  cpt: {},
+  cpt: {
+    initialAllowance: 1000000,
+    floor: -100000,
+    weights: { chains: { default: { payment: 10 } }, tracker: 1, apiMethod: 0, webhookDelivery: 1 },
+    tiers: [],
+    packs: [],
+  },
   derivedMinimums: {},
 };
 
@@ -48,7 +54,7 @@ it("a setting is changed by the version that was seen, and whoever was faster is
           version: 6,
           payoutMinimumFees: 3,
           exchanges: { ...SETTINGS.exchanges, priceGuardBps: 250 },
-          derivedMinimums: { "memory/USDX": {} },
+          derivedMinimums: { "memory/USDX": { minimum: "1.5", fee: "0.001", derivedAt: "2026-01-31T12:00:00.000Z" } },
         };
         return refused(409, "VERSION_MISMATCH");
       },
@@ -71,4 +77,116 @@ it("a setting is changed by the version that was seen, and whoever was faster is
     { version: 5, payoutMinimumFees: 2 },
     { version: 6, payoutMinimumFees: 2 },
   ]);
+});
+
+const TOKENS = {
+  tokens: [
+    { chain: "memory", symbol: "USDX" },
+    { chain: "memory", symbol: "MEM" },
+  ],
+};
+const CHAINS = { chains: [{ chain: "memory", name: "Memory" }] };
+
+async function open(answer: (body: unknown) => Response) {
+  await showOperator(SettingsPage, {
+    path: "settings",
+    permissions: ["settings.change", "chains.read"],
+    answers: {
+      "GET /api/admin/settings": { ...SETTINGS, limits: { "memory/MEM": { perDay: "9" } } },
+      "GET /api/admin/tokens": TOKENS,
+      "GET /api/admin/chains": CHAINS,
+      "PUT /api/admin/settings": async (request) => answer(await request.json()),
+    },
+  });
+}
+
+async function edit(name: string): Promise<HTMLElement> {
+  const part = await screen.findByRole("region", { name });
+  fireEvent.click(within(part).getByRole("button", { name: "Change" }));
+  return part;
+}
+
+async function choose(row: HTMLElement, label: RegExp, option: string): Promise<void> {
+  const field = within(row).getByRole("combobox", { name: label });
+  fireEvent.click(field);
+  // Those of other rows are there, too.
+  await expect.poll(() => optionOf(field, option)).toBeDefined();
+  const found = optionOf(field, option);
+  if (found !== undefined) fireEvent.click(found);
+}
+
+function optionOf(field: HTMLElement, option: string): Element | undefined {
+  const offered = document.getElementById(field.getAttribute("aria-controls") ?? "")?.querySelectorAll("[role=option]");
+  return [...(offered ?? [])].find((one) => one.textContent === option);
+}
+
+function type(row: HTMLElement, label: RegExp, value: string): void {
+  fireEvent.change(within(row).getByRole("textbox", { name: label }), { target: { value } });
+}
+
+it("limits are rows: one more is added, what is wrong stands in its field, and all are sent together", async () => {
+  const bodies: unknown[] = [];
+  await open((body) => {
+    bodies.push(body);
+    if (bodies.length > 1) return json({ ...SETTINGS, version: 6 });
+    const details = [{ field: "limits.memory/USDX.perDay", message: "has more than 6 decimals" }];
+    return json({ success: false, error: "No.", code: "VALIDATION_ERROR", details }, 400);
+  });
+  const part = await edit("Limits");
+  fireEvent.click(within(part).getByRole("button", { name: "Add a row" }));
+  const row = within(part).getByRole("group", { name: "Row 2" });
+  await choose(row, /^Coin/, "memory/USDX");
+  type(row, /^In 24 hours/, "250.1234567");
+  fireEvent.click(within(part).getByRole("button", { name: "Save" }));
+  await within(row).findByText("has more than 6 decimals");
+  type(row, /^In 24 hours/, "250");
+  type(row, /^Minimum/, "5");
+  fireEvent.click(within(part).getByRole("button", { name: "Save" }));
+  await within(part).findByRole("button", { name: "Change" });
+  const kept = { "memory/MEM": { perDay: "9" } };
+  expect(bodies).toEqual([
+    { version: 5, limits: { ...kept, "memory/USDX": { perDay: "250.1234567" } } },
+    { version: 5, limits: { ...kept, "memory/USDX": { perDay: "250", minimum: "5" } } },
+  ]);
+});
+
+it("a row that is there already is said so, and nothing is sent until one of them is gone", async () => {
+  const bodies: unknown[] = [];
+  await open((body) => {
+    bodies.push(body);
+    return json(SETTINGS);
+  });
+  const part = await edit("Limits");
+  fireEvent.click(within(part).getByRole("button", { name: "Add a row" }));
+  const row = within(part).getByRole("group", { name: "Row 2" });
+  await choose(row, /^Coin/, "memory/MEM");
+  await within(row).findByText("This one is there already");
+  const save = within(part).getByRole<HTMLButtonElement>("button", { name: "Save" });
+  expect(save.disabled).toBe(true);
+  fireEvent.click(within(row).getByRole("button", { name: "Remove" }));
+  expect(save.disabled).toBe(false);
+  fireEvent.click(save);
+  await within(part).findByRole("button", { name: "Change" });
+  expect(bodies).toEqual([{ version: 5, limits: { "memory/MEM": { perDay: "9" } } }]);
+});
+
+it("addresses of one chain are sent together, and each has its own fault", async () => {
+  const bodies: unknown[] = [];
+  await open((body) => {
+    bodies.push(body);
+    const details = [{ field: "targets.memory[1]", message: "is no address of this chain" }];
+    return json({ success: false, error: "No.", code: "VALIDATION_ERROR", details }, 400);
+  });
+  const part = await edit("Addresses that may be paid");
+  for (const [number, address] of ["m1", "nonsense"].entries()) {
+    fireEvent.click(within(part).getByRole("button", { name: "Add a row" }));
+    const row = within(part).getByRole("group", { name: `Row ${String(number + 1)}` });
+    await choose(row, /^Chain/, "memory");
+    type(row, /^Address/, address);
+  }
+  fireEvent.click(within(part).getByRole("button", { name: "Save" }));
+  const wrong = within(part).getByRole("group", { name: "Row 2" });
+  await within(wrong).findByText("is no address of this chain");
+  expect(within(within(part).getByRole("group", { name: "Row 1" })).queryByText(/no address/)).toBeNull();
+  expect(bodies).toEqual([{ version: 5, targets: { memory: ["m1", "nonsense"] } }]);
 });

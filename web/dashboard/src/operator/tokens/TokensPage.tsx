@@ -1,6 +1,4 @@
-import { Select, Switch } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
@@ -11,10 +9,11 @@ import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
 import { Chip, type Tone } from "../../ui/Status";
-import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useChainOptions, usePermitted } from "../queries";
+
+import { AddToken } from "./AddToken";
 
 type Token = Schemas["AdminToken"];
 
@@ -43,7 +42,7 @@ export function TokensPage() {
     },
   });
   return (
-    <Page title={t("nav.tokens")} lead={t("tokens.lead")} actions={mayChange && <AddButton chains={chains} />}>
+    <Page title={t("nav.tokens")} lead={t("tokens.lead")} actions={mayChange && <AddToken chains={chains} />}>
       <Section flush>
         <Filters>
           <SelectFilter
@@ -79,7 +78,12 @@ export function TokensPage() {
                       one.contractAddress === null ? t("tokens.coin") : <Address value={one.contractAddress} />,
                   },
                   { id: "why", title: t("chains.problem"), cell: (one) => one.reason ?? one.sendableReason ?? "–" },
-                  { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <SwitchButton token={one} /> },
+                  {
+                    id: "whose",
+                    title: t("tokens.whose"),
+                    cell: (one) => <Whose token={one} />,
+                  },
+                  { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <Acts token={one} /> },
                 ]}
               />
             )
@@ -87,6 +91,51 @@ export function TokensPage() {
         </QueryView>
       </Section>
     </Page>
+  );
+}
+
+/** For whom it is on. */
+function Whose({ token }: { readonly token: Token }) {
+  const { t } = useWords();
+  const { defaultEnabled, merchants } = token;
+  return (
+    <>
+      {t(defaultEnabled ? "tokens.everybody" : "tokens.nobody")}
+      {merchants.length > 0 && <div className="muted">{t("tokens.apart")}</div>}
+    </>
+  );
+}
+
+function Acts({ token }: { readonly token: Token }) {
+  return (
+    <span className="row end">
+      <DefaultButton token={token} />
+      <SwitchButton token={token} />
+    </span>
+  );
+}
+
+/** Changes whether merchants have it for whom nothing else was decided. */
+function DefaultButton({ token }: { readonly token: Token }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const { symbol, defaultEnabled } = token;
+  if (symbol === null || token.state !== "enabled") return null;
+  return (
+    <ActButton
+      isSmall
+      isDangerous={defaultEnabled}
+      act={t(defaultEnabled ? "tokens.toNobody" : "tokens.toEverybody")}
+      title={t(defaultEnabled ? "tokens.toNobodyTitle" : "tokens.toEverybodyTitle", { symbol, chain: token.chain })}
+      onConfirm={async () => {
+        const params = { path: { chain: token.chain, symbol } };
+        const body = { defaultEnabled: !defaultEnabled };
+        await unwrap(api.PATCH("/api/admin/tokens/{chain}/{symbol}", { params, body }));
+        await client.invalidateQueries({ queryKey: ["tokens"] });
+      }}
+    >
+      <p>{t(defaultEnabled ? "tokens.toNobodyWords" : "tokens.toEverybodyWords")}</p>
+    </ActButton>
   );
 }
 
@@ -109,48 +158,6 @@ function SwitchButton({ token }: { readonly token: Token }) {
       }}
     >
       <p>{t(isOn ? "tokens.offWords" : "tokens.onWords")}</p>
-    </ActButton>
-  );
-}
-
-interface AddButtonProps {
-  readonly chains: readonly { readonly value: string; readonly label: string }[];
-}
-
-function AddButton({ chains }: AddButtonProps) {
-  const { t } = useWords();
-  const client = useQueryClient();
-  const [chain, setChain] = useState<string | null>(null);
-  const [contract, setContract] = useState("");
-  const [isForAll, setForAll] = useState(true);
-  return (
-    <ActButton
-      act={t("tokens.add")}
-      title={t("tokens.addTitle")}
-      onConfirm={async () => {
-        const body = { chain: chain ?? "", contract: contract.trim(), defaultEnabled: isForAll };
-        await unwrap(api.POST("/api/admin/tokens", { body }));
-        setContract("");
-        await client.invalidateQueries({ queryKey: ["tokens"] });
-      }}
-    >
-      <p>{t("tokens.addWords")}</p>
-      <Select label={t("record.chain")} required data={chains} value={chain} onChange={setChain} />
-      <Text
-        label={t("tokens.contract")}
-        required
-        autoComplete="off"
-        spellCheck={false}
-        value={contract}
-        onText={setContract}
-      />
-      <Switch
-        label={t("tokens.forAll")}
-        checked={isForAll}
-        onChange={(event) => {
-          setForAll(event.currentTarget.checked);
-        }}
-      />
     </ActButton>
   );
 }

@@ -7,10 +7,9 @@ import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
-import { List, type Column } from "../../ui/List";
-import { Page, Section } from "../../ui/Page";
+import { SelectFilter, TextFilter } from "../../ui/Filters";
+import { type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
@@ -67,20 +66,23 @@ export function UncollectedPage() {
       ),
     },
   ];
-  const isFiltered = Object.keys(filters).some((name) => name !== "sort");
   return (
-    <Page
+    <ListPage
       title={t("nav.uncollected")}
       lead={t("uncollected.lead")}
-      actions={<CsvButton path={PATH} query={filters} name="uncollected" session={operatorSession} />}
-    >
-      <Sums
-        onShow={({ chain, token, reason }) => {
-          search.filter({ chain, token, reason });
-        }}
-      />
-      <Section title={t("uncollected.list")} flush actions={<FindAddress />}>
-        <Filters>
+      search={search}
+      csv={<CsvButton path={PATH} query={filters} name="uncollected" session={operatorSession} />}
+      head={
+        <Sums
+          onShow={({ chain, token, reason }) => {
+            search.filter({ chain, token, reason });
+          }}
+        />
+      }
+      listTitle={t("uncollected.list")}
+      listActions={<FindAddress />}
+      filters={
+        <>
           <SelectFilter
             label={t("record.chain")}
             value={filters.chain}
@@ -114,19 +116,16 @@ export function UncollectedPage() {
               {t("record.allMerchants")}
             </Button>
           )}
-        </Filters>
-        <List
-          label={t("uncollected.list")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.uncollectedId}
-          href={(one) => addressPage(one.address)}
-          {...newestFirst(search)}
-          onPage={search.goTo}
-          empty={<Empty title={t(isFiltered ? "record.noneFiltered" : "uncollected.nothing")} />}
-        />
-      </Section>
-    </Page>
+        </>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.uncollectedId}
+      href={(one) => addressPage(one.address)}
+      {...newestFirst(search)}
+      none={t("uncollected.nothing")}
+      noneFiltered={t("record.noneFiltered")}
+    />
   );
 }
 

@@ -1,0 +1,135 @@
+import { Button } from "@mantine/core";
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Page, Section } from "../../ui/Page";
+import { PasswordSection } from "../../ui/PasswordSection";
+import { PasswordText } from "../../ui/PasswordText";
+import { QueryView } from "../../ui/QueryView";
+import { RecoveryCodes } from "../../ui/RecoveryCodes";
+import { SESSIONS_MAX, SessionsSection } from "../../ui/SessionsSection";
+import { Chip } from "../../ui/Status";
+import { Text } from "../../ui/Text";
+import { Confirm } from "../../ui/Confirm";
+import { api, operatorSession, unwrap, useWords } from "../api";
+import { meQuery } from "../queries";
+
+const sessionsQuery = queryOptions({
+  queryKey: ["sessions"],
+  queryFn: async ({ signal }) => {
+    const params = { query: { limit: SESSIONS_MAX } };
+    return (await unwrap(api.GET("/api/admin/auth/sessions", { params, signal }))).sessions;
+  },
+});
+
+/** How an operator signs in: recovery codes, the password, and from where one is signed in now. */
+export function SecurityPage() {
+  const { t } = useWords();
+  return (
+    <Page title={t("common:security.title")} lead={t("security.lead")}>
+      <TwoFactor />
+      <PasswordSection
+        session={operatorSession}
+        codeRequired
+        onChange={(body) => unwrap(api.POST("/api/admin/auth/password", { body }))}
+      />
+      <Sessions />
+    </Page>
+  );
+}
+
+/** The second factor is always on. What can be renewed are the codes for when it is lost. */
+function TwoFactor() {
+  const { t } = useWords();
+  const query = useQuery({
+    queryKey: [...meQuery.queryKey, "codes"],
+    queryFn: ({ signal }) => unwrap(api.GET("/api/admin/auth/me", { signal })),
+  });
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  return (
+    <Section title={t("common:twoFactor.title")}>
+      {codes !== null && <RecoveryCodes codes={codes} />}
+      <QueryView query={query} lines={2}>
+        {({ recoveryCodesLeft }) => (
+          <div className="stack">
+            <p className="row">
+              <Chip tone="good">{t("common:twoFactor.on")}</Chip>
+              <span>{t("common:twoFactor.left", { count: recoveryCodesLeft })}</span>
+            </p>
+            <Renew onCodes={setCodes} />
+          </div>
+        )}
+      </QueryView>
+    </Section>
+  );
+}
+
+function Renew({ onCodes }: { readonly onCodes: (codes: readonly string[]) => void }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const [isAsked, setAsked] = useState(false);
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setAsked(true);
+      }}
+    >
+      <PasswordText
+        label={t("common:signIn.password")}
+        autoComplete="current-password"
+        value={password}
+        onText={setPassword}
+      />
+      <Text label={t("common:signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
+      <div className="row">
+        <Button type="submit" variant="default">
+          {t("common:twoFactor.renew")}
+        </Button>
+      </div>
+      {isAsked && (
+        <Confirm
+          title={t("common:twoFactor.renewTitle")}
+          act={t("common:twoFactor.renew")}
+          isDangerous
+          onConfirm={async () => {
+            const body = { password, totpCode: code.trim() };
+            onCodes((await unwrap(api.POST("/api/admin/auth/recovery-codes", { body }))).recoveryCodes);
+            setPassword("");
+            setCode("");
+            void client.invalidateQueries({ queryKey: meQuery.queryKey });
+          }}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>{t("common:twoFactor.renewWords")}</p>
+        </Confirm>
+      )}
+    </form>
+  );
+}
+
+function Sessions() {
+  const client = useQueryClient();
+  const query = useQuery(sessionsQuery);
+  const changed = () => {
+    void client.invalidateQueries(sessionsQuery);
+  };
+  return (
+    <SessionsSection
+      query={query}
+      onEnd={async (sessionId) => {
+        await unwrap(api.DELETE("/api/admin/auth/sessions/{sessionId}", { params: { path: { sessionId } } }));
+        changed();
+      }}
+      onEndOthers={async () => {
+        await unwrap(api.DELETE("/api/admin/auth/sessions"));
+        changed();
+      }}
+    />
+  );
+}

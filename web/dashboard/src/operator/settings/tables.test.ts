@@ -1,0 +1,51 @@
+import { expect, it } from "vitest";
+
+import { DESCRIBED } from "../../testing/described";
+
+import type { Settings } from "./fields";
+import { errorsOf, TABLES } from "./tables";
+
+const EXAMPLE = DESCRIBED.operator.example("/api/admin/settings") as Settings;
+const FULL: Settings = {
+  ...EXAMPLE,
+  limits: { "ethereum/USDT": { minimum: "5", perDay: "50000" }, "tron/USDT": {} },
+  targets: { ethereum: ["0x1", "0x2"], tron: ["T1"] },
+  nativeGasMax: { prj_1: 300000 },
+  exchanges: { ...EXAMPLE.exchanges, leastRates: { "ethereum/USDT>tron/USDT": "0.99" }, providers: { oneinch: false } },
+  cpt: {
+    ...EXAMPLE.cpt,
+    weights: { ...EXAMPLE.cpt.weights, chains: { default: { payment: 10, payout: 0 }, ethereum: { payout: 900 } } },
+    tiers: [
+      { name: "Starter", minCpt: 0, maxCpt: 10, pricePer10kUsd: "1.00" },
+      { name: "Scale", minCpt: 11, maxCpt: null, pricePer10kUsd: "0.60" },
+    ],
+    packs: [{ name: "100k", cpt: 100000, priceUsd: "10.00" }],
+  },
+};
+
+const SENT: Readonly<Record<(typeof TABLES)[number]["name"], object>> = {
+  limits: { limits: FULL.limits },
+  targets: { targets: FULL.targets },
+  nativeGasMax: { nativeGasMax: FULL.nativeGasMax },
+  leastRates: { exchanges: { leastRates: FULL.exchanges.leastRates } },
+  providers: { exchanges: { providers: FULL.exchanges.providers } },
+  weights: { cpt: { weights: { chains: FULL.cpt.weights.chains } } },
+  tiers: { cpt: { tiers: FULL.cpt.tiers } },
+  packs: { cpt: { packs: FULL.cpt.packs } },
+};
+
+it.each(TABLES.map((table) => [table.name, table] as const))("%s: what was read is sent as it was", (name, table) => {
+  expect(table.patch(table.read(FULL))).toEqual(SENT[name]);
+});
+
+it("a fault of the key stands at the key, and one of a cell at the cell", () => {
+  const [limits] = TABLES;
+  if (limits === undefined) throw new Error("There is no table.");
+  const rows = limits.read(FULL);
+  const refused = [
+    { field: "limits.ethereum/USDT", message: "names no token" },
+    { field: "limits.tron/USDT.perDay", message: "is no amount" },
+  ];
+  expect([...errorsOf(limits, rows, 0, refused)]).toEqual([["coin", "names no token"]]);
+  expect([...errorsOf(limits, rows, 1, refused)]).toEqual([["perDay", "is no amount"]]);
+});

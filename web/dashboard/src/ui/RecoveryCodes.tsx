@@ -1,0 +1,16 @@
+import { useTranslation } from "react-i18next";
+
+import { Copyable } from "./Copyable";
+
+/** Codes for when the authenticator is lost, shown this once. */
+export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
+  const { t } = useTranslation();
+  return (
+    <div className="stack">
+      <p role="alert">{t("twoFactor.codesWords")}</p>
+      <Copyable text={codes.join("\n")} label={t("twoFactor.copyCodes")}>
+        <code>{codes.join("  ")}</code>
+      </Copyable>
+    </div>
+  );
+}

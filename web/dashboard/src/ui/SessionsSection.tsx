@@ -1,0 +1,110 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { browserName } from "./browser";
+import { Confirm } from "./Confirm";
+import { ErrorNote } from "./Feedback";
+import { Section } from "./Page";
+import { Plain } from "./Plain";
+import { QueryView, type Query } from "./QueryView";
+import { Chip } from "./Status";
+import { useAct } from "./useAct";
+import { When } from "./When";
+
+/** So many sessions somebody has at most. */
+export const SESSIONS_MAX = 100;
+
+interface OpenSession {
+  readonly sessionId: string;
+  readonly ip: string | null;
+  readonly userAgent: string | null;
+  readonly lastUsedAt: string;
+  readonly current: boolean;
+}
+
+interface SessionsSectionProps {
+  readonly query: Query<readonly OpenSession[]>;
+  readonly onEnd: (sessionId: string) => Promise<unknown>;
+  readonly onEndOthers: () => Promise<unknown>;
+}
+
+/** From where one is signed in, and the way to end it. */
+export function SessionsSection({ query, onEnd, onEndOthers }: SessionsSectionProps) {
+  const { t } = useTranslation();
+  const [isAsked, setAsked] = useState(false);
+  return (
+    <Section
+      title={t("sessions.title")}
+      flush
+      actions={
+        <Button
+          variant="default"
+          size="compact-md"
+          onClick={() => {
+            setAsked(true);
+          }}
+        >
+          {t("sessions.endOthers")}
+        </Button>
+      }
+    >
+      {isAsked && (
+        <Confirm
+          title={t("sessions.othersTitle")}
+          act={t("sessions.endOthers")}
+          isDangerous
+          onConfirm={onEndOthers}
+          onClose={() => {
+            setAsked(false);
+          }}
+        >
+          <p>{t("sessions.othersWords")}</p>
+        </Confirm>
+      )}
+      <QueryView query={query}>
+        {(sessions) => (
+          <Plain
+            label={t("sessions.title")}
+            rows={sessions}
+            rowKey={(one) => one.sessionId}
+            columns={[
+              {
+                id: "agent",
+                title: t("sessions.browser"),
+                cell: (one) =>
+                  one.userAgent === null ? "–" : <span title={one.userAgent}>{browserName(one.userAgent)}</span>,
+              },
+              { id: "ip", title: t("sessions.address"), cell: (one) => <code>{one.ip ?? "–"}</code> },
+              { id: "used", title: t("sessions.used"), cell: (one) => <When at={one.lastUsedAt} /> },
+              {
+                id: "end",
+                title: "",
+                atEnd: true,
+                cell: (one) =>
+                  one.current ? (
+                    <Chip tone="good">{t("sessions.this")}</Chip>
+                  ) : (
+                    <End onEnd={() => onEnd(one.sessionId)} />
+                  ),
+              },
+            ]}
+          />
+        )}
+      </QueryView>
+    </Section>
+  );
+}
+
+function End({ onEnd }: { readonly onEnd: () => Promise<unknown> }) {
+  const { t } = useTranslation();
+  const end = useAct(onEnd);
+  return (
+    <>
+      {end.error !== null && <ErrorNote error={end.error} />}
+      <Button variant="default" size="compact-sm" loading={end.isRunning} onClick={() => void end.run()}>
+        {t("sessions.end")}
+      </Button>
+    </>
+  );
+}
