@@ -1,8 +1,9 @@
 """Starts the gateway's processes by forking one that has imported the program: to import it takes half of a start.
 
 What they do is the commands' own code; only ``exec`` is left out, of ``cambist`` and of the processes that it starts
-itself. So a forked process has another command line and the environment of whoever forked it in ``/proc``, and in its
-memory what that one's held. Tests that look at these, or at how commands start each other, run the program itself.
+itself, and passwords are hashed in no time, where the real thing takes a core for a while by design. So a forked
+process has another command line and the environment of whoever forked it in ``/proc``, and in its memory what that
+one's held. Tests that look at these, or at how commands start each other, run the program itself.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ import threading
 import traceback
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from argon2 import PasswordHasher
+
 from cambist.cli import main, supervisor
+from cambist.services.identity import passwords
 from cambist.settings_file import process_settings
 from tests.support.command import PRELOADED, context, pretend
 
@@ -71,6 +76,8 @@ def _run(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], str
     forking: Any = SimpleNamespace(Popen=_Forked, TimeoutExpired=subprocess.TimeoutExpired)
     supervisor.subprocess = forking
     multiprocessing.set_start_method = _fork_for_one  # type: ignore[assignment]
+    quick: Any = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+    passwords.PasswordHasher = quick
     _call(arguments[0])
     pretend(("cambist", *arguments), cwd, environment, streams)
 
