@@ -130,6 +130,26 @@ async def test_a_forgotten_bridge_that_was_filled_long_ago_ends_by_that_fill(env
     await env.check_all_books()
 
 
+@pytest.mark.parametrize("told", ["nothing since", "another call"])
+async def test_a_bridge_whose_earlier_call_is_mined_after_all_is_followed_from_before_that_call(env, told):
+    """It was taken for dead, and a fresh call was built for it; that one waits, or was broadcast."""
+    await env.opened(usdx=100 * USDX)
+    txn_id = await env.ask("memory/USDX", 50 * USDX, "other/USDX")
+    row = await env.go_on(txn_id, until="sent")
+    await env.mine()
+    (deposit,) = [one for one in env.routers["memory"].deposits() if one.tx_id == row.tx_id]
+    fill = env.other.fill(deposit)
+    await env.mine(5, seconds=10)
+    fresh = {"step": "queued"} if told == "nothing since" else {"tx_id": "0x" + "12" * 32}
+    async with env.db.transaction() as conn:
+        change = update(Exchange).where(Exchange.txn_id == txn_id)
+        await conn.execute(change.values(fill_from=env.other.height, **fresh))
+    ended = await env.go_on(txn_id)
+    assert (ended.status, ended.tx_id, ended.dest_tx_id) == ("succeeded", row.tx_id, fill)
+    assert ended.fill_from < env.other.height - 5
+    await env.check_all_books()
+
+
 async def test_a_provider_is_asked_for_the_fill_before_an_expired_deposit_is_waited_for(env, monkeypatch):
     """However new the deposit is, as one that was named just now: nothing looks for a fill afterwards."""
     await env.opened(usdx=100 * USDX)

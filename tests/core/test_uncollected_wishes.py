@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
+from structlog.testing import capture_logs
 
 from cambist.plugin import ChainUnavailableError, InconsistentChainError
 from cambist.services.errors import NotFoundError
@@ -122,6 +123,43 @@ async def test_one_wish_that_nobody_can_plan_keeps_no_other_from_being_met(treas
     treasury.chain.faults.contradicted = set()
     await treasury.work(engine)
     assert [await treasury.on_chain(one.address, "USDX") for one in others] == [0, 0]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+async def test_however_many_wishes_nobody_can_plan_the_next_one_has_its_turn(treasury, monkeypatch, place):
+    monkeypatch.setattr(planning, "WISHES_APART_MAX", 2)
+    engine, found = await small(treasury, count=4)
+    fine = found[place]
+    stuck = [one for one in found if one is not fine]
+    treasury.chain.faults.contradicted = {one.address for one in stuck}
+    await wish(treasury, fine)
+    for share in (9_000, 8_900):  # another wish is looked at once
+        await wish(treasury, *stuck, share=share)
+        with pytest.raises(InconsistentChainError):
+            await engine.tick()
+    async with treasury.db.transaction() as conn:
+        left = {one.uncollected_id for one in (await list_uncollected(conn, Part(limit=100))).items}
+    assert left == {one.uncollected_id for one in stuck}
+    treasury.chain.faults.contradicted = set()
+    await treasury.work(engine)
+
+
+async def test_a_defect_in_judging_is_raised_and_logged_before_an_outage_of_the_same_look(treasury):
+    engine, (one, _) = await small(treasury, count=2)
+    await wish(treasury, one)
+    raised = [ChainUnavailableError("no node answers"), KeyError("a defect")]
+    left = list(raised)
+
+    async def fail(call):
+        if call == "plan" and left:
+            raise left.pop(0)
+
+    treasury.chain.faults.before = fail
+    with capture_logs() as logs, pytest.raises(KeyError):
+        await engine.tick()
+    told = [entry["exc_info"] for entry in logs if entry["event"] == "judging_failed"]
+    assert told == [None, raised[1]]
+    await treasury.work(engine)
 
 
 async def test_a_wish_that_is_taken_back_is_not_met_and_leaves_nothing_behind(treasury):

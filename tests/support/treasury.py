@@ -55,6 +55,7 @@ class Treasury:
         rules: Rules | None = None,
         settings: OutboundSettings | None = None,
         keystore: Keystore = KEYSTORE,
+        stock: int = 3,
     ) -> None:
         self.db, self.clock, self.ids = db, clock, ids
         self.registry = chains or registry()
@@ -62,7 +63,7 @@ class Treasury:
         self.info = self.chain.info
         self.family = self.registry.families[self.info.family]
         self.settings = settings or OutboundSettings(rebroadcast_s=5, stuck_after_s=60, collect_interval_ms=100)
-        self.keystore = keystore
+        self.keystore, self.stock = keystore, stock
         self.folder = folder
         self.rules = rules or Rules()
         self.prices = Prices(clock)
@@ -91,7 +92,7 @@ class Treasury:
         )
         self._stack.push_async_callback(self.signer.aclose)
         coin_types = {family.coin_type for family in self.registry.families.values()}
-        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=3)
+        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=self.stock)
         async with self.db.transaction() as conn:
             await register_gas_stations(conn, self.keys, self.registry.families.values())
             self.station = (

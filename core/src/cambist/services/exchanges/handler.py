@@ -68,7 +68,11 @@ class ExchangeHandler(IntentHandler):
             if row.status is Status.SUCCEEDED or row.is_settled:
                 continue
             step = Step.ARRIVING if row.kind is Kind.SWAP else Step.FILLING
-            await self._endings.reopen(conn, row, now, step, tx_id=one.tx_id, deposit=None, looked_to=None)
+            looked: dict[str, object] = {"looked_to": None}
+            if row.step is not Step.SENT or row.tx_id != one.tx_id:
+                # An earlier call than the one whose height is stored: it may have been filled before that.
+                looked["fill_from"] = None
+            await self._endings.reopen(conn, row, now, step, tx_id=one.tx_id, deposit=None, **looked)
 
     async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Give back what was set aside."""

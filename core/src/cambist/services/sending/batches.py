@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -22,7 +23,7 @@ from .context import EngineContext
 from .failures import Failures
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .giving_way import give_way
+from .giving_way import PAUSE, Turns, give_way
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
@@ -36,8 +37,11 @@ REFUSED_PAUSE = timedelta(seconds=60)
 CALL_PAUSE = timedelta(seconds=5)
 SUSPENDED_PAUSE = timedelta(minutes=10)
 SHORT_PATIENCE = timedelta(minutes=10)
+SILENCE = (ChainUnavailableError, SignerUnavailableError)
 SILENT_SENDERS_MAX = 3
 """Senders of a tick whose chain or signer may fail to answer before the rest is left to the next tick."""
+SENDER_TIMEOUT_S = 35.0
+"""How long one sender may take: after a look at deposits there is time for one that hangs, and then it gives way."""
 
 SHORT = SENTENCES[Failure.ADDRESS_SHORT]
 
@@ -58,11 +62,11 @@ _SHORTAGE = {
 }
 
 
-async def send_waiting(context: EngineContext, failures: Failures) -> bool:
+async def send_waiting(context: EngineContext, failures: Failures, turns: Turns) -> bool:
     """Send one batch of each sender; return True if more intents could be sent at once.
 
     What is raised about one sender is noted, and keeps none of the others from sending. An outage of the chain or the
-    signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``.
+    signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``. ``turns`` says who comes last.
     """
     now = context.clock.now()
     async with context.db.transaction() as conn:
@@ -75,31 +79,48 @@ async def send_waiting(context: EngineContext, failures: Failures) -> bool:
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         by_sender.setdefault(intent.source.pk, []).append(intent)
-    more, silent, is_away = False, 0, False
-    for intents in by_sender.values():
+    more, met = False, list[Exception]()
+    for source_pk in turns.in_order(by_sender):
         if await context.is_paused():
             more = True
             break
+        intents = by_sender[source_pk]
         try:
-            more |= await _send_from(context, intents, station)
+            async with asyncio.timeout(SENDER_TIMEOUT_S):
+                sent = await _send_from(context, intents, station)
         except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is sent
             failures.note("sending_failed", error, address=intents[0].source.address)
-            # Who meets nodes that rest since another sender asked them is not why, and one alone is in nobody's way.
-            is_why = not isinstance(error, SignerUnavailableError) and not (is_away and _is_outage(error))
-            if is_why and len(by_sender) > 1:
-                await give_way(context, intents[0].source)
-            is_away = is_away or _is_outage(error)
-            silent += _is_outage(error) or isinstance(error, SignerUnavailableError)
-        if silent == SILENT_SENDERS_MAX:
+            await _after_failure(context, turns, intents[0].source, error, met=met, is_alone=len(by_sender) == 1)
+            met.append(error)
+        else:
+            more |= sent is True
+            if sent is not None:
+                turns.served(source_pk)
+        if sum(isinstance(error, SILENCE) for error in met) >= SILENT_SENDERS_MAX:
             break
     return more
 
 
-def _is_outage(error: Exception) -> bool:
-    return isinstance(error, ChainUnavailableError)
+async def _after_failure(  # noqa: PLR0913  each by name
+    context: EngineContext, turns: Turns, source: OwnPath, error: Exception, *, met: Sequence[Exception], is_alone: bool
+) -> None:
+    """Have a sender that failed come last from now on, and give way to the others.
+
+    Who meets nodes that rest since another sender asked them is not why: it keeps its turn, unless it failed by itself
+    before. Nor does anybody wait longer for a signer that is away. One that is alone is in nobody's way, until others
+    have shown what it is.
+    """
+    is_met = isinstance(error, ChainUnavailableError) and any(isinstance(one, ChainUnavailableError) for one in met)
+    if is_met and not turns.is_failing(source.pk):
+        return
+    now = context.clock.now()
+    until = turns.failed(source.pk, now)
+    if not isinstance(error, SignerUnavailableError) and not (is_alone and until - now <= PAUSE):
+        await give_way(context, source, until)
 
 
-async def _send_from(context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress | None) -> bool:
+async def _send_from(context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress | None) -> bool | None:
+    """Return whether more of them could be sent at once, None where the chain was not asked for any."""
     source, now = intents[0].source, context.clock.now()
     async with context.db.transaction() as conn:
         outflow = await store.pending_outflow(conn, context.chain_scope, source.pk)
@@ -111,7 +132,7 @@ async def _send_from(context: EngineContext, intents: Sequence[IntentRow], stati
         intents = [intent for intent in intents if intent.update.kind == IntentKind.REPAIR]
         room = len(intents)
     if not intents:
-        return False
+        return None
     balance = allocation.spendable_balance(
         await _held(context, source, intents),
         outflow,

@@ -26,6 +26,7 @@ from .failures import Failures
 from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
+from .giving_way import Turns
 from .holding import hold_back, let_go
 from .sweeps.building import sweep_waiting
 
@@ -57,6 +58,7 @@ class Engine:
         """What the newest tick did, also where it failed after that."""
         self._follower = Follower(context)
         self._collector = Collector(context, keys)
+        self._turns = Turns()
         self._collected_at: float | None = None
         self._asked_at: datetime | None = None
         self._books_open = False
@@ -123,8 +125,8 @@ class Engine:
         if not (agenda.send or agenda.ask_back or done.collected or len(failures) > failed_before):
             return False
         # Together where that is possible.
-        swept = await self._try("sweeping_failed", sweep_waiting(self.context), failures)
-        return await send_waiting(self.context, failures) or swept is True
+        swept = await self._try("sweeping_failed", sweep_waiting(self.context, self._turns), failures)
+        return await send_waiting(self.context, failures, self._turns) or swept is True
 
     async def _try(self, name: str, step: Awaitable[Result], failures: Failures) -> Result | None:
         """Do a step; note what it raises among the failures, and return None."""

@@ -5,6 +5,7 @@ Why the others stay where they are is written down (``uncollected.py``), for ope
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -22,6 +23,7 @@ from cambist.services.platform import load
 from cambist.services.pricing.prices import RateUnavailableError
 from cambist.services.sending.batches import WAITS_FOR_FUNDS
 from cambist.services.sending.context import EngineContext
+from cambist.services.sending.failures import Failures
 from cambist.services.sending.intents import NewIntent, submit
 
 from . import uncollected
@@ -30,20 +32,24 @@ from .uncollected import Key, Uncollected
 REFUSAL_MAX = 400
 """Characters that are kept of why a chain refuses, or of why a look has failed."""
 WISHES_APART_MAX = 20
-"""Wishes that are judged one by one where they cannot be planned together."""
+"""Wishes that a look judges one by one where they cannot be planned together: those tried least often first."""
 
 
 class Collector:
-    """Asks for the collections of one chain. It remembers where its last look ended, as no look sees everything."""
+    """Asks for the collections of one chain. It remembers where its last look ended, as no look sees everything.
+
+    It remembers how often each wish was judged by itself, too: however many cannot be planned, the next one has a turn.
+    """
 
     def __init__(self, context: EngineContext, keys: AccountKeys) -> None:
         self._context, self._keys = context, keys
         self._place = 0
+        self._tried_apart = Counter[Key]()
 
     async def collect(self, *, only_needed: bool = False) -> int:
         """Ask for the collections that are due, or only for those that something waits for; return how many.
 
-        What a plugin raises about some is raised when all others are asked for.
+        What a plugin raises about some is raised when all others are asked for: a defect before an outage.
         """
         context, now = self._context, self._context.clock.now()
         async with context.db.transaction() as conn:
@@ -61,19 +67,17 @@ class Collector:
                 await self._note_hindrance(max(wishes), Hindrance.NO_GAS_STATION, None)
             return 0
         chosen = _covering(found, needs)
-        forced, failure = {one.key for one in chosen}, None
+        forced, failures = {one.key for one in chosen}, Failures(context.chain_scope.info.id)
         if not only_needed:
             self._place = place
             others = [one for one in found if one.key not in forced]
-            judged, failure = await self._judge_apart(others, rule, station.address, now)
-            chosen = [*chosen, *judged]
+            chosen = [*chosen, *await self._judge_apart(others, rule, station.address, now, failures)]
         made = 0
         for one in chosen:
             async with context.db.transaction() as conn:
                 wallet = await main_wallet(conn, self._keys, context.family, one.merchant_pk, context.chain_scope.mode)
                 made += await _submit(conn, context, one, wallet, is_forced=one.key in forced)
-        if failure is not None:
-            raise failure
+        failures.raise_one()
         return made
 
     async def note_hindrance(self, asked_at: datetime, error: Exception) -> None:
@@ -91,24 +95,31 @@ class Collector:
             await uncollected.note_hindrance(conn, self._context.chain_scope, asked_at, hindrance, detail, now)
 
     async def _judge_apart(
-        self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime
-    ) -> tuple[Sequence[Uncollected], Exception | None]:
-        """Judge what somebody wants apart from the rest; return what is to be collected now, and what failed first.
+        self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime, failures: Failures
+    ) -> Sequence[Uncollected]:
+        """Judge what somebody wants apart from the rest; return what is to be collected now.
 
         A chain plans all of them or none: what it cannot say of one keeps nobody's wish from being answered, nor a
         wish the rest.
         """
-        due, failure = list[Uncollected](), None
+        due = list[Uncollected]()
         wanted, others = [[one for one in found if (one.wish is None) is rest] for rest in (False, True)]
         groups = [wanted, others]
         for some in groups:
             try:
                 due += await self._judge(some, rule, station, now)
             except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
-                failure = failure or error
+                failures.note("judging_failed", error, deposits=len(some))
                 if some is wanted and len(wanted) > 1 and not isinstance(error, ChainUnavailableError):
-                    groups += [[one] for one in wanted[:WISHES_APART_MAX]]
-        return due, failure
+                    groups += [[one] for one in self._next_apart(wanted)]
+        return due
+
+    def _next_apart(self, wanted: Sequence[Uncollected]) -> Sequence[Uncollected]:
+        """Return the wishes that were judged by themselves least often, and count them."""
+        self._tried_apart = Counter({one.key: self._tried_apart[one.key] for one in wanted})
+        some = sorted(wanted, key=lambda one: self._tried_apart[one.key])[:WISHES_APART_MAX]
+        self._tried_apart.update(one.key for one in some)
+        return some
 
     async def _judge(
         self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime

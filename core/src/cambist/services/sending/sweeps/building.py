@@ -6,6 +6,7 @@ sweep can never happen any more.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -19,6 +20,7 @@ from cambist.services.platform import load
 from cambist.services.sending import store
 from cambist.services.sending.batches import EMPTY_STATION_PAUSE, WAITS_FOR_FEES, WAITS_FOR_STATION
 from cambist.services.sending.context import EngineContext
+from cambist.services.sending.giving_way import SWEEPS, Turns
 from cambist.services.sending.handler import updated
 from cambist.services.sending.intents import NewIntent, submit
 from cambist.services.sending.rows import IntentRow
@@ -30,6 +32,8 @@ from . import sweep_store
 log = structlog.get_logger(__name__)
 
 SWEPT_MAX = 50
+SWEEP_TIMEOUT_S = 20.0
+"""How long one sweep may take: one that hangs leaves most of a tick to those who send one by one."""
 SWEPT_MIN = 2
 """One alone would pay by itself for what a sweep costs whoever takes part: it goes the plain way for less."""
 
@@ -41,14 +45,17 @@ class PlannedSweep(Struct, frozen=True, kw_only=True):
     intents: Sequence[IntentRow]
 
 
-async def sweep_waiting(context: EngineContext) -> bool:
-    """Send one sweep of what waits for its collection; return whether there may be more for another."""
+async def sweep_waiting(context: EngineContext, turns: Turns) -> bool:
+    """Send one sweep of what waits for its collection; return whether there may be more for another.
+
+    One that fails is not tried again for a while: what looks like an outage would have nobody else send in that tick.
+    """
     chain = context.chain
     if not isinstance(chain, SweepingChain) or context.chain_scope.info.sweeper is None:
         return False
-    if await context.is_paused():
-        return False
     now = context.clock.now()
+    if await context.is_paused() or turns.rests(SWEEPS, now):
+        return False
     async with context.db.transaction() as conn:
         if not (await load(conn)).collection.batched:
             return False
@@ -57,6 +64,23 @@ async def sweep_waiting(context: EngineContext) -> bool:
         station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
     if station is None or len(found) < SWEPT_MIN:
         return False
+    try:
+        async with asyncio.timeout(SWEEP_TIMEOUT_S):
+            is_sent = await _sweep(context, chain, found, station)
+    except _NotPlannedError as error:
+        # It goes one by one.
+        turns.failed(SWEEPS, now)
+        why = error.__cause__
+        log.warning("sweep_not_planned", chain=context.chain_scope.info.id, error=f"{type(why).__name__}: {why}")
+        return False
+    except Exception:
+        turns.failed(SWEEPS, now)
+        raise
+    turns.served(SWEEPS)
+    return is_sent and len(found) == SWEPT_MAX
+
+
+async def _sweep(context: EngineContext, chain: SweepingChain, found: Sequence[IntentRow], station: OwnAddress) -> bool:
     planned = await _plan(context, chain, found, station.address)
     if planned is None or not await _is_affordable(context, planned, station):
         return False
@@ -64,7 +88,11 @@ async def sweep_waiting(context: EngineContext) -> bool:
     if signed is None:
         return False
     await context.broadcast([signed])
-    return len(found) == SWEPT_MAX
+    return True
+
+
+class _NotPlannedError(Exception):
+    """A chain cannot say what a sweep would be. What was said instead is its cause."""
 
 
 async def _plan(
@@ -76,8 +104,7 @@ async def _plan(
     except FeeAboveCeilingError:
         return None
     except ChainError as error:
-        log.warning("sweep_not_planned", chain=context.chain_scope.info.id, error=f"{type(error).__name__}: {error}")
-        return None
+        raise _NotPlannedError from error
     refused = [why for why in plan.refused if why is not None]
     if refused:
         context.alert("sweep_refused", collections=len(refused), reason=refused[0])
