@@ -68,7 +68,7 @@ async def tamper(db, *statements):
     async with db.transaction() as conn:
         await conn.execute(text("SET LOCAL session_replication_role = replica"))
         for statement in statements:
-            await conn.execute(text(statement))
+            await conn.exec_driver_sql(statement)
 
 
 @pytest.mark.parametrize("table", ["audit_entries", "audit_seals"])
@@ -156,6 +156,69 @@ async def test_each_change_past_the_triggers_is_told_by_its_number(db, box, cloc
     assert await problems(db, box, clock) == []
     await tamper(db, statement)
     assert any(problem.startswith(said) for problem in await problems(db, box, clock))
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ("entries = '{[1,)}'", "seal 2 does not hold as many entries as it names"),
+        ("entries = '{(,9)}'", "seal 2 does not hold as many entries as it names"),
+        ("entries = '{(,)}'", "seal 2 does not hold as many entries as it names"),
+        ("entries = '{[-9223372036854775808,9223372036854775806)}'", "seal 2 does not hold as many entries"),
+        ("entries = '{}'", "seal 2 does not hold as many entries as it names"),
+        ("digests = ''", "seal 2 does not hold as many entries as it names"),
+        ("previous_hash = ''", "seal 2 does not follow the one before"),
+        ("hash = ''", "seal 2 was changed"),
+        ("mac = ''", "seal 2 was not made by this gateway"),
+        ("sealed_at = 'infinity'", "seal 2 was changed"),
+        ("sealed_at = '-infinity'", "seal 2 was changed"),
+        ("sealed_at = '200000-01-01T00:00:00Z'", "seal 2 was changed"),
+    ],
+)
+async def test_a_seal_of_what_no_gateway_writes_is_told_as_a_difference(db, box, clock, tmp_path, change, said):
+    path = tmp_path / "seals"
+    for _ in range(3):
+        await write(db, clock, 4)
+        append_lines(path, await seal_all(db, box, clock))
+    await tamper(db, f"UPDATE audit_seals SET {change} WHERE number = 2")  # noqa: S608  of this module
+    assert any(problem.startswith(said) for problem in await problems(db, box, clock, read_lines(path)))
+    await write(db, clock, 1)
+    assert len(await seal_all(db, box, clock)) <= 1, "sealing goes on"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "at = 'infinity'",
+        "at = '-infinity'",
+        "at = '200000-01-01T00:00:00Z'",
+        """details = '{"amount": 10000000000000000000000000000000000000000}'""",
+    ],
+)
+async def test_an_entry_of_what_no_gateway_writes_is_told_as_a_difference(db, box, clock, change):
+    await write(db, clock, 4)
+    await seal_all(db, box, clock)
+    await tamper(db, f"UPDATE audit_entries SET {change} WHERE id = 3")  # noqa: S608  as above
+    assert await problems(db, box, clock) == ["entry 3 of seal 1 was changed"]
+
+
+async def test_a_report_says_whether_every_step_had_seals_from_outside_to_compare_with(
+    db, box, clock, small_steps, tmp_path
+):
+    path = tmp_path / "seals"
+    for _ in range(2):
+        await write(db, clock, 1)
+        append_lines(path, await seal_all(db, box, clock))
+    lines, found, told = read_lines(path), Progress(), []
+    for known in ([lines], [lines, []], [[]]):
+        found, steps = Progress(), 0
+        while not isinstance(found, Report):
+            verifier = Verifier(box, known[min(steps, len(known) - 1)], after=found.number)
+            async with db.transaction() as conn:
+                found = await verifier.step(conn, found, clock.now())
+            steps += 1
+        told.append((found.compared_with_file, found.problems))
+    assert told == [(True, []), (False, []), (False, [])]
 
 
 @pytest.fixture

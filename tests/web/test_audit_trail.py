@@ -160,6 +160,11 @@ async def test_operators_have_it_verified_and_read_what_came_of_it(gateway, clie
         await conn.exec_driver_sql(ended, (json.dumps(result), now, asked[0]["jobId"]))
     shown = (await read(client, "admin/audit?action=job.asked"))["verification"]
     assert shown | result == shown
+    assert shown["comparedWithFile"] is False, "it was not, or nobody wrote down that it was"
+    result["compared_with_file"] = True
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE jobs SET result = $1::text::jsonb", (json.dumps(result),))
+    assert (await read(client, "admin/audit"))["verification"]["comparedWithFile"] is True
     assert (shown["jobId"], shown["requestedBy"]) == (asked[0]["jobId"], "admin key")
 
 

@@ -30,6 +30,7 @@ _LIST_WORDS = {
 TRAIL_WORDS: Mapping[str, str] = {
     "TrailEntry.merchant_name": "The merchant's name.",
     "AuditVerification.agrees": "Whether nothing was changed, removed or added later.",
+    "AuditVerification.compared_with_file": "Whether it was compared with a copy of the seals outside the database.",
     "AuditVerification.entries": "How many entries were compared.",
     "AuditVerification.problems": "What is wrong, a sentence each; 100 at most.",
     "AuditVerification.requested_by": "The operator who asked for it.",
@@ -51,6 +52,7 @@ _VALUES = {
 TRAIL_VALUES: Mapping[str, Any] = {
     "TrailEntry.entry_id": "1042",
     "AuditVerification.agrees": True,
+    "AuditVerification.compared_with_file": True,
     "AuditVerification.entries": 1042,
     "AuditVerification.problems": [],
     "AuditVerification.requested_by": "opr_4k2m7q",

@@ -76,6 +76,8 @@ def verify(invocation: Invocation, path: Path | None, *, as_json: bool) -> None:
         echo(msgspec.json.encode(report))
     else:
         echo(f"{report.entries} entries in {report.seals} seals; {report.waiting} wait for their seal.")
+        if not report.compared_with_file:
+            echo("There was no file of seals to compare with: removed newest entries would not be noticed (--seals).")
         for problem in report.problems:
             echo(problem)
     if not report.agrees:

@@ -52,4 +52,5 @@ def _result(report: Report) -> Mapping[str, Any]:
         "entries": report.entries,
         "waiting": report.waiting,
         "problems": list(report.problems),
+        "compared_with_file": report.compared_with_file,
     }

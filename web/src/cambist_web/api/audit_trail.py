@@ -39,7 +39,8 @@ OfKind = Annotated[ActorKind | None, QueryParameter(name="actorKind")]
 class AuditVerification(Struct, frozen=True, kw_only=True, rename="camel"):
     """A comparison of the whole log with its seals, and what is wrong.
 
-    Entries that are `waiting` have no seal yet, since they are of the last minute.
+    Entries that are `waiting` have no seal yet, since they are of the last minute. Without `comparedWithFile` there was
+    no copy of the seals outside the database: nobody would notice if the newest were removed with their entries.
     """
 
     job_id: str
@@ -50,6 +51,7 @@ class AuditVerification(Struct, frozen=True, kw_only=True, rename="camel"):
     seals: int
     waiting: int
     problems: Sequence[str]
+    compared_with_file: bool
 
 
 class AuditTrail(CursorPageAnswer, frozen=True, kw_only=True):
@@ -141,6 +143,7 @@ async def _last_verification(conn: AsyncConnection) -> AuditVerification | None:
         seals=result.get("seals", 0),
         waiting=result.get("waiting", 0),
         problems=result.get("problems", []),
+        compared_with_file=result.get("compared_with_file", False),
     )
 
 

@@ -44,7 +44,7 @@ TAIL_BYTES = 64 * 1024
 # (Not above the newest: that may hold nothing but what came late.)
 _FLOOR = """
 SELECT coalesce(
-    (SELECT min(lower(entries)) - 1 FROM audit_seals WHERE sealed_at > $1),
+    (SELECT min(lower(entries)) - 1 FROM audit_seals WHERE sealed_at > $1 AND lower(entries) > 0),
     (SELECT max(upper(entries)) - 1 FROM (SELECT entries FROM audit_seals ORDER BY number DESC LIMIT 200) AS newest),
     0)
 """
@@ -60,8 +60,10 @@ _INSERT = """
 INSERT INTO audit_seals (number, entries, digests, previous_hash, hash, mac, sealed_at)
 SELECT $1, range_agg(int8range(id, id, '[]')), $3, $4, $5, $6, $7 FROM unnest($2::bigint[]) AS id
 """
+# A moment that only somebody who forges one would choose is told as one that Python knows: its hash says the rest.
 _SEALS = """
-SELECT number, entries::text AS entries, digests, previous_hash, hash, mac, sealed_at
+SELECT number, entries::text AS entries, digests, previous_hash, hash, mac,
+    least(greatest(sealed_at, '0002-01-01T00:00:00Z'), '9998-01-01T00:00:00Z') AS sealed_at
 FROM audit_seals WHERE number > $1 ORDER BY number LIMIT $2
 """
 
@@ -127,7 +129,7 @@ def written(sorted_ranges: Iterable[range]) -> str:
 
 
 def numbers(text: str) -> Sequence[range]:
-    """Read what ``ranges`` writes."""
+    """Read what ``ranges`` writes. Raises ValueError for a set without an end, which no seal has."""
     parts = text.strip("{}").replace("[", "").replace(")", "").split(",") if text != "{}" else []
     return [range(int(first), int(end)) for first, end in zip(parts[::2], parts[1::2], strict=True)]
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import AuditEntry
-from cambist.db.structs import one_of, to_struct
+from cambist.db.structs import columns_of, one_of, to_struct
 from cambist.secrets import SecretsBox
 
-from .entries import ENTRY_COLUMNS, Entry
+from .entries import Entry
 from .seals import (
     DIGEST_BYTES,
     FIRST_PREVIOUS,
@@ -46,7 +46,7 @@ SEARCHED_MAX = 2_000_000
 
 # What stands below the newest hour of seals and in none of them was written there later than any transaction lasts.
 _FLOOR = """
-SELECT coalesce(min(lower(entries)) - 1, 0) FROM audit_seals
+SELECT coalesce(min(lower(entries)) FILTER (WHERE lower(entries) > 0) - 1, 0) FROM audit_seals
 WHERE sealed_at > (SELECT max(sealed_at) FROM audit_seals) - make_interval(secs => $1)
 """
 _SEARCHED = """
@@ -65,13 +65,18 @@ SELECT count(*) AS waiting, min(at) AS since FROM audit_entries WHERE id > $1 AN
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What was found. ``waiting`` entries have no seal yet, the oldest of them since ``waiting_since``."""
+    """What was found. ``waiting`` entries have no seal yet, the oldest of them since ``waiting_since``.
+
+    ``compared_with_file``: every step knew what was told of the seals outside the database. Otherwise nobody would
+    notice that the newest seals were removed together with their entries.
+    """
 
     seals: int
     entries: int
     waiting: int
     waiting_since: datetime | None
     problems: Sequence[str]
+    compared_with_file: bool
 
     @property
     def agrees(self) -> bool:
@@ -93,6 +98,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     searched: int = 0
     problems: tuple[str, ...] = ()
     untold: int = 0
+    compared_with_file: bool = True
 
 
 class Verifier:
@@ -107,6 +113,7 @@ class Verifier:
     ) -> None:
         self._box, self._told_max = box, told_max
         self._told_twice: list[str] = []
+        self._has_lines = bool(lines)
         self._outside = _by_number((line for line in lines if line.number > after), self._told_twice)
 
     async def step(self, conn: AsyncConnection, progress: Progress, now: datetime) -> Progress | Report:
@@ -151,6 +158,7 @@ class Verifier:
             seals=progress.seals + seals,
             entries=progress.entries + entries,
             floor=floor,
+            compared_with_file=progress.compared_with_file and self._has_lines,
         )
         return self._told(compared, problems)
 
@@ -176,6 +184,7 @@ class Verifier:
             waiting=waiting,
             waiting_since=since,
             problems=[*progress.problems, *more],
+            compared_with_file=progress.compared_with_file,
         )
 
     def _told(self, progress: Progress, problems: Sequence[str]) -> Progress:
@@ -208,16 +217,32 @@ async def _by_entries(conn: AsyncConnection, after: int) -> AsyncGenerator[Seque
         yield some
 
 
+# As of seals: a forged moment is one that Python knows.
+_MOMENTS = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+_COLUMNS = columns_of(Entry, AuditEntry, at=func.least(func.greatest(AuditEntry.at, _MOMENTS[0]), _MOMENTS[1]))
+
+
 async def _digests(conn: AsyncConnection, seals: Sequence[Seal]) -> Mapping[int, bytes]:
     """Return the digests of what is there of the seals' entries."""
     covered = [pk for one in seals if _is_whole(one) for span in numbers(one.entries) for pk in span]
-    rows = await conn.execute(select(*ENTRY_COLUMNS).where(one_of(AuditEntry.id, covered)))
-    return {row.id: digest_of(to_struct(Entry, row)) for row in rows}
+    rows = await conn.execute(select(*_COLUMNS).where(one_of(AuditEntry.id, covered)))
+    return {row.id: _digest(to_struct(Entry, row)) for row in rows}
+
+
+def _digest(entry: Entry) -> bytes:
+    """Return the digest of an entry, or none for what nobody can have written, such as a number of forty digits."""
+    try:
+        return digest_of(entry)
+    except (OverflowError, TypeError, ValueError):
+        return b""
 
 
 def _is_whole(one: Seal) -> bool:
-    """Return whether a seal names as many entries as it holds. One that was changed may name any number."""
-    return sum(map(len, numbers(one.entries))) == one.count
+    """Return whether a seal names as many entries as it holds. One that was changed may name any number, or no end."""
+    try:
+        return sum(span.stop - span.start for span in numbers(one.entries)) == one.count
+    except ValueError:
+        return False
 
 
 def _by_number(lines: Iterable[SealLine], problems: list[str]) -> dict[int, set[str]]:
