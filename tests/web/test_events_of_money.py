@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from cambist.domain.failures import code_of
 from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS
 from tests.support.payout_env import person
 from tests.support.two_merchants import APPROVED, CONFIRMED, WALLET, WITHDRAWALS
@@ -100,7 +101,8 @@ async def test_events_of_payouts_name_what_they_are_about(told, two_merchants):
                 assert (data["chain"], data["token"], data["amount"]) == ("memory", "USDX", "1")
                 assert data["toAddress"] in {person(), person("bert")}
                 assert data["txHash"]
-                assert ("error" in data) is (outcome == "failed")
+                assert ("error" in data) is ("errorCode" in data) is (outcome == "failed")
+                assert data.get("errorCode") == code_of(data.get("error"))
     (batched,) = [data for data in told["payout.completed"] if "batchId" in data]
     assert batched["batchId"] == two_merchants.ids["batch_id"]
     payment_id = two_merchants.ids["payment_id"]

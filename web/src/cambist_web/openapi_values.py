@@ -132,6 +132,7 @@ VALUES: Mapping[str, Any] = {
     "purpose": "payout",
     "question": "#7: 25000 USDT to 0x5290… on ethereum; payout:po_7q2m4k, payout by key",
     "refusal": "APPROVAL_NEEDED",
+    "refusal_code": None,
     "refused_at": MOMENT,
     "reported_at": MOMENT,
     "setting": "hourly_caps",

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
+from cambist.domain.refusals import WishRefusal, refusal_of
 from cambist.plugin import ChainInfo, Units
 from cambist.services.chain_pauses import Pausable, Pauses
 from cambist.services.sending.queue.listing import QueuedIntent, QueuedTx
@@ -51,6 +52,7 @@ class FeeRaiseView(Struct, frozen=True, kw_only=True, rename="camel"):
     asked_at: datetime | None
     max_fee: str | None
     refusal: str | None
+    refusal_code: WishRefusal | None
 
 
 class SettlementView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -65,6 +67,7 @@ class SettlementView(Struct, frozen=True, kw_only=True, rename="camel"):
     tx_hash: str | None
     asked_at: datetime | None
     refusal: str | None
+    refusal_code: WishRefusal | None
 
 
 class OutboundView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -161,7 +164,10 @@ def _raise_view(one: QueuedIntent, info: ChainInfo | None) -> FeeRaiseView | Non
     if one.raise_asked_at is None and one.raise_refusal is None:
         return None
     return FeeRaiseView(
-        asked_at=one.raise_asked_at, max_fee=_in_coin(one.raise_fee_max, info), refusal=one.raise_refusal
+        asked_at=one.raise_asked_at,
+        max_fee=_in_coin(one.raise_fee_max, info),
+        refusal=one.raise_refusal,
+        refusal_code=refusal_of(one.raise_refusal),
     )
 
 
@@ -170,7 +176,14 @@ def _settlement_view(one: QueuedIntent) -> SettlementView | None:
     if not any(value is not None for value in known):
         return None
     nonce, signed, named, asked_at, refusal = known
-    return SettlementView(nonce=nonce, signed_tx_hash=signed, tx_hash=named, asked_at=asked_at, refusal=refusal)
+    return SettlementView(
+        nonce=nonce,
+        signed_tx_hash=signed,
+        tx_hash=named,
+        asked_at=asked_at,
+        refusal=refusal,
+        refusal_code=refusal_of(refusal),
+    )
 
 
 def _in_coin(units: Units | None, info: ChainInfo | None) -> str | None:

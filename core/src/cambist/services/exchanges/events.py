@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Project
 from cambist.domain.exchanges import MadeFor, Status
+from cambist.domain.failures import code_of
 from cambist.domain.money import format_units
 from cambist.ports import Ids
 from cambist.services.webhooks.outbox import NewEvent, enqueue, moment
@@ -44,7 +45,7 @@ async def enqueue_ended(conn: AsyncConnection, row: ExchangeRow, ids: Ids, now: 
         "timestamp": moment(now),
     }
     if row.status is Status.FAILED:
-        data["error"] = row.error
+        data |= {"error": row.error, "errorCode": code_of(row.error)}
     event = NewEvent(
         project_pk=row.project_pk,
         project_id=project.project_id,

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Project
 from cambist.db.structs import AnyRow, one_of
+from cambist.domain.failures import code_of
 from cambist.domain.money import format_units
 from cambist.domain.payouts import RESOURCES
 from cambist.ports import Ids
@@ -60,7 +61,7 @@ def _event(payout: PayoutRow, project: AnyRow, outcome: str, now: datetime) -> N
             "txHash": swap.tx_id,
         }
     if payout.error is not None:
-        data["error"] = payout.error
+        data |= {"error": payout.error, "errorCode": code_of(payout.error)}
     return NewEvent(
         project_pk=payout.project_pk,
         project_id=project.project_id,

@@ -6,6 +6,7 @@ from msgspec import structs
 
 from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
+from cambist.domain.refusals import SENTENCES, WishRefusal
 from cambist.plugin import Broadcast, Fee, FeeAboveCeilingError, SignedTx, Step, Units, Unprepared
 
 from . import fee_wishes, store
@@ -19,8 +20,8 @@ REPLACEMENTS_MAX = 20
 """Transactions of one slot. At an eighth more each time, the last costs ten times what the first did."""
 
 LATER = "later"
-ALREADY_MINED = "It was mined, or its nonce was used, before it could be replaced."
-NEVER_REPLACED = "Nothing is replaced on this chain."
+ALREADY_MINED = SENTENCES[WishRefusal.ALREADY_MINED]
+NEVER_REPLACED = SENTENCES[WishRefusal.NEVER_REPLACED]
 
 
 async def replace(
@@ -35,11 +36,11 @@ async def replace(
     """
     if tries >= REPLACEMENTS_MAX:
         _alert_stuck(context, tx, wish, replacements=tries)
-        return f"It was replaced {tries - 1} times already."
+        return SENTENCES[WishRefusal.REPLACED_TOO_OFTEN].format(times=tries - 1)
     refused = refusal is not None and refusal.state == "rejected"
     cancelled = tx.role == "cancel" or refused or is_given_up(tx) or _is_for_its_moment(tx)
     if wish is not None and cancelled and tx.role == "main":
-        return "It is about to be given up: a transfer of nothing takes its nonce."
+        return SENTENCES[WishRefusal.BEING_GIVEN_UP]
     step = tx.step
     if cancelled:
         native = context.chain_scope.info.native
@@ -79,7 +80,7 @@ async def _store(context: EngineContext, tx: TxRow, step: Step, role: str, wish:
         (reply,) = await context.sign([(tx.intent, unsigned)], {})
         if reply.signature is None:
             context.alert("signer_refused", reference=reference, code=reply.refusal, reason=reply.reason)
-            return f"The signer refuses it: {reply.reason}"
+            return SENTENCES[WishRefusal.SIGNER_REFUSED].format(reason=reply.reason)
         signed = context.family.seal(unsigned, reply.signature)
         await store.add_replacement(conn, context.chain_scope, tx, signed, role=role, fee=step.fee, now=now)
         if role == "main":
@@ -101,8 +102,9 @@ async def _higher_fee(context: EngineContext, step: Step, wish: FeeWish | None) 
     fee = await context.chain.outbid_within(step, max(0, wish.fee_max - step.fee.extra) // work)
     if fee.cost_max > wish.fee_max:
         native = context.chain_scope.info.native
-        text = f"It would cost up to {format_units(fee.cost_max, native.decimals)} {native.symbol}"
-        raise FeeAboveCeilingError(f"{text}, and {format_units(wish.fee_max, native.decimals)} was allowed.")
+        cost = f"{format_units(fee.cost_max, native.decimals)} {native.symbol}"
+        allowed = format_units(wish.fee_max, native.decimals)
+        raise FeeAboveCeilingError(SENTENCES[WishRefusal.ABOVE_ALLOWED].format(cost=cost, allowed=allowed))
     return fee
 
 

@@ -17,6 +17,7 @@ from msgspec import structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import EXCHANGING
+from cambist.domain.refusals import SENTENCES, WishRefusal
 from cambist.plugin import ChainError, FoundTx, Movement, UnreadablePayloadError
 from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.receiving.deposits.rows import lock_cursor
@@ -27,15 +28,12 @@ from .context import EngineContext
 from .rows import IntentRow
 from .settle_store import Mined
 
-UNKNOWN = "No endpoint knows a transaction of this id that can be read back."
-OF_ANOTHER_SENDER = "It was sent by {found}, and this leaves {wanted}."
-OF_ANOTHER_NONCE = "It has the nonce {found}, and what was signed has the nonce {wanted}."
-NOT_THE_SIGNED_ONE = "What was signed is {wanted}: that is mined, or the chain proves by itself that it has expired."
-UNCLEAR = "It cannot be told whether it is what was to be sent: nothing is decided by it."
-WAITS_FOR_WITNESSES = (
-    "It is looked at again: all endpoints that answer must name the same block for it, and where the chain has several,"
-    " more than one must answer."
-)
+UNKNOWN = SENTENCES[WishRefusal.UNKNOWN_TX]
+OF_ANOTHER_SENDER = SENTENCES[WishRefusal.OTHER_SENDER]
+OF_ANOTHER_NONCE = SENTENCES[WishRefusal.OTHER_NONCE]
+NOT_THE_SIGNED_ONE = SENTENCES[WishRefusal.NOT_THE_SIGNED_TX]
+UNCLEAR = SENTENCES[WishRefusal.UNCLEAR]
+WAITS_FOR_WITNESSES = SENTENCES[WishRefusal.LOOKED_AT_AGAIN]
 
 Nature: TypeAlias = Literal["own", "other", "unclear"]
 GiveBack: TypeAlias = Callable[[AsyncConnection, IntentRow], Awaitable[int]]

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from cambist.domain import exchanges, payments, payouts
+from cambist.domain.failures import Failure
 from cambist.domain.payments import HeldReason
 from cambist.domain.webhooks import TEST_EVENT
 
@@ -102,7 +103,7 @@ class PayoutSwapData(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
 
 class _SentData(_Data, frozen=True, kw_only=True):
-    """Money that was sent. `error` is there where it failed."""
+    """Money that was sent. `error` and `errorCode` are there where it failed."""
 
     kind: Literal["payout", "auto_payout", "withdrawal"]
     chain: str
@@ -115,17 +116,18 @@ class _SentData(_Data, frozen=True, kw_only=True):
     batch_id: str | UnsetType = UNSET
     swap: PayoutSwapData | UnsetType = UNSET
     error: str | UnsetType = UNSET
+    error_code: Failure | UnsetType = UNSET
 
 
 class PayoutData(_SentData, frozen=True, kw_only=True):
-    """A payout that has ended. `error` is there where it failed, `batchId` where it was one of a batch."""
+    """A payout that has ended. `error` and `errorCode` are there where it failed, `batchId` in a batch."""
 
     resource: Literal["payout"]
     payout_id: str
 
 
 class WithdrawalData(_SentData, frozen=True, kw_only=True):
-    """A withdrawal that has ended. `error` is there where it failed."""
+    """A withdrawal that has ended. `error` and `errorCode` are there where it failed."""
 
     resource: Literal["withdrawal"]
     withdrawal_id: str
@@ -169,7 +171,7 @@ class HeldAccountDepositData(AccountDepositData, frozen=True, kw_only=True):
 
 
 class RefundData(_Data, frozen=True, kw_only=True):
-    """One refund. `error` is there where it failed; `depositId` where it sends one deposit back."""
+    """One refund. `error` and `errorCode` are there where it failed; `depositId` where it sends one deposit back."""
 
     resource: Literal["refund"]
     refund_id: str
@@ -184,10 +186,11 @@ class RefundData(_Data, frozen=True, kw_only=True):
     deposit_id: str | UnsetType = UNSET
     order_id: str | UnsetType = UNSET
     error: str | UnsetType = UNSET
+    error_code: Failure | UnsetType = UNSET
 
 
 class ExchangeData(_Data, frozen=True, kw_only=True):
-    """A swap or bridge that has ended. `error` is there where it failed."""
+    """A swap or bridge that has ended. `error` and `errorCode` are there where it failed."""
 
     resource: Literal["exchange"]
     txn_id: str
@@ -203,6 +206,7 @@ class ExchangeData(_Data, frozen=True, kw_only=True):
     tx_hash: TxHash | None
     dest_tx_hash: TxHash | None
     error: str | UnsetType = UNSET
+    error_code: Failure | UnsetType = UNSET
 
 
 class TransactionData(_Data, frozen=True, kw_only=True):

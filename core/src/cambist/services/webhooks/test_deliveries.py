@@ -11,6 +11,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from cambist.db.models import Project, WebhookEndpoint
 from cambist.db.structs import AnySelect
+from cambist.domain.failures import SENTENCES, Failure, code_of
 from cambist.domain.webhooks import check_event, resource_of
 from cambist.ports import Ids
 from cambist.services.actor import Actor
@@ -157,7 +158,7 @@ def _exchange(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
         "timestamp": moment(now),
         "isTest": True,
     }
-    return data if has_come else data | {"error": "The chain would refuse it."}
+    return data if has_come else data | _failed("The chain would refuse it: its time is over.")
 
 
 def _account_deposit(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
@@ -225,5 +226,9 @@ def sample(event: str, ids: Ids, now: datetime) -> dict[str, Any]:
     if event == "payment.rate_recalculated":
         data["expiresAt"] = moment(now + timedelta(hours=1))
     if event.endswith(".failed") and resource != "payment":
-        data["error"] = "It could not be sent."
+        data |= _failed(SENTENCES[Failure.NOT_SENT])
     return data
+
+
+def _failed(sentence: str) -> dict[str, Any]:
+    return {"error": sentence, "errorCode": code_of(sentence)}

@@ -28,7 +28,7 @@ const INTENT = {
   nonce: null,
   transactions: [],
   feeRaise: null,
-  settlement: { nonce: 17, signedTxHash: null, txHash: null, askedAt: null, refusal: null },
+  settlement: { nonce: 17, signedTxHash: null, txHash: null, askedAt: null, refusal: null, refusalCode: null },
   cancelAskedAt: "2026-01-01T12:00:00.000Z",
   createdAt: "2026-01-01T12:00:00.000Z",
   updatedAt: "2026-01-01T12:00:00.000Z",

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment, Payout, Project
 from cambist.db.structs import AnyRow, one_of
+from cambist.domain.failures import code_of
 from cambist.domain.money import format_units
 from cambist.ports import Ids
 from cambist.services.payouts.read import PayoutRow
@@ -59,7 +60,8 @@ def _event(refund: PayoutRow, row: AnyRow, outcome: str, now: datetime) -> NewEv
         "txHash": refund.tx_id,
         "timestamp": moment(now),
     }
-    optional = {"toTag": refund.to_tag, "depositId": row.deposit_id, "orderId": row.order_id, "error": refund.error}
+    why = {"error": refund.error, "errorCode": code_of(refund.error)}
+    optional = {"toTag": refund.to_tag, "depositId": row.deposit_id, "orderId": row.order_id, **why}
     return NewEvent(
         project_pk=refund.project_pk,
         project_id=row.project_id,
