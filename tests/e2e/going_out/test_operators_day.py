@@ -226,11 +226,19 @@ async def test_a_suspended_merchant_sends_nothing_and_loses_nothing(
             return response.status == 403 and (await response.json())["code"] == "MERCHANT_SUSPENDED"
 
     await until(shut_out)
+    gone = await merchant.get("/api/merchant/projects", status=401, headers=merchant.bearer)
+    assert gone["code"] == "SESSION_ENDED"
+    # Who has not paid yet is told to send nothing; who has paid all the same sees that it came.
+    checkout = f"/api/payment/public/{payment['publicId']}"
+    assert (await merchant.get(checkout, status=403))["code"] == "MERCHANT_SUSPENDED"
     await customer.pay(payment["depositAddress"], usdx, 4)
     path = f"/api/admin/payments/{payment['paymentId']}"
     await ada.until(path, lambda told: told["payment"]["status"] == "paid")
+    assert (await merchant.get(checkout))["payment"]["status"] == "paid"
     assert await onlooker.holds(payout["toAddress"], usdx, 0)
     await ada.post(f"{here}/reinstate", {})
+    gone = await merchant.get("/api/merchant/projects", status=401, headers=merchant.bearer)
+    assert gone["code"] == "SESSION_ENDED", "it was ended for good"
     assert await until(lambda: _available(merchant, usdx)) == before + 4 - 1
     await merchant.completed(payout)
     assert await onlooker.holds(payout["toAddress"], usdx, 1)
@@ -255,3 +263,9 @@ async def test_books_and_chains_agree_in_the_evening_and_the_log_names_who_did_w
     }  # fmt: skip
     assert ("outbound.fee_raise_asked" in acts) is (network.family == "evm")
     assert {one["merchantId"] for one in entries if one["action"] == "merchant.suspended"} == {merchant.merchant_id}
+    # The whole day, with every act of it, is what it was.
+    job = (await ada.post("/api/admin/audit/verify", {}))["job"]
+    await ada.until(f"/api/admin/jobs/{job['jobId']}", lambda told: told["job"]["state"] == "succeeded")
+    found = (await ada.get("/api/admin/audit?action=merchant.suspended"))["verification"]
+    assert (found["jobId"], found["agrees"], found["problems"]) == (job["jobId"], True, [])
+    assert found["entries"] + found["waiting"] >= len(entries)
