@@ -115,6 +115,27 @@ async def test_another_authenticator_takes_a_code_of_the_one_in_use_or_a_recover
     refused(await post(client, "sign-in", officer.credentials()), 401, "TWO_FACTOR_INVALID")
 
 
+async def test_an_operators_session_ends_after_half_a_day_however_it_was_used(client, gateway, clock):
+    """A merchant's may last for weeks."""
+    auth = gateway.settings.auth
+    assert auth.operator_session_s == 12 * 3_600 < auth.refresh_token_s
+    officer = await Officer(client).settle("support")
+    opened = await post(client, "sign-in", officer.credentials())
+    assert f"Max-Age={auth.operator_session_s}" in opened.headers["set-cookie"]
+    token = opened.cookies["cambist_admin_refresh"]
+
+    async def refresh():
+        answer = await client.post(f"{AUTH}/refresh", headers={"Cookie": f"cambist_admin_refresh={token}"})
+        client.cookies.clear()
+        return answer
+
+    for _ in range(3):
+        clock.advance(auth.operator_session_s / 4)
+        token = (await refresh()).cookies["cambist_admin_refresh"]
+    clock.advance(auth.operator_session_s / 4)
+    refused(await refresh(), 401, "SESSION_ENDED")
+
+
 async def test_refresh_tokens_go_round_and_a_used_one_ends_the_session(client, gateway):
     officer = await Officer(client).settle("auditor")
     merchant = await Merchant(client).open()
@@ -277,6 +298,35 @@ async def test_what_an_owner_asks_for_while_another_demotes_him_is_refused(clien
         ("ada", "owner", True),
         ("bob", "support", True),
     ]
+
+
+@pytest.mark.parametrize(
+    "method, path, body",
+    [
+        ("POST", "", {"email": "eve@gateway.example", "name": "Eve", "role": "owner"}),
+        ("PATCH", "/{ada}", {"role": "support"}),
+        *[("POST", f"/{{ada}}/{act}", None) for act in ("disable", "enable", "link", "two-factor/reset")],
+    ],
+)
+async def test_what_waits_while_its_session_is_ended_is_refused(client, gateway, method, path, body):
+    ada, bob = [await Officer(client).settle("owner", name=name, stepped_up=True) for name in ("ada", "bob")]
+    before = await log(gateway)
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM operators FOR UPDATE")
+        await conn.exec_driver_sql(
+            "UPDATE operator_sessions SET revoked_at = now() WHERE operator_pk = $1", (bob.made.pk,)
+        )
+        act = asyncio.create_task(bob.ask(method, OPERATORS + path.format(ada=ada.made.operator_id), body))
+        async with asyncio.timeout(30):
+            while not act.done() and not await waiting(conn):  # noqa: ASYNC110  PostgreSQL's, which sets no event
+                await asyncio.sleep(0.02)
+    refused(await act, 401, "SESSION_ENDED")
+    listed = (await ada.ask("GET", OPERATORS)).json()["operators"]
+    assert [(one["name"], one["role"], one["hasTwoFactor"]) for one in listed] == [
+        ("ada", "owner", True),
+        ("bob", "owner", True),
+    ]
+    assert await log(gateway) == before
 
 
 async def waiting(conn):

@@ -272,6 +272,39 @@ async def test_of_two_owners_who_demote_each_other_at_once_one_is_left(client, m
     assert sorted(roles) == ["owner", "viewer"]
 
 
+@pytest.mark.parametrize(
+    "method, path, body",
+    [
+        ("PATCH", f"{MEMBERS}/{{eve}}", {"role": "admin"}),
+        ("DELETE", f"{MEMBERS}/{{eve}}", None),
+        ("POST", f"{MEMBERS}/{{eve}}/two-factor/reset", None),
+        ("POST", f"{MEMBERS}/leave", None),
+        ("POST", INVITATIONS, {"email": "joe@team.example", "name": "Joe", "role": "viewer"}),
+        ("DELETE", f"{INVITATIONS}/{{invited}}", None),
+    ],
+)
+async def test_what_waits_while_its_session_is_ended_is_refused(client, gateway, merchant, method, path, body):
+    ann, eve = [await Teammate(client, merchant).settle(role) for role in ("owner", "viewer")]
+    invited = (await invite(merchant, email="bob@team.example")).json()["invitation"]["invitationId"]
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM merchants FOR UPDATE")
+        await conn.exec_driver_sql("UPDATE sessions SET revoked_at = now() WHERE member_pk = $1", (ann.pk,))
+        act = asyncio.create_task(ann.ask(method, path.format(eve=eve.member_id, invited=invited), body))
+        async with asyncio.timeout(30):
+            while not act.done() and not await _waiting(conn):  # noqa: ASYNC110  PostgreSQL's, which sets no event
+                await asyncio.sleep(0.02)
+    refused(await act, 401, "SESSION_ENDED")
+    members = (await merchant.ask("GET", MEMBERS))["members"]
+    assert [(one["role"], one["hasTwoFactor"]) for one in members[1:]] == [("owner", True), ("viewer", True)]
+    assert [one["email"] for one in (await merchant.ask("GET", INVITATIONS))["invitations"]] == ["bob@team.example"]
+
+
+async def _waiting(conn):
+    """Return how many of this database wait for a lock."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return (await conn.exec_driver_sql(query)).scalar_one()
+
+
 async def test_an_owner_lets_another_member_back_in_and_nobody_himself(client, merchant, clock):
     lost = await Teammate(client, merchant).settle("finance", enrolled=True)
     owner_id = (await me_of(client, merchant))["member"]["memberId"]

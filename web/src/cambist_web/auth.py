@@ -40,7 +40,7 @@ from cambist.services.identity import api_keys, projects
 from cambist.services.identity.api_keys import KeyAccess
 from cambist.services.identity.merchants import live_not_granted
 from cambist.services.identity.people import P, V
-from cambist.services.identity.sessions import USER_AGENT_CHARS_MAX, SessionPrincipal, Visitor
+from cambist.services.identity.sessions import USER_AGENT_CHARS_MAX, SessionPrincipal, Visitor, session_ended
 
 from .context import SignIns, Web, web_of
 from .errors import AnyRequest
@@ -191,7 +191,7 @@ async def session_of(web: Web, sign_ins: SignIns[V, P], connection: Connection) 
     async with web.db.autocommit() as conn:
         principal = await sign_ins.sessions.use(conn, session_id, host_of(connection), now=web.clock.now())
     if principal is None:
-        raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
+        raise session_ended()
     return principal
 
 

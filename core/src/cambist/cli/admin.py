@@ -12,6 +12,7 @@ from cambist.services.audit.entries import Action, record
 from cambist.services.identity import credentials, merchants, operators
 from cambist.services.identity.operators import OPERATORS, ROLES, OperatorView, Role
 from cambist.services.identity.passwords import Passwords
+from cambist.services.listing import Part, Sort
 from cambist.services.paging import LIMIT_MAX
 from cambist.settings import Settings
 
@@ -68,7 +69,7 @@ async def _listed(conn: AsyncConnection) -> Sequence[str]:
     page = 0
     while True:
         page += 1
-        found = await operators.list_operators(conn, page=page, limit=LIMIT_MAX)
+        found = await operators.list_operators(conn, Part(page=page, limit=LIMIT_MAX, sort=Sort.OLDEST))
         lines += [_line(one) for one in found.items]
         if len(found.items) < LIMIT_MAX:
             return lines or ["There are no operators."]

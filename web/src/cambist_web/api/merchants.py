@@ -16,7 +16,7 @@ from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import credentials, members, merchants, people, sessions
 from cambist.services.identity.members import MEMBERS, Member
 from cambist.services.identity.merchants import Name
-from cambist.services.identity.sessions import OpenSession, Replayed, SessionPrincipal
+from cambist.services.identity.sessions import OpenSession, Replayed, SessionPrincipal, session_ended
 from cambist_web.auth import public_routes, visitor_of
 from cambist_web.context import Web
 from cambist_web.fetch_site import refuse_other_sites
@@ -184,7 +184,7 @@ class Auth(Controller):
             elif session is not None:
                 merchant = await people.get(conn, MEMBERS, session.principal.member_pk)
         if session is None or isinstance(session, Replayed) or merchant is None:
-            raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
+            raise session_ended()
         return signed_in(web, merchant, session)
 
     @post("/logout", status_code=200, summary="Sign out")

@@ -17,7 +17,7 @@ from cambist.services.errors import UnauthenticatedError
 from cambist.services.identity import credentials, merchants, people
 from cambist.services.identity.credentials import SignIn
 from cambist.services.identity.operators import OPERATORS, Operator, OperatorPrincipal, Role
-from cambist.services.identity.sessions import OpenSession, Replayed
+from cambist.services.identity.sessions import OpenSession, Replayed, session_ended
 from cambist_web.auth import public_routes, visitor_of
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
@@ -168,7 +168,7 @@ class OperatorAuth(Controller):
             elif session is not None:
                 operator = await people.get(conn, OPERATORS, session.principal.person_pk)
         if session is None or isinstance(session, Replayed) or operator is None:
-            raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
+            raise session_ended()
         return Response(signed_in_answer(web, operator, session), cookies=[COOKIE.lasting(web, session)])
 
     @post("/sign-out", status_code=200, summary="Sign out as an operator")

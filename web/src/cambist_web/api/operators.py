@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from litestar import Controller, get, patch, post
+from litestar import Controller, Response, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,12 +15,13 @@ from cambist.services.errors import ForbiddenError
 from cambist.services.identity import credentials, merchants, operators
 from cambist.services.identity.merchants import Name
 from cambist.services.identity.operators import OPERATORS, OperatorView, Role
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer
+from cambist_web.schemas import Answer, Body, CursorPageAnswer
 
 from .merchants import Email
 
@@ -52,8 +53,8 @@ class OperatorInvited(OperatorAnswer, frozen=True, kw_only=True):
     expires_in: int
 
 
-class OperatorList(PageAnswer, frozen=True, kw_only=True):
-    """One page of the operators, oldest first."""
+class OperatorList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of the operators."""
 
     operators: Sequence[OperatorView]
 
@@ -62,7 +63,8 @@ class OperatorList(PageAnswer, frozen=True, kw_only=True):
 async def _acting(web: Web, audit: Audit) -> AsyncIterator[AsyncConnection]:
     """Open a transaction for whoever asks and manages operators still: the guard's answer may be out of date."""
     async with web.db.transaction() as conn:
-        await operators.acting(conn, audit.origin.actor if audit.origin.session_id else None)
+        session_id = audit.origin.session_id
+        await operators.acting(conn, audit.origin.actor if session_id else None, session_id)
         yield conn
 
 
@@ -70,11 +72,12 @@ class Operators(Controller):
     tags = ("Operators",)
 
     @get("/", summary="List operators", opt=permits("operators.read"))
-    async def list(self, web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT) -> OperatorList:
-        """Return every operator, disabled ones included, oldest first."""
-        async with web.db.transaction() as conn:
-            found = await operators.list_operators(conn, page=page, limit=limit)
-        return OperatorList(operators=found.items, page=page, limit=limit, total=found.total)
+    async def list(
+        self, web: NamedDependency[Web], asked: NamedDependency[Asked], *, sort: TimeSort = Sort.OLDEST
+    ) -> Response[OperatorList]:
+        """Return every operator, disabled ones included."""
+        query = asked.of(web, "operators", "operator", sort=sort)
+        return await query.answer(OperatorList, operators.list_operators)
 
     @post("/", status_code=201, summary="Invite an operator", opt=permits("operators.manage"))
     async def invite(

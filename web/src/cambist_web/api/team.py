@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from litestar import Controller, delete, get, patch, post
+from litestar import Controller, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -17,15 +17,16 @@ from cambist.services.identity.merchants import Name
 from cambist.services.identity.projects import PROJECTS_MAX
 from cambist.services.identity.sessions import MemberRole, SessionPrincipal
 from cambist.services.identity.team import MemberView, Share
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist.services.versions import Version
 from cambist_web.auth import needs, public_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
 from cambist_web.fetch_site import refuse_other_sites
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit, address_of
 from cambist_web.permissions import member_permissions_of
-from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer
+from cambist_web.schemas import Answer, Body, CursorPageAnswer
 
 from .merchants import Email, Message, Password, Token
 from .password_page import JOIN_PATH, PASSWORD_PATH
@@ -82,8 +83,8 @@ class MemberLink(MemberAnswer, frozen=True, kw_only=True):
     expires_in: int
 
 
-class MemberList(PageAnswer, frozen=True, kw_only=True):
-    """One page of the members, oldest first."""
+class MemberList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of the members."""
 
     members: Sequence[MemberView]
 
@@ -96,8 +97,8 @@ class InvitationMade(Answer, frozen=True, kw_only=True):
     expires_in: int
 
 
-class InvitationList(PageAnswer, frozen=True, kw_only=True):
-    """One page of the invitations that are open, oldest first."""
+class InvitationList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of the invitations that are open."""
 
     invitations: Sequence[InvitationView]
 
@@ -131,14 +132,13 @@ class Members(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-    ) -> MemberList:
-        """Return everybody who signs in for this merchant, oldest first."""
-        async with web.db.transaction() as conn:
-            found = await team.list_members(conn, session.merchant_pk, page=page, limit=limit)
-        return MemberList(members=found.items, page=page, limit=limit, total=found.total)
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[MemberList]:
+        """Return everybody who signs in for this merchant."""
+        query = asked.of(web, "members", session.merchant_pk, sort=sort)
+        return await query.answer(MemberList, lambda conn, part: team.list_members(conn, session.merchant_pk, part))
 
     @get("/me", summary="Read who you are", opt=needs(member="self"))
     async def me(self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web]) -> OwnMemberAnswer:
@@ -243,15 +243,15 @@ class Invitations(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-    ) -> InvitationList:
-        """Return who is invited and has not joined yet, oldest first."""
-        now = web.clock.now()
-        async with web.db.transaction() as conn:
-            found = await invitations.list_open(conn, session.merchant_pk, now=now, page=page, limit=limit)
-        return InvitationList(invitations=found.items, page=page, limit=limit, total=found.total)
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[InvitationList]:
+        """Return who is invited and has not joined yet."""
+        now, query = web.clock.now(), asked.of(web, "invitations", session.merchant_pk, sort=sort)
+        return await query.answer(
+            InvitationList, lambda conn, part: invitations.list_open(conn, session.merchant_pk, part, now=now)
+        )
 
     @post("/", status_code=201, summary="Invite somebody", opt=needs(member="team.manage", step_up=True))
     async def invite(

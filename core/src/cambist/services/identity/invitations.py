@@ -19,7 +19,7 @@ from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
 
 from .members import Member
 from .sessions import MemberRole, SessionPrincipal, token_hash
@@ -66,14 +66,15 @@ _INVITATION = columns_of(
 )
 
 
-async def list_open(
-    conn: AsyncConnection, merchant_pk: int, *, now: datetime, page: int, limit: int
-) -> Page[InvitationView]:
-    """Return one page of the invitations of a merchant that are still good, oldest first."""
+_LIST = ListOf(models.MemberInvitation.id)
+
+
+async def list_open(conn: AsyncConnection, merchant_pk: int, part: Part, *, now: datetime) -> Listed[InvitationView]:
+    """Return one part of the invitations of a merchant that are still good."""
     table = models.MemberInvitation
     good = table.merchant_pk == merchant_pk, table.expires_at > now
-    listed = select(*_INVITATION).where(*good).order_by(table.id)
-    return await read_page(conn, listed, partial(to_struct, InvitationView), page=page, limit=limit)
+    listed = select(*_INVITATION).where(*good)
+    return await read_list(conn, listed, partial(to_struct, InvitationView), _LIST, part)
 
 
 async def make(  # noqa: PLR0913  each by name

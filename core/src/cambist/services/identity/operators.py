@@ -20,7 +20,7 @@ from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, ForbiddenError, NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.settings import WebSettings
 
 from . import credentials, sessions, two_factor
@@ -148,10 +148,12 @@ async def add(  # noqa: PLR0913  each by name
     return Operator(pk=pk, operator_id=operator_id, email=email, name=name, role=role)
 
 
-async def list_operators(conn: AsyncConnection, *, page: int, limit: int) -> Page[OperatorView]:
-    """Return one page of all operators, oldest first."""
-    listed = select(*_VIEW).order_by(models.Operator.id)
-    return await read_page(conn, listed, partial(to_struct, OperatorView), page=page, limit=limit)
+_LIST = ListOf(models.Operator.id)
+
+
+async def list_operators(conn: AsyncConnection, part: Part) -> Listed[OperatorView]:
+    """Return one part of all operators."""
+    return await read_list(conn, select(*_VIEW), partial(to_struct, OperatorView), _LIST, part)
 
 
 async def read(conn: AsyncConnection, operator_id: str) -> OperatorView:
@@ -171,15 +173,17 @@ async def id_of(conn: AsyncConnection, email: str) -> str:
     return operator_id
 
 
-async def acting(conn: AsyncConnection, by: str | None) -> None:
+async def acting(conn: AsyncConnection, by: str | None, session_id: str | None = None) -> None:
     """Let one change of the operators happen at a time, by an owner who is one still: ``by`` is an operator's id.
 
-    None stands for who has the admin key or the command line. An owner whom another one demotes or disables while
-    his act waits for that is refused. Raises ForbiddenError.
+    None stands for who has the admin key or the command line. An owner whom another one demotes or disables, or whose
+    session is ended, while his act waits for that is refused. Raises ForbiddenError and UnauthenticatedError.
     """
     owners = await _lock_owners(conn)
     if by is not None and by not in owners:
         raise ForbiddenError("ROLE_NOT_ALLOWED", "Only owners manage operators.")
+    if session_id is not None:
+        await sessions.check_going_on(conn, OPERATORS, session_id)
 
 
 async def set_role(conn: AsyncConnection, operator_id: str, role: Role) -> tuple[OperatorView, Role]:

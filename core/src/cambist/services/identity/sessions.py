@@ -181,7 +181,7 @@ class Sessions(Generic[V, P]):
         found = await conn.execute(self._principal().where(session.session_id == session_id))
         row = found.one_or_none()
         if row is None:
-            raise UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
+            raise session_ended()
         principal = to_struct(self._people.principal, row)
         return OpenSession(principal=principal, refresh_token=token, expires_at=expires_at)
 
@@ -287,6 +287,20 @@ class Sessions(Generic[V, P]):
     def _open(self, now: datetime) -> ColumnElement[bool]:
         session = self._people.session
         return and_(session.revoked_at.is_(None), session.expires_at > now, session.last_used_at > now - self._idle)
+
+
+async def check_going_on(conn: AsyncConnection, people: People[V, P], session_id: str) -> None:
+    """Raise UnauthenticatedError for a session that was ended meanwhile: for an act that has waited for a lock."""
+    session, person = people.session, people.table
+    going_on = session.session_id == session_id, session.revoked_at.is_(None), people.may_have_session
+    found = select(session.id).join(person, person.id == session.person_pk).where(*going_on)
+    if await conn.scalar(found) is None:
+        raise session_ended()
+
+
+def session_ended() -> UnauthenticatedError:
+    """Return what says that a session is no good any more."""
+    return UnauthenticatedError("SESSION_ENDED", "This session has ended. Sign in again.")
 
 
 async def step_up(conn: AsyncConnection, people: People[V, P], session_id: str, *, until: datetime) -> None:

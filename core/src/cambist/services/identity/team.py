@@ -21,13 +21,13 @@ from cambist.db import models
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.services.versions import check_version, need_version
 
 from . import credentials, two_factor
 from .members import MEMBERS, has_two_factor
 from .merchants import lock_merchant
-from .sessions import MemberRole, SessionPrincipal
+from .sessions import MemberRole, SessionPrincipal, check_going_on
 
 MEMBER_ROLES: Sequence[MemberRole] = get_args(MemberRole)
 WHOLE_ROLES: Sequence[MemberRole] = ("owner", "admin")
@@ -68,10 +68,13 @@ _MEMBER = columns_of(
 )
 
 
-async def list_members(conn: AsyncConnection, merchant_pk: int, *, page: int, limit: int) -> Page[MemberView]:
-    """Return one page of a merchant's members, oldest first."""
-    listed = select(*_MEMBER).where(models.Member.merchant_pk == merchant_pk).order_by(models.Member.id)
-    return await read_page(conn, listed, partial(to_struct, MemberView), page=page, limit=limit)
+_LIST = ListOf(models.Member.id)
+
+
+async def list_members(conn: AsyncConnection, merchant_pk: int, part: Part) -> Listed[MemberView]:
+    """Return one part of a merchant's members."""
+    listed = select(*_MEMBER).where(models.Member.merchant_pk == merchant_pk)
+    return await read_list(conn, listed, partial(to_struct, MemberView), _LIST, part)
 
 
 async def read(conn: AsyncConnection, merchant_pk: int, member_id: str) -> MemberView:
@@ -142,7 +145,7 @@ async def remove(
 
 async def leave(conn: AsyncConnection, by: SessionPrincipal) -> MemberView:
     """Let a member go by his own wish, whatever the role. Raises ConflictError for the last owner."""
-    await lock_merchant(conn, by.merchant_pk)
+    await _lock_team(conn, by)
     member = await _find(conn, by, by.member_id)
     return await _remove(conn, by, member)
 
@@ -177,15 +180,24 @@ async def recover(  # noqa: PLR0913  each by name
 async def acting(conn: AsyncConnection, by: SessionPrincipal, gives: MemberRole | None = None) -> SessionPrincipal:
     """Let one such change of a team happen at a time, by somebody who still manages it; return him as he is now.
 
-    Two owners who demote each other at once do so one after the other, and the second is refused.
+    Two owners who demote each other at once do so one after the other, and the second is refused; so is who was signed
+    out meanwhile.
     """
-    await lock_merchant(conn, by.merchant_pk)
+    await _lock_team(conn, by)
     role: MemberRole | None = await conn.scalar(select(models.Member.role).where(models.Member.id == by.member_pk))
     if role is None or role not in WHOLE_ROLES:
         raise ForbiddenError("ROLE_NOT_ALLOWED", "Only owners and admins manage the team.")
     if gives == "owner" and role != "owner":
         raise _owners_only("makes somebody an owner")
     return replace(by, role=role)
+
+
+async def _lock_team(conn: AsyncConnection, by: SessionPrincipal) -> None:
+    """Let one change of a team happen at a time. Raises UnauthenticatedError for a session that has ended by then."""
+    await lock_merchant(conn, by.merchant_pk)
+    # The demo's month is told without sessions.
+    if by.session_id:
+        await check_going_on(conn, MEMBERS, by.session_id)
 
 
 async def _find(conn: AsyncConnection, by: SessionPrincipal, member_id: str) -> AnyRow:

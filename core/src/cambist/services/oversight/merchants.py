@@ -17,7 +17,7 @@ from cambist.domain.plans import BUILT_IN
 from cambist.services.identity import merchants, team
 from cambist.services.identity.plans import plan_pk_in_force
 from cambist.services.identity.team import MEMBERS_MAX, MemberView
-from cambist.services.listing import Listed, ListOf, Part, Period, read_list
+from cambist.services.listing import Listed, ListOf, Part, Period, Sort, read_list
 from cambist.services.paging import read_one
 from cambist.services.platform import MerchantLimit
 
@@ -160,7 +160,7 @@ async def read_merchant(conn: AsyncConnection, merchant_id: str) -> MerchantDeta
     more = _merchant.id.label("pk"), _merchant.limits, _merchant.limits_version
     one = _rows().add_columns(*more).where(_merchant.merchant_id == merchant_id)
     row = await read_one(conn, one, merchants.no_such_merchant())
-    members = await team.list_members(conn, row.pk, page=1, limit=MEMBERS_MAX)
+    members = await team.list_members(conn, row.pk, Part(limit=MEMBERS_MAX, sort=Sort.OLDEST))
     owned = select(*columns_of(ProjectRow, _project)).where(_project.merchant_pk == row.pk).order_by(_project.id)
     return MerchantDetail(
         pk=row.pk,
