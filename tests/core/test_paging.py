@@ -164,7 +164,7 @@ LISTS = {
     "usage": Listed(
         USAGE,
         lambda conn, part: list_usage(conn, 1, "live", part),
-        "ix_usage_records_merchant_pk_id",
+        "ix_usage_records_merchant_pk",
         100,
     ),
     "collections": Listed(

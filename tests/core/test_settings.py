@@ -151,6 +151,7 @@ def test_variables_win_over_the_file_and_may_hold_lists_and_references(load):
         ("[database]\nurl = { env = 'NOT_THERE' }", "database.url refers to the environment variable NOT_THERE"),
         ("[plugins.p]\na = [{ file = 'gone' }]", "plugins.p.a.0 refers to the file"),
         ("[prices]\nttl_s = 400", "prices.ttl_s must not be larger"),
+        ("[auth]\naccess_token_s = 999\noperator_session_s = 900", "nor auth.operator_session_s"),
         ("[web", "is not valid TOML"),
     ],
 )

@@ -127,17 +127,18 @@ async def test_pages_together_are_the_whole_history_once(db, merchants):
 async def test_a_file_that_would_be_too_long_is_refused_before_it_begins(db, merchants, monkeypatch):
     await fill(db, 100)
     monkeypatch.setattr(export, "ENTRIES_MAX", 10)
-    with pytest.raises(InvalidError) as refusal:
-        await export.check_size(db, scope(merchants[0]), Bounds())
-    assert refusal.value.code == "EXPORT_TOO_LARGE"
-    await export.check_size(db, scope(merchants[0]), Bounds(0, 5))
+    async with db.autocommit() as conn:
+        with pytest.raises(InvalidError) as refusal:
+            await export.check_size(conn, scope(merchants[0]), Bounds())
+        assert refusal.value.code == "EXPORT_TOO_LARGE"
+        await export.check_size(conn, scope(merchants[0]), Bounds(0, 5))
 
 
 async def test_no_cell_of_a_file_begins_like_a_formula(db, merchants):
     await fill(db, 2)
     evil = Token(symbol="=HYPERLINK(1)", contract="@sum", decimals=6, label="Evil")
     wanted = Scope(merchant_pk=merchants[0], mode="live", assets={ASSET: ("+memory", evil)})
-    text = b"".join([piece async for piece in export.lines(db, wanted, Filters(), Bounds())]).decode()
+    text = b"".join([piece async for piece in export.lines(db.transaction, wanted, Filters(), Bounds())]).decode()
     assert "'=HYPERLINK(1)" in text
     for cell in text.replace("\r\n", ",").split(","):
         assert not cell.startswith(("=", "+", "@", "\t")), cell
@@ -238,6 +239,6 @@ async def test_a_file_names_the_exchange_of_each_line(booth):
     env, asked = booth.payment_env, Filters(type="exchange")
     async with booth.db.autocommit() as conn:
         wanted = await entries.scope_of(conn, env.registry, env.test.merchant_pk, "sandbox", asked)
-    text = b"".join([piece async for piece in export.lines(booth.db, wanted, asked, Bounds())]).decode()
+    text = b"".join([piece async for piece in export.lines(booth.db.transaction, wanted, asked, Bounds())]).decode()
     heading, *lines = (line.split(",") for line in text.splitlines())
     assert [line[heading.index("txnId")] for line in lines] == [txn_id] * 3

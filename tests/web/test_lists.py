@@ -9,7 +9,7 @@ import io
 import pytest
 
 from cambist.services import bounded
-from cambist_web import lists
+from cambist_web import file_slots, lists
 from cambist_web.ratelimit import RateLimit
 from tests.support.web import Merchant, refused
 
@@ -114,20 +114,64 @@ async def test_a_merchant_has_so_many_files_in_a_minute_and_no_other_merchant_fe
     assert (await client.get(paths[0], headers=other.key)).status_code == 200
 
 
-async def test_files_wait_for_each_other_and_keep_no_connection_from_others(client, merchant, three, monkeypatch):
+FILES = ("/api/payment?format=csv", "/api/merchant/wallet/transactions.csv")
+
+
+async def has_waiters(slots, count):
+    for _ in range(1_500):
+        if len(slots._waiters or ()) == count:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{len(slots._waiters or ())} wait")
+
+
+@pytest.mark.parametrize("path, lines", [(FILES[0], 4), (FILES[1], 1)])
+@pytest.mark.parametrize("kind", ["counts", "reads"])
+async def test_files_wait_for_each_other_and_keep_no_connection_from_others(
+    client, merchant, three, monkeypatch, path, lines, kind
+):
     web = client._transport.app.state.web
-    monkeypatch.setattr(web, "files", asyncio.Semaphore(1))
-    async with web.files:
-        asked = [asyncio.create_task(client.get("/api/payment?format=csv", headers=merchant.key)) for _ in range(30)]
-        for _ in range(1_500):
-            if len(web.files._waiters or ()) == len(asked):
-                break
-            await asyncio.sleep(0.02)
+    slots = asyncio.Semaphore(1)
+    monkeypatch.setattr(web.files, kind, slots)
+    async with slots:
+        asked = [asyncio.create_task(client.get(path, headers=merchant.key)) for _ in range(8)]
+        await has_waiters(slots, len(asked))
         assert not any(one.done() for one in asked)
         # All have been let in, and wait. Who waited with a connection in hand would hold all of the pool.
         assert web.db.engine.pool.checkedout() <= 1
         assert len((await get(client, merchant, ""))["payments"]) == 3
-    assert {len((await one).text.splitlines()) for one in asked} == {4}
+    assert {len((await one).text.splitlines()) for one in asked} == {lines}
+
+
+async def test_counts_that_take_long_keep_no_file_waiting_that_has_begun(client, merchant, three, monkeypatch):
+    web = client._transport.app.state.web
+    reads = asyncio.Semaphore(1)
+    monkeypatch.setattr(web.files, "reads", reads)
+    async with reads:
+        begun = asyncio.create_task(client.get(FILES[0], headers=merchant.key))
+        await has_waiters(reads, 1)
+        for _ in range(file_slots.COUNTS_AT_ONCE):
+            await web.files.counts.acquire()
+    assert len((await begun).text.splitlines()) == 4
+
+
+@pytest.mark.parametrize("path", FILES)
+async def test_who_waits_too_long_for_a_file_to_begin_is_told_so(client, merchant, three, monkeypatch, path):
+    web = client._transport.app.state.web
+    monkeypatch.setattr(file_slots, "COUNT_WAIT_S", 0.05)
+    for _ in range(file_slots.COUNTS_AT_ONCE):
+        await web.files.counts.acquire()
+    refused(await client.get(path, headers=merchant.key), 429, "BUSY")
+    web.files.counts.release()
+    assert (await client.get(path, headers=merchant.key)).status_code == 200, "no slot is lost"
+
+
+async def test_a_statement_takes_no_longer_to_count_than_other_files(gateway, client, merchant, monkeypatch):
+    monkeypatch.setattr(bounded, "STATEMENT_MS_MAX", 50)
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("LOCK TABLE ledger_movements IN ACCESS EXCLUSIVE MODE")
+        answer = await client.get(FILES[1], headers=merchant.key)
+    refused(answer, 503, "TOO_SLOW")
 
 
 async def test_a_statement_that_the_database_gives_up_is_no_mistake_of_ours(gateway, client, merchant):

@@ -7,6 +7,7 @@ import io
 from datetime import timedelta
 
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, post
+from cambist_web.api import transactions
 from tests.support.web import Merchant, refused
 
 PATH = "/api/merchant/wallet/transactions"
@@ -66,6 +67,7 @@ async def test_a_new_wallet_has_no_entries(client, merchant):
         "page": 1,
         "limit": 25,
         "total": 0,
+        "totalIsExact": True,
         "nextCursor": None,
     }
 
@@ -105,6 +107,28 @@ async def test_pages_follow_each_other_whatever_comes_in_between(client, merchan
         await books.deposit(f"later{page}", 1)
     assert seen == [f"dep_{number}" for number in reversed(range(7))]
     assert answer["nextCursor"] is None
+
+
+async def test_the_oldest_come_first_where_that_is_asked_for_and_go_on_so(client, merchant, gateway, monkeypatch):
+    books = await books_of(gateway, merchant)
+    for number in range(7):
+        await books.deposit(number, number + 1)
+    seen, cursor = [], ""
+    for _ in range(3):
+        answer = await entries(client, merchant, f"?limit=3&sort=createdAt{cursor}")
+        assert (answer["total"], answer["totalIsExact"]) == (7, True)
+        seen += [entry["depositId"] for entry in answer["transactions"]]
+        cursor = f"&cursor={answer['nextCursor']}"
+    assert seen == [f"dep_{number}" for number in range(7)]
+    assert answer["nextCursor"] is None
+    second = await entries(client, merchant, "?limit=3&page=2&sort=createdAt")
+    assert [entry["depositId"] for entry in second["transactions"]] == ["dep_3", "dep_4", "dep_5"]
+    first = await entries(client, merchant, "?limit=3")
+    path = f"{PATH}?limit=3&sort=createdAt&cursor={first['nextCursor']}"
+    refused(await client.get(path, headers=merchant.key), 400, "VALIDATION_ERROR", "cursor")
+    monkeypatch.setattr(transactions, "TOTAL_MAX", 5)
+    many = await entries(client, merchant, "?limit=3")
+    assert (many["total"], many["totalIsExact"]) == (5, False)
 
 
 async def test_pages_are_counted_and_so_is_what_filters_leave(client, merchant, gateway):

@@ -245,8 +245,8 @@ def problems(settings: Settings) -> list[str]:
         found.append("prices.ttl_s must not be larger than prices.max_age_s: prices would be used when too old.")
     if not CURRENCIES.issuperset(settings.prices.snapshot_currencies):
         found.append("prices.snapshot_currencies must be ISO 4217 codes in lower case, such as usd.")
-    if settings.auth.access_token_s > settings.auth.refresh_token_s:
-        found.append("auth.access_token_s must not be larger than auth.refresh_token_s.")
+    if settings.auth.access_token_s > min(settings.auth.refresh_token_s, settings.auth.operator_session_s):
+        found.append("auth.access_token_s must not be larger than auth.refresh_token_s, nor auth.operator_session_s.")
     return found + _production_problems(settings) if settings.production else found
 
 

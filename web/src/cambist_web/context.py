@@ -36,6 +36,7 @@ from cambist.settings import RateLimitSettings
 
 from .access_tokens import MERCHANTS_AUDIENCE, OPERATORS_AUDIENCE, AccessTokens
 from .client_address import parse_networks
+from .file_slots import FileSlots
 from .ratelimit import RateLimit, RateLimiter
 from .status_board import StatusBoard
 
@@ -53,9 +54,6 @@ OVERVIEWS_AT_ONCE = 3
 
 FILES_PER_MINUTE = 10
 """How many lists a merchant may have as files. All that a list has is counted first, and looked through."""
-
-FILES_AT_ONCE = 3
-"""How many files of one process read from the database at once, as ``OVERVIEWS_AT_ONCE`` says of sums."""
 
 CALCULATOR_CACHE_S = 60.0
 KEY_CACHE_TTL_S = 1.0
@@ -138,7 +136,9 @@ class KeyCache(GoodHashes):
 class SignIns(Generic[V, P]):
     """What one kind of people signs in with. Its keys are its own, so no token of one kind is any of the other's."""
 
-    def __init__(self, gateway: Gateway, people: People[V, P], audience: str, whose: str = "") -> None:
+    def __init__(
+        self, gateway: Gateway, people: People[V, P], audience: str, whose: str = "", *, lifetime_s: int
+    ) -> None:
         auth = gateway.settings.auth
         self.people = people
         self.access_tokens = AccessTokens(
@@ -149,7 +149,7 @@ class SignIns(Generic[V, P]):
         )
         self.refresh_tokens = RefreshTokens(_derive(gateway.jwt_secret, f"{whose}refresh tokens"), gateway.ids)
         self.sessions = Sessions(
-            people, self.refresh_tokens, gateway.ids, lifetime_s=auth.refresh_token_s, idle_s=auth.session_idle_s
+            people, self.refresh_tokens, gateway.ids, lifetime_s=lifetime_s, idle_s=auth.session_idle_s
         )
         self.two_factor = TwoFactor(people, gateway.db, gateway.secrets, gateway.ids, gateway.clock)
 
@@ -159,14 +159,16 @@ class Web:
 
     def __init__(self, gateway: Gateway) -> None:
         settings = gateway.settings
-        admin_key = settings.auth.admin_key
+        auth, admin_key = settings.auth, settings.auth.admin_key
         self.gateway = gateway
         self.settings = settings
         self.db = gateway.db
         self.clock = gateway.clock
         self.ids = gateway.ids
-        self.merchants = SignIns(gateway, MEMBERS, MERCHANTS_AUDIENCE)
-        self.operators = SignIns(gateway, OPERATORS, OPERATORS_AUDIENCE, "operators' ")
+        self.merchants = SignIns(gateway, MEMBERS, MERCHANTS_AUDIENCE, lifetime_s=auth.refresh_token_s)
+        self.operators = SignIns(
+            gateway, OPERATORS, OPERATORS_AUDIENCE, "operators' ", lifetime_s=auth.operator_session_s
+        )
         self.access_tokens, self.refresh_tokens = self.merchants.access_tokens, self.merchants.refresh_tokens
         self.sessions, self.two_factor = self.merchants.sessions, self.merchants.two_factor
         self.passwords = Passwords(gateway.ids.random_bytes)
@@ -194,7 +196,7 @@ class Web:
         self.unfinished: Counter[str] = Counter()
         self.busy_told_until = -math.inf
         self.overviews = asyncio.Semaphore(OVERVIEWS_AT_ONCE)
-        self.files = asyncio.Semaphore(FILES_AT_ONCE)
+        self.files = FileSlots(gateway.db)
         self.sandbox = Sandbox(
             db=gateway.db,
             registry=gateway.registry,

@@ -141,9 +141,7 @@ class Query:
         What is too long is refused before anything is sent, and what takes too long to count.
         """
         await self._web.limiter.take(self._web.limits.files, self._asked.who)
-        words = "There is too much to look through for this file. Ask for less with from, to and other filters."
-        refusal = UnavailableError("TOO_SLOW", words)
-        async with self._web.files, self._web.db.transaction() as conn, bounded(conn, refusal):
+        async with self._web.files.counting() as conn, bounded(conn, file_too_slow()):
             found = await read(conn, Part(limit=1, sort=self._sort, count_max=EXPORT_MAX))
         if not found.exact:
             words = f"A file holds at most {EXPORT_MAX} items; ask for less with from, to and other filters."
@@ -161,7 +159,7 @@ class Query:
         yield csv_lines([[column.name for column in columns]])
         part = Part(limit=BATCH, sort=self._sort, count_max=0)
         while True:
-            async with self._web.files, self._web.db.transaction() as conn:
+            async with self._web.files.reading() as conn:
                 found = await read(conn, part)
             items = found.items[:left]
             yield csv_lines([[column.text(one) for column in columns] for one in items])
@@ -169,6 +167,12 @@ class Query:
             if found.last is None or left == 0:
                 return
             part = msgspec.structs.replace(part, after=found.last)
+
+
+def file_too_slow() -> UnavailableError:
+    """Return what says that a file is given up, since it takes too long to count what it would hold."""
+    words = "There is too much to look through for this file. Ask for less with from, to and other filters."
+    return UnavailableError("TOO_SLOW", words)
 
 
 async def _return(found: Listed[Any], _: AsyncConnection, __: Part) -> Listed[Any]:

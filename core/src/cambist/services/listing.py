@@ -140,8 +140,7 @@ async def read_list(  # noqa: PLR0913  a list, and which part of it
     when it was made. A filter is a value, or a tuple of some that will all do. Raises InvalidError for a page that is
     too deep, and for a time that ends before it begins.
     """
-    if part.page * part.limit > TOTAL_MAX:
-        raise InvalidError.field("page", "is too deep; go on from page to page by nextCursor")
+    check_depth(part)
     check_period(period.since, period.until)
     given = {column: value for column, value in filters.items() if value is not None}
     served = next((column for column in spec.indexed if column in given), None)
@@ -160,6 +159,12 @@ async def read_list(  # noqa: PLR0913  a list, and which part of it
     more, found = len(found) > part.limit, found[: part.limit]
     last = rows.order.place_of(found[-1]) if more else edge
     return Listed(items=[show(row) for row in found], total=total, exact=exact, last=last)
+
+
+def check_depth(part: Part) -> None:
+    """Refuse a page before which too much stands that would have to be read. Raises InvalidError."""
+    if part.page * part.limit > TOTAL_MAX:
+        raise InvalidError.field("page", "is too deep; go on from page to page by nextCursor")
 
 
 def _dated(spec: ListOf, order: _Order, period: Period) -> Sequence[StatementFilter]:
@@ -220,7 +225,7 @@ class _Order:
         return statement.order_by(*(key.desc() if self._descending else key for key in keys))
 
     def place_of(self, row: AnyRow) -> Place:
-        return Place(_micros(row.list_value) if self._is_dated else row.list_value, row.list_pk)
+        return Place(micros(row.list_value) if self._is_dated else row.list_value, row.list_pk)
 
     def _at(self, place: Place) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
         values = [_moment(place.value) if self._is_dated else place.value, place.pk][-len(self._last) :]
@@ -318,7 +323,7 @@ def _written(number: int) -> ColumnElement[int]:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _micros(moment: datetime) -> int:
+def micros(moment: datetime) -> int:
     """Return a moment as the database keeps it: whole microseconds."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 

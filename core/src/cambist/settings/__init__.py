@@ -195,7 +195,7 @@ class RetentionSettings(Group, frozen=True, kw_only=True):
 
 
 class AuthSettings(Group, frozen=True, kw_only=True):
-    """Sessions in the dashboard.
+    """Sessions in the dashboard. An operator's lasts a working day: it reaches what all merchants have.
 
     ``registration`` says whether strangers may become merchants: in production they may not, unless it is set.
     ``grant_live`` says whether they get live mode by that: in production they do not, unless it is set.
@@ -205,6 +205,7 @@ class AuthSettings(Group, frozen=True, kw_only=True):
     access_token_s: Annotated[int, Meta(ge=60, le=86_400)] = 900
     refresh_token_s: Annotated[int, Meta(ge=3_600, le=86_400 * 365)] = 86_400 * 30
     session_idle_s: Annotated[int, Meta(ge=300, le=86_400 * 365)] = 43_200
+    operator_session_s: Annotated[int, Meta(ge=900, le=86_400 * 30)] = 43_200
     password_reset_s: Annotated[int, Meta(ge=300, le=86_400)] = 3_600
     invitation_s: Annotated[int, Meta(ge=300, le=86_400 * 30)] = 86_400 * 3
     registration: bool | None = None

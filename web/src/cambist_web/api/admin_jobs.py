@@ -22,7 +22,7 @@ from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import recurring, requests
 from cambist.services.jobs.recurring import RecurringJob
 from cambist.services.jobs.requests import Job, Kind, NewJob
-from cambist.services.listing import Listed, Part, Sort
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.paging import check_period, parse_moment
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
@@ -128,10 +128,11 @@ class Jobs(Controller):
     tags = ("Operator",)
 
     @get("/", summary="List jobs", opt=permits("jobs.read"))
-    async def list(
+    async def list(  # noqa: PLR0913  every query parameter is one
         self,
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         in_state: StateFilter = None,
         kind: KindFilter = None,
@@ -140,10 +141,10 @@ class Jobs(Controller):
         """Return the jobs that somebody asked for, with progress, result or error."""
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[JobView]:
-            jobs = await requests.list_jobs(conn, part, state=in_state, kind=kind)
+            jobs = await requests.list_jobs(conn, part, state=in_state, kind=kind, period=period)
             return jobs.shown_as(partial(job_view, now=web.clock.now()))
 
-        query = asked.of(web, "jobs", "operator", sort=sort, filters=(in_state, kind))
+        query = asked.of(web, "jobs", "operator", sort=sort, filters=(in_state, kind, period))
         return await query.answer(JobList, found)
 
     @get("/recurring", summary="List recurring jobs", opt=permits("jobs.read"))

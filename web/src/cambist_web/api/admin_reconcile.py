@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.services.errors import InvalidError, NotFoundError
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Job, Kind, NewJob
-from cambist.services.listing import Listed, Part, Sort
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.recovery.reconcile.check import AddressLine, GroupLine
 from cambist.services.recovery.reconcile.explain import explanations
 from cambist.services.supported import find_chain
@@ -135,6 +135,7 @@ class Reconcile(Controller):
         self,
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         in_state: StateFilter = None,
         sort: TimeSort = Sort.NEWEST,
@@ -142,10 +143,10 @@ class Reconcile(Controller):
         """Return the runs. They are kept for `retention.jobs_days`."""
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[ReconcileRun]:
-            jobs = await requests.list_jobs(conn, part, state=in_state, kind=Kind.RECONCILE)
+            jobs = await requests.list_jobs(conn, part, state=in_state, kind=Kind.RECONCILE, period=period)
             return jobs.shown_as(partial(_run, web))
 
-        query = asked.of(web, "reconcile", "operator", sort=sort, filters=(in_state,))
+        query = asked.of(web, "reconcile", "operator", sort=sort, filters=(in_state, period))
         return await query.answer(ReconcileList, found)
 
     @get("/{job_id:str}", summary="Read a comparison", opt=permits("reconcile.read"))

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.payments import HeldReason
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.listing import Listed, Part, Sort
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.reversals.resolutions import decide, operators
 from cambist.services.reversals.resolutions.operators import OperatorResolution
 from cambist_web.context import Web
@@ -51,6 +51,7 @@ class AllResolutions(Controller):
         self,
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         merchant_id: MerchantFilter = None,
         mode: ModeFilter = None,
@@ -62,12 +63,13 @@ class AllResolutions(Controller):
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[OperatorResolution]:
             waiting = await operators.list_everywhere(
-                conn, part, merchant_id=merchant_id, mode=mode, reason=reason, chain=chain
+                conn, part, merchant_id=merchant_id, mode=mode, reason=reason, chain=chain, period=period
             )
             await check_shown(conn, web, *(one.deposit for one in waiting.items))
             return waiting
 
-        query = asked.of(web, "resolutions", "operator", sort=sort, filters=(merchant_id, mode, reason, chain))
+        filters = (merchant_id, mode, reason, chain, period)
+        query = asked.of(web, "resolutions", "operator", sort=sort, filters=filters)
         return await query.answer(OperatorResolutionList, found)
 
     @get("/{deposit_id:str}", summary="Read anybody's deposit", opt=permits("resolutions.read"))

@@ -15,7 +15,6 @@ from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.listing import Listed, Part, Period, Sort
-from cambist.services.paging import LIMIT
 from cambist.services.webhooks import log, troubles
 from cambist.services.webhooks.bulk import Failed
 from cambist.services.webhooks.redelivery import REDELIVERED_MAX
@@ -25,7 +24,7 @@ from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, CursorPageAnswer, Limit, NonEmptyFilter
+from cambist_web.schemas import CursorPageAnswer, NonEmptyFilter
 
 from .admin_jobs import JobAnswer, ask_for, asked_by, job_view
 from .deliveries import DeliveryDetail, EventName
@@ -47,8 +46,8 @@ class OperatorDeliveryList(CursorPageAnswer, frozen=True, kw_only=True):
     deliveries: Sequence[OperatorDelivery]
 
 
-class FailingList(Answer, frozen=True, kw_only=True):
-    """Receivers in trouble, the one that has failed for longest first."""
+class FailingList(CursorPageAnswer, frozen=True, kw_only=True):
+    """A page of receivers in trouble, the one that has failed for longest first."""
 
     endpoints: Sequence[FailingTarget]
 
@@ -115,11 +114,16 @@ class AllWebhooks(Controller):
 
     @get("/failing", summary="List failing receivers", opt=permits("webhooks.read"))
     async def failing(
-        self, web: NamedDependency[Web], *, merchant_id: MerchantFilter = None, limit: Limit = LIMIT
-    ) -> FailingList:
-        """Return the receivers that fail now, since when, and what they answered last."""
-        async with web.db.autocommit() as conn:
-            return FailingList(endpoints=await troubles.list_failing(conn, merchant_id=merchant_id, limit=limit))
+        self, web: NamedDependency[Web], asked: NamedDependency[Asked], *, merchant_id: MerchantFilter = None
+    ) -> Response[FailingList]:
+        """Return the receivers that fail now, since when, and what they answered last.
+
+        Of those that the oldest 20,000 failing deliveries fail at: `totalIsExact` says whether these are all.
+        """
+        query = asked.of(web, "failing-webhooks", "operator", sort="failingSince", filters=merchant_id)
+        return await query.answer(
+            FailingList, lambda conn, part: troubles.list_failing(conn, part, merchant_id=merchant_id)
+        )
 
     @post("/redeliver", status_code=201, summary="Send again in bulk", opt=permits("webhooks.redeliver"))
     async def redeliver(

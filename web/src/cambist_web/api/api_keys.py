@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from litestar import Controller, delete, get, post
+from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
@@ -13,12 +13,13 @@ from cambist.services.audit.entries import Action
 from cambist.services.identity import api_keys
 from cambist.services.identity.api_keys import KeyView, NewKey
 from cambist.services.identity.sessions import SessionPrincipal
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.permissions import scopes_of
-from cambist_web.schemas import Answer, Limit, Page, PageAnswer
+from cambist_web.schemas import Answer, CursorPageAnswer
 
 
 class KeyIssued(Answer, frozen=True, kw_only=True):
@@ -28,8 +29,8 @@ class KeyIssued(Answer, frozen=True, kw_only=True):
     api_key: str
 
 
-class KeyList(PageAnswer, frozen=True, kw_only=True):
-    """One page of a project's keys that work, oldest first."""
+class KeyList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of a project's keys that work."""
 
     keys: Sequence[KeyView]
 
@@ -74,12 +75,16 @@ class Keys(Controller):
 
     @get("/", summary="List API keys", opt=needs(member="read"))
     async def list(
-        self, actor: NamedDependency[Actor], web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT
-    ) -> KeyList:
-        """Return the keys that work, oldest first, without their secrets."""
-        async with web.db.transaction() as conn:
-            found = await api_keys.list_keys(conn, actor.project_pk, page=page, limit=limit)
-        return KeyList(keys=found.items, page=page, limit=limit, total=found.total)
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        *,
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[KeyList]:
+        """Return the keys that work, without their secrets."""
+        query = asked.of(web, "api-keys", actor.project_pk, sort=sort)
+        return await query.answer(KeyList, lambda conn, part: api_keys.list_keys(conn, actor.project_pk, part))
 
     @delete("/{key_id:str}", status_code=200, summary="Take an API key back", opt=needs(member="keys"))
     async def revoke(

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from litestar import Controller, delete, get, post
+from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from cambist.services.audit.entries import Action
 from cambist.services.identity.sessions import SessionPrincipal
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist.services.payouts import approved_addresses
 from cambist.services.payouts.approved_addresses import ApprovalRequest, ApprovedAddress, Mode
 from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Limit, Page, PageAnswer
+from cambist_web.schemas import Answer, CursorPageAnswer
 
 
 class ApprovedAnswer(Answer, frozen=True, kw_only=True):
@@ -26,8 +27,8 @@ class ApprovedAnswer(Answer, frozen=True, kw_only=True):
     approved_address: ApprovedAddress
 
 
-class ApprovedList(PageAnswer, frozen=True, kw_only=True):
-    """One page of the approved addresses, oldest first."""
+class ApprovedList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of the approved addresses."""
 
     approved_addresses: Sequence[ApprovedAddress]
 
@@ -40,15 +41,16 @@ class ApprovedAddresses(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         mode: Annotated[Mode | None, QueryParameter()] = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-    ) -> ApprovedList:
-        """Return the addresses that auto-payouts may go to, oldest first."""
-        async with web.db.transaction() as conn:
-            found = await approved_addresses.list_approved(conn, session.merchant_pk, mode, page=page, limit=limit)
-        return ApprovedList(approved_addresses=found.items, page=page, limit=limit, total=found.total)
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[ApprovedList]:
+        """Return the addresses that auto-payouts may go to."""
+        query = asked.of(web, "approved-addresses", session.merchant_pk, sort=sort, filters=mode)
+        return await query.answer(
+            ApprovedList, lambda conn, part: approved_addresses.list_approved(conn, session.merchant_pk, mode, part)
+        )
 
     @post("/", status_code=201, summary="Approve an address", opt=needs(member="approvals"))
     async def approve(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from litestar import Controller, get, patch, post, put
+from litestar import Controller, Response, get, patch, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Struct
@@ -16,13 +16,14 @@ from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity import plan_catalog, plans
 from cambist.services.identity.plan_catalog import ChangePlan, NewPlan, PlanView
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Sort
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer, sent
+from cambist_web.schemas import Answer, Body, CursorPageAnswer, sent
 
 from .usage import PlanOffer, plan_offer
 
@@ -33,8 +34,8 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     plan: PlanView
 
 
-class PlanList(PageAnswer, frozen=True, kw_only=True):
-    """The operator's plans, oldest first, and what they have who were given none of them."""
+class PlanList(CursorPageAnswer, frozen=True, kw_only=True):
+    """The operator's plans, and what they have who were given none of them."""
 
     default_plan: PlanOffer
     plans: Sequence[PlanView]
@@ -82,13 +83,14 @@ class Plans(Controller):
     tags = ("Operator",)
 
     @get("/plans", summary="List plans", opt=permits("plans.read"))
-    async def list(self, web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT) -> PlanList:
-        """Return every plan, archived ones included, oldest first. The built-in one is none of them."""
+    async def list(
+        self, web: NamedDependency[Web], asked: NamedDependency[Asked], *, sort: TimeSort = Sort.OLDEST
+    ) -> Response[PlanList]:
+        """Return every plan, archived ones included. The built-in one is none of them."""
         async with web.db.transaction() as conn:
-            found = await plan_catalog.list_plans(conn, page=page, limit=limit)
-            default = await plans.default_plan(conn)
-        return PlanList(
-            default_plan=plan_offer(default, web.limits), plans=found.items, page=page, limit=limit, total=found.total
+            default = plan_offer(await plans.default_plan(conn), web.limits)
+        return await asked.of(web, "plans", "operator", sort=sort).answer(
+            PlanList, plan_catalog.list_plans, default_plan=default
         )
 
     @post("/plans", status_code=201, summary="Make a plan", opt=permits("plans.change"))

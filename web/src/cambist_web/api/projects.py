@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Literal
 
-from litestar import Controller, get, patch, post
+from litestar import Controller, Response, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 from msgspec import UNSET, Meta, Struct, UnsetType
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
@@ -17,12 +19,13 @@ from cambist.services.identity import merchants, projects
 from cambist.services.identity.merchants import Name
 from cambist.services.identity.projects import ChangeProject, Url
 from cambist.services.identity.sessions import SessionPrincipal
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part, Sort
 from cambist.services.webhooks.secrets import OVERLAP_MINUTES_MAX
 from cambist_web.auth import needs, owned_project_routes, session_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer, sent
+from cambist_web.schemas import Answer, Body, CursorPageAnswer, sent
 
 from .signature_checks import SignatureCheckView, check_view
 
@@ -61,8 +64,8 @@ class ProjectAnswer(Answer, frozen=True, kw_only=True):
     webhook_secret: str | UnsetType = UNSET
 
 
-class ProjectList(PageAnswer, frozen=True, kw_only=True):
-    """One page of a merchant's projects, oldest first."""
+class ProjectList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of a merchant's projects."""
 
     projects: Sequence[ProjectView]
 
@@ -142,15 +145,17 @@ class Projects(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-    ) -> ProjectList:
-        """Return the merchant's projects, oldest first."""
-        async with web.db.transaction() as conn:
-            found = await projects.list_projects(conn, session, page=page, limit=limit)
-        views = [project_view(project, web.clock.now()) for project in found.items]
-        return ProjectList(projects=views, page=page, limit=limit, total=found.total)
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[ProjectList]:
+        """Return the merchant's projects."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[ProjectView]:
+            listed = await projects.list_projects(conn, session, part)
+            return listed.shown_as(partial(project_view, now=web.clock.now()))
+
+        return await asked.of(web, "projects", session.merchant_pk, sort=sort).answer(ProjectList, found)
 
 
 class Project(Controller):

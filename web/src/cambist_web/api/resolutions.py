@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.payments import HeldReason
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
-from cambist.services.listing import Listed, Part, Sort
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.receiving.accounts.read import check_addresses
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
@@ -66,6 +66,7 @@ class Resolutions(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         reason: Annotated[HeldReason | None, QueryParameter()] = None,
         chain: Filter = None,
@@ -75,11 +76,14 @@ class Resolutions(Controller):
         """Return deposits to addresses of the project's payments, and to the wallet's own."""
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[ResolutionView]:
-            waiting = await list_resolutions(conn, actor, part, reason=reason, chain=chain, payment_id=of_payment)
+            waiting = await list_resolutions(
+                conn, actor, part, reason=reason, chain=chain, payment_id=of_payment, period=period
+            )
             await check_shown(conn, web, *waiting.items)
             return waiting
 
-        query = asked.of(web, "resolutions", actor.project_pk, sort=sort, filters=(reason, chain, of_payment))
+        filters = (reason, chain, of_payment, period)
+        query = asked.of(web, "resolutions", actor.project_pk, sort=sort, filters=filters)
         return await query.answer(ResolutionList, found)
 
     @get("/{deposit_id:str}", summary="Read a deposit", opt=needs("read"))

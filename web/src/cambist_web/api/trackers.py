@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from litestar import Controller, delete, get, post
+from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.listing import Sort
 from cambist.services.paging import LIMIT
 from cambist.services.trackers import changes, create, credentials, read, testing
 from cambist.services.trackers.changes import ChangeTracker
@@ -24,8 +25,9 @@ from cambist.services.trackers.read import TrackerView, TrackerWithToken
 from cambist.services.webhooks.sender import Sender
 from cambist_web.auth import needs, project_routes, session_routes
 from cambist_web.context import Web
+from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Limit, Page, PageAnswer, sent
+from cambist_web.schemas import Answer, CursorPageAnswer, Limit, Page, PageAnswer, sent
 from cambist_web.tracker_auth import Creator, creator_routes, tracker_routes
 
 from .deliveries import TESTS, TestResult, told_of_test
@@ -65,8 +67,8 @@ class TrackerAnswer(Answer, frozen=True, kw_only=True):
     webhook: TrackerView
 
 
-class TrackerList(PageAnswer, frozen=True, kw_only=True):
-    """One page of a project's trackers, oldest first."""
+class TrackerList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of a project's trackers."""
 
     webhooks: Sequence[TrackerView]
 
@@ -263,12 +265,16 @@ class ProjectTrackers(Controller):
 
     @get("/", summary="List a project's trackers", opt=needs("read"))
     async def list(
-        self, actor: NamedDependency[Actor], web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT
-    ) -> TrackerList:
-        """Return the project's trackers, oldest first."""
-        async with web.db.transaction() as conn:
-            found = await read.list_of_project(conn, actor.project_pk, page=page, limit=limit)
-        return TrackerList(webhooks=found.items, page=page, limit=limit, total=found.total)
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        *,
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[TrackerList]:
+        """Return the project's trackers."""
+        query = asked.of(web, "trackers", actor.project_pk, sort=sort)
+        return await query.answer(TrackerList, lambda conn, part: read.list_of_project(conn, actor.project_pk, part))
 
     @post("/", status_code=201, summary="Make a tracker for a project", opt=needs("trackers"))
     async def create(

@@ -19,10 +19,13 @@ from cambist.services.accounting.statements.details import Detail
 from cambist.services.accounting.statements.entries import Entry, Filters
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.actor import Actor
-from cambist.services.paging import LIMIT, parse_moment
+from cambist.services.bounded import bounded
+from cambist.services.listing import Sort
+from cambist.services.paging import LIMIT, TOTAL_MAX, parse_moment
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
-from cambist_web.schemas import Answer, Cursor, Limit, NonEmptyFilter, Page, Since, Until
+from cambist_web.lists import TimeSort, file_too_slow
+from cambist_web.schemas import Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page, Since, Until
 
 TypeFilter = Annotated[
     str | None, QueryParameter(name="type", description=f"One of {', '.join(TYPES)}.", min_length=1, max_length=32)
@@ -62,15 +65,11 @@ class TransactionView(Struct, frozen=True, kw_only=True, rename="camel", omit_de
     txn_id: str | None = None
 
 
-class TransactionList(Answer, frozen=True, kw_only=True):
+class TransactionList(CursorPageAnswer, frozen=True, kw_only=True):
     """A page of the statement; `nextCursor` is null on the last one."""
 
     mode: str
     transactions: Sequence[TransactionView]
-    page: int
-    limit: int
-    total: int
-    next_cursor: str | None
 
 
 def _filters(chain: str | None, token: str | None, kind: str | None, since: str | None, until: str | None) -> Filters:
@@ -100,25 +99,32 @@ class Transactions(Controller):
         cursor: Cursor = None,
         page: Page = 1,
         limit: Limit = LIMIT,
+        sort: TimeSort = Sort.NEWEST,
     ) -> TransactionList:
-        """Return changes of the wallet, newest first. What comes in later moves no page that follows a cursor."""
+        """Return changes of the wallet. What comes in later moves no page that follows a cursor.
+
+        They are numbered as they were booked, so those of one minute may be in another order than their times.
+        """
         filters = _filters(chain, token, kind, since, until)
-        cursors = web.cursors("statements", actor.merchant_pk, actor.mode)
+        cursors, oldest_first = web.cursors("statements", actor.merchant_pk, actor.mode, sort), sort == Sort.OLDEST
         after = cursors.open(cursor)
         async with web.db.autocommit() as conn:
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
-            total = await entries.count(conn, scope, filters, bounds)
-            if after is not None:
+            total = await entries.count(conn, scope, filters, bounds, TOTAL_MAX + 1)
+            if after is not None and oldest_first:
+                bounds = replace(bounds, first=max(after + 1, bounds.first))
+            elif after is not None:
                 bounds = replace(bounds, end=min(after, bounds.end))
-            found, more = await entries.read(conn, scope, filters, bounds, limit, page=page)
+            found, more = await entries.read(conn, scope, filters, bounds, limit, page=page, oldest_first=oldest_first)
             known = await details.details_of(conn, found)
         return TransactionList(
             mode=actor.mode,
             transactions=[_view(entry, detail) for entry, detail in zip(found, known, strict=True)],
             page=page,
             limit=limit,
-            total=total,
+            total=min(total, TOTAL_MAX),
+            total_is_exact=total <= TOTAL_MAX,
             next_cursor=cursors.seal(found[-1].pk if more else None),
         )
 
@@ -140,13 +146,13 @@ class Transactions(Controller):
         """
         filters = _filters(chain, token, kind, since, until)
         await web.limiter.take(web.limits.files, actor.merchant_id)
-        async with web.db.autocommit() as conn:
+        async with web.files.counting() as conn, bounded(conn, file_too_slow()):
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
-        await export.check_size(web.db, scope, bounds)
+            await export.check_size(conn, scope, bounds)
         name = f"transactions-{actor.mode}-{web.clock.now():%Y-%m-%d}.csv"
         return Stream(
-            export.lines(web.db, scope, filters, bounds),
+            export.lines(web.files.reading, scope, filters, bounds),
             media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )

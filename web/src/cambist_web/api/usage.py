@@ -17,7 +17,7 @@ from cambist.services.accounting import usage
 from cambist.services.accounting.usage import UsageView
 from cambist.services.actor import Actor
 from cambist.services.identity.plan_catalog import Offers
-from cambist.services.listing import Sort
+from cambist.services.listing import Period, Sort
 from cambist.services.platform import PlatformSettings
 from cambist_web.auth import key_routes, needs, project_routes, public_routes
 from cambist_web.context import Limits, Web
@@ -133,11 +133,12 @@ class Usage(Controller):
     tags = ("Usage",)
 
     @get("/", summary="List usage", opt=needs("read"))
-    async def list(
+    async def list(  # noqa: PLR0913  every query parameter is one
         self,
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         operation: OperationFilter = None,
         sort: TimeSort = Sort.NEWEST,
@@ -146,9 +147,9 @@ class Usage(Controller):
         owner, settings = (actor.merchant_pk, actor.mode), await web.platform.get()
         async with web.db.autocommit() as conn:
             left = await usage.balance(conn, *owner)
-        return await asked.of(web, "usage", *owner, sort=sort, filters=operation).answer(
+        return await asked.of(web, "usage", *owner, sort=sort, filters=(operation, period)).answer(
             UsageList,
-            lambda conn, part: usage.list_usage(conn, *owner, part, operation=operation),
+            lambda conn, part: usage.list_usage(conn, *owner, part, operation=operation, period=period),
             system_credit=system_credit(left, settings, actor.mode),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from litestar import Controller, Response, delete, get, patch, post
 from litestar.di import NamedDependency
@@ -14,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.listing import Listed, Part, Sort
-from cambist.services.paging import LIMIT
 from cambist.services.webhooks import endpoints, log
 from cambist.services.webhooks.endpoints import ChangeEndpoint, Endpoint, EventNames, Url
 from cambist.services.webhooks.log import DeliveryAnswer
@@ -23,7 +23,7 @@ from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body, Limit, NonEmptyFilter, Page, PageAnswer, sent
+from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter, sent
 
 from .deliveries import DeliveryList, ResourceFilter, TestResult, TestWebhook, send_test
 from .projects import RotateSecret, SecretRotated, rotated
@@ -63,8 +63,8 @@ class EndpointMade(EndpointDetail, frozen=True, kw_only=True):
     webhook_secret: str
 
 
-class EndpointList(PageAnswer, frozen=True, kw_only=True):
-    """One page of a project's endpoints, oldest first."""
+class EndpointList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of a project's endpoints."""
 
     endpoints: Sequence[EndpointView]
 
@@ -105,13 +105,21 @@ class WebhookEndpoints(Controller):
 
     @get("/", summary="List webhook endpoints", opt=needs(member="read"))
     async def list(
-        self, actor: NamedDependency[Actor], web: NamedDependency[Web], *, page: Page = 1, limit: Limit = LIMIT
-    ) -> EndpointList:
-        """Return the project's endpoints, oldest first, without their secrets."""
-        async with web.db.transaction() as conn:
-            found = await endpoints.list_endpoints(conn, actor.project_pk, page=page, limit=limit)
-        views = [endpoint_view(endpoint, web.clock.now()) for endpoint in found.items]
-        return EndpointList(endpoints=views, page=page, limit=limit, total=found.total)
+        self,
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        *,
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[EndpointList]:
+        """Return the project's endpoints, without their secrets."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[EndpointView]:
+            listed = await endpoints.list_endpoints(conn, actor.project_pk, part)
+            return listed.shown_as(partial(endpoint_view, now=web.clock.now()))
+
+        query = asked.of(web, "webhook-endpoints", actor.project_pk, sort=sort)
+        return await query.answer(EndpointList, found)
 
     @get("/{endpoint_id:str}", summary="Read a webhook endpoint", opt=needs(member="read"))
     async def read(

@@ -106,6 +106,13 @@ class Deposit(Base):
             "ix_deposits_held",
             "merchant_pk",
             "mode",
+            "first_seen_at",
+            "id",
+            where="status = 'confirmed' AND available_units + returned_units < units",
+        ),
+        partial_index(
+            "ix_deposits_all_held",
+            "first_seen_at",
             "id",
             where="status = 'confirmed' AND available_units + returned_units < units",
         ),

@@ -26,6 +26,7 @@ class Job(Base):
         holds_one_of("mode", "live", "sandbox"),
         partial_index("ix_jobs_unfinished", "kind", "unique_key", unique=True, where="state IN ('queued', 'running')"),
         partial_index("ix_jobs_finished_at", "finished_at", where="finished_at IS NOT NULL"),
+        Index("ix_jobs_created_at", "created_at", "id"),
         # What came of the last one of a kind, however many others were asked for since.
         partial_index("ix_jobs_succeeded", "kind", "id", where="state = 'succeeded'"),
     )

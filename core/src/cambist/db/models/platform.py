@@ -99,7 +99,7 @@ class UsageRecord(Base):
         UniqueConstraint("operation", "reference"),
         CheckConstraint("weight > 0", name="weight_positive"),
         partial_index("ix_usage_records_unposted", "merchant_pk", "mode", where="NOT posted"),
-        Index("ix_usage_records_merchant_pk_id", "merchant_pk", "mode", "id"),
+        Index("ix_usage_records_merchant_pk", "merchant_pk", "mode", "created_at", "id"),
         Index("ix_usage_records_created_at", "created_at", postgresql_using="brin"),
     )
 

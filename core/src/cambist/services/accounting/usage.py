@@ -26,7 +26,7 @@ from cambist.domain.usage import Operation
 from cambist.plugin import Units
 from cambist.services import platform
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, PaymentRequiredError
-from cambist.services.listing import Listed, ListOf, Part, read_list
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
 from cambist.services.platform import PlatformSettings
 
 from . import ledger
@@ -238,14 +238,20 @@ class UsageView(Struct, frozen=True, kw_only=True, rename="camel"):
 _AMOUNT = case((UsageRecord.operation == "return", -UsageRecord.weight), else_=UsageRecord.weight)
 
 
-_LIST = ListOf(UsageRecord.id)
+_LIST = ListOf(UsageRecord.id, UsageRecord.created_at)
 
 
-async def list_usage(
-    conn: AsyncConnection, merchant_pk: int, mode: str, part: Part, *, operation: Operation | None = None
+async def list_usage(  # noqa: PLR0913  filters, each by name
+    conn: AsyncConnection,
+    merchant_pk: int,
+    mode: str,
+    part: Part,
+    *,
+    operation: Operation | None = None,
+    period: Period = ALWAYS,
 ) -> Listed[UsageView]:
     """Return one part of what a merchant used."""
     own = {UsageRecord.merchant_pk: merchant_pk, UsageRecord.mode: mode}
     filters, show = {UsageRecord.operation: operation}, partial(to_struct, UsageView)
     listed = select(*columns_of(UsageView, UsageRecord, amount=_AMOUNT))
-    return await read_list(conn, listed, show, _LIST, part, own=own, filters=filters)
+    return await read_list(conn, listed, show, _LIST, part, own=own, filters=filters, period=period)

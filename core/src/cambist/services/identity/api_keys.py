@@ -23,7 +23,7 @@ from cambist.db.structs import AnySelect, columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
 
 from .merchants import Name, check_name
 from .plans import plan_pk_in_force
@@ -227,10 +227,13 @@ def _network(text: str) -> str:
     return str(network)
 
 
-async def list_keys(conn: AsyncConnection, project_pk: int, *, page: int, limit: int) -> Page[KeyView]:
+_LIST = ListOf(models.ApiKey.id)
+
+
+async def list_keys(conn: AsyncConnection, project_pk: int, part: Part) -> Listed[KeyView]:
     """Return one page of the project's keys that still work, oldest first."""
-    listed = select(*columns_of(KeyView, models.ApiKey)).where(*_working(project_pk)).order_by(models.ApiKey.id)
-    return await read_page(conn, listed, partial(to_struct, KeyView), page=page, limit=limit)
+    listed = select(*columns_of(KeyView, models.ApiKey)).where(*_working(project_pk))
+    return await read_list(conn, listed, partial(to_struct, KeyView), _LIST, part)
 
 
 async def revoke(conn: AsyncConnection, project_pk: int, key_id: str, *, now: datetime) -> None:

@@ -21,7 +21,7 @@ from cambist.ports import Ids
 from cambist.registry import Registry
 from cambist.services import platform
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.services.platform import PlatformSettings
 from cambist.services.supported import Wording, find_chain
 from cambist.services.versions import Version, check_version, need_version
@@ -103,11 +103,12 @@ _WORDING = Wording(
 )
 
 
-async def list_plans(conn: AsyncConnection, *, page: int, limit: int) -> Page[PlanView]:
-    """Return one page of the plans, oldest first."""
-    return await read_page(
-        conn, select(*_VIEW).order_by(models.Plan.id), partial(to_struct, PlanView), page=page, limit=limit
-    )
+_LIST = ListOf(models.Plan.id)
+
+
+async def list_plans(conn: AsyncConnection, part: Part) -> Listed[PlanView]:
+    """Return one part of the plans."""
+    return await read_list(conn, select(*_VIEW), partial(to_struct, PlanView), _LIST, part)
 
 
 class Offers(Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from cambist.services.errors import (
     merchant_suspended,
     project_inactive,
 )
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.services.webhooks.secrets import NO_CHECK, NO_PREVIOUS, SigningSecrets, previous_secret
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 from cambist.settings import WebhookTargets
@@ -237,10 +237,13 @@ def open_to(principal: SessionPrincipal) -> ColumnElement[bool]:
     return owned if principal.project_pks is None else and_(owned, models.Project.id.in_(principal.project_pks))
 
 
-async def list_projects(conn: AsyncConnection, principal: SessionPrincipal, *, page: int, limit: int) -> Page[Project]:
-    """Return one page of a merchant's projects that are open to this member, oldest first."""
-    owned = select(*_COLUMNS).where(open_to(principal)).order_by(models.Project.id)
-    return await read_page(conn, owned, partial(to_struct, Project), page=page, limit=limit)
+_LIST = ListOf(models.Project.id)
+
+
+async def list_projects(conn: AsyncConnection, principal: SessionPrincipal, part: Part) -> Listed[Project]:
+    """Return one part of a merchant's projects that are open to this member."""
+    owned = select(*_COLUMNS).where(open_to(principal))
+    return await read_list(conn, owned, partial(to_struct, Project), _LIST, part)
 
 
 async def modes_of(conn: AsyncConnection, project_pks: Sequence[int]) -> Collection[str]:

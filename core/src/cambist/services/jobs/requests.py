@@ -23,7 +23,7 @@ from cambist.db.engine import Database
 from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, NotFoundError
-from cambist.services.listing import Listed, ListOf, Part, read_list
+from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
 
 TOPIC = "jobs"
 """Hint: a job was queued."""
@@ -160,16 +160,22 @@ async def get(conn: AsyncConnection, job_id: str) -> Job:
     return to_struct(Job, row)
 
 
-_LIST = ListOf(models.Job.id)
+_LIST = ListOf(models.Job.id, models.Job.created_at)
 _NEWEST = Part(limit=50)
 
 
 async def list_jobs(
-    conn: AsyncConnection, part: Part = _NEWEST, *, state: str | None = None, kind: str | None = None
+    conn: AsyncConnection,
+    part: Part = _NEWEST,
+    *,
+    state: str | None = None,
+    kind: str | None = None,
+    period: Period = ALWAYS,
 ) -> Listed[Job]:
     """Return one part of the jobs."""
     filters = {models.Job.state: state, models.Job.kind: kind}
-    return await read_list(conn, select(*COLUMNS), partial(to_struct, Job), _LIST, part, filters=filters)
+    listed, show = select(*COLUMNS), partial(to_struct, Job)
+    return await read_list(conn, listed, show, _LIST, part, filters=filters, period=period)
 
 
 # As text, like what is unfinished.

@@ -19,7 +19,7 @@ from cambist.registry import Registry
 from cambist.services.addresses.checks import check_destination
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.identity.merchants import live_not_granted
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, Sort, read_list
 from cambist.services.pricing.quotes import Name
 from cambist.services.supported import find_chain
 
@@ -113,20 +113,18 @@ async def is_approved(  # noqa: PLR0913  whose, and where it is
     return found is not None
 
 
-async def list_approved(  # noqa: PLR0913  filters and paging, each by name
-    conn: AsyncConnection,
-    merchant_pk: int,
-    mode: str | None,
-    *,
-    chain: str | None = None,
-    page: int = 1,
-    limit: int = ADDRESSES_MAX,
-) -> Page[ApprovedAddress]:
-    """Return one page of the merchant's approved addresses, oldest first."""
+_LIST = ListOf(models.ApprovedAddress.id)
+_ALL = Part(limit=ADDRESSES_MAX, sort=Sort.OLDEST)
+
+
+async def list_approved(
+    conn: AsyncConnection, merchant_pk: int, mode: str | None, part: Part = _ALL, *, chain: str | None = None
+) -> Listed[ApprovedAddress]:
+    """Return one part of the merchant's approved addresses, all of them unless one is asked for."""
     approved = models.ApprovedAddress
-    listed = select(*_COLUMNS).where(approved.merchant_pk == merchant_pk).order_by(approved.id)
+    listed = select(*_COLUMNS).where(approved.merchant_pk == merchant_pk)
     filters, show = {approved.mode: mode, approved.chain: chain}, partial(to_struct, ApprovedAddress)
-    return await read_page(conn, listed, show, filters=filters, page=page, limit=limit)
+    return await read_list(conn, listed, show, _LIST, part, filters=filters)
 
 
 async def withdraw_approval(conn: AsyncConnection, merchant_pk: int, approval_id: str, now: datetime) -> None:

@@ -16,6 +16,7 @@ from cambist.db.structs import AnyRow, AnySelect
 from cambist.services.errors import NotFoundError
 from cambist.services.identity.projects import open_to
 from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.services.paging import Page, read_one, read_page
 
 from .credentials import TrackerSecrets
@@ -138,10 +139,12 @@ async def list_of_merchant(  # noqa: PLR0913  whose, and which part
     return await read_page(conn, listed, partial(_with_token, secrets), filters=filters, page=page, limit=limit)
 
 
-async def list_of_project(conn: AsyncConnection, project_pk: int, *, page: int, limit: int) -> Page[TrackerView]:
-    """Return one page of a project's trackers, oldest first."""
-    listed = _selected(models.Tracker.project_pk == project_pk).order_by(models.Tracker.id)
-    return await read_page(conn, listed, _view, page=page, limit=limit)
+_LIST = ListOf(models.Tracker.id)
+
+
+async def list_of_project(conn: AsyncConnection, project_pk: int, part: Part) -> Listed[TrackerView]:
+    """Return one part of a project's trackers."""
+    return await read_list(conn, _selected(models.Tracker.project_pk == project_pk), _view, _LIST, part)
 
 
 def _history_view(row: AnyRow) -> HistoryView:

@@ -16,7 +16,8 @@ from cambist.db.structs import columns_of, to_struct
 from cambist.domain.webhooks import SignatureCheck, check_event
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, FieldProblem, InvalidError, NotFoundError
-from cambist.services.paging import Page, read_one, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
+from cambist.services.paging import read_one
 from cambist.settings import WebhookTargets
 
 from . import settling
@@ -158,10 +159,13 @@ async def find(conn: AsyncConnection, project_pk: int, endpoint_id: str, *, lock
     )
 
 
-async def list_endpoints(conn: AsyncConnection, project_pk: int, *, page: int, limit: int) -> Page[Endpoint]:
-    """Return one page of a project's endpoints, oldest first."""
-    listed = select(*_COLUMNS).where(*_of(project_pk)).order_by(models.WebhookEndpoint.id)
-    return await read_page(conn, listed, partial(to_struct, Endpoint), page=page, limit=limit)
+_LIST = ListOf(models.WebhookEndpoint.id)
+
+
+async def list_endpoints(conn: AsyncConnection, project_pk: int, part: Part) -> Listed[Endpoint]:
+    """Return one part of a project's endpoints."""
+    listed = select(*_COLUMNS).where(*_of(project_pk))
+    return await read_list(conn, listed, partial(to_struct, Endpoint), _LIST, part)
 
 
 def _of(project_pk: int) -> tuple[ColumnElement[bool], ...]:

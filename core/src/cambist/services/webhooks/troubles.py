@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Merchant, Project, Tracker, WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from cambist.db.structs import AnyRow, columns_of, literally, one_of, to_struct
-from cambist.services.listing import Listed, ListOf, Part, Period, read_list
+from cambist.services.listing import Listed, ListOf, Part, Period, check_depth, micros, read_list
+from cambist.services.paging import Place
 
 Status: TypeAlias = Literal["failing", "pending", "paused", "delivered", "dropped", "no_target", "cancelled"]
 """Of a delivery; ``failing`` are those that are pending after an attempt that failed."""
@@ -113,29 +114,33 @@ _ROWS = (
     .outerjoin(WebhookEndpoint, WebhookEndpoint.id == _d.endpoint_pk)
     .outerjoin(Tracker, Tracker.id == _d.tracker_pk)
 )
-_FAILING_TARGETS = """
+_TARGETS = """
 WITH failing AS (
-    SELECT * FROM webhook_deliveries WHERE status = 'pending' AND attempts > 0 ORDER BY id LIMIT $3
+    SELECT * FROM webhook_deliveries WHERE status = 'pending' AND attempts > 0 ORDER BY id LIMIT $2
 ), target AS (
     SELECT f.target_key, f.project_pk, f.endpoint_pk, f.tracker_pk, max(f.id) AS last_pk, count(*) AS failing,
         min(f.created_at) AS failing_since, min(f.due_at) AS next_attempt_at
     FROM failing f GROUP BY f.target_key, f.project_pk, f.endpoint_pk, f.tracker_pk
+), listed AS (
+    SELECT target.*, m.merchant_id, m.name AS merchant_name, p.project_id, p.name AS project_name, p.mode
+    FROM target JOIN projects p ON p.id = target.project_pk JOIN merchants m ON m.id = p.merchant_pk
+    WHERE $1::text IS NULL OR m.merchant_id = $1
 )
-SELECT m.merchant_id, m.name AS merchant_name, p.project_id, p.name AS project_name, p.mode, e.endpoint_id,
-    t.webhook_id, coalesce(d.url, e.url) AS url, target.failing, target.failing_since, target.next_attempt_at,
-    a.attempted_at, a.status_code, a.error
-FROM target
-JOIN webhook_deliveries d ON d.id = target.last_pk
-JOIN projects p ON p.id = target.project_pk
-JOIN merchants m ON m.id = p.merchant_pk
-LEFT JOIN webhook_endpoints e ON e.id = target.endpoint_pk
-LEFT JOIN trackers t ON t.id = target.tracker_pk
+"""
+_FAILING_TOTAL = f"{_TARGETS} SELECT count(*) AS total, (SELECT count(*) FROM failing) AS scanned FROM listed"  # noqa: S608  as below
+_FAILING_TARGETS = f"""
+{_TARGETS}
+SELECT l.*, e.endpoint_id, t.webhook_id, coalesce(d.url, e.url) AS url, a.attempted_at, a.status_code, a.error
+FROM listed l
+JOIN webhook_deliveries d ON d.id = l.last_pk
+LEFT JOIN webhook_endpoints e ON e.id = l.endpoint_pk
+LEFT JOIN trackers t ON t.id = l.tracker_pk
 LEFT JOIN LATERAL (
     SELECT * FROM webhook_attempts a WHERE a.delivery_pk = d.id ORDER BY a.number DESC LIMIT 1
 ) AS a ON true
-WHERE $1::text IS NULL OR m.merchant_id = $1
-ORDER BY target.failing_since, target.last_pk LIMIT $2
-"""
+WHERE $3::bigint IS NULL OR (l.failing_since, l.last_pk) > (to_timestamp(0) + $3 * interval '1 microsecond', $4::bigint)
+ORDER BY l.failing_since, l.last_pk LIMIT $5 OFFSET $6
+"""  # noqa: S608  constants of this module
 
 
 _LIST = ListOf(_d.id)
@@ -200,14 +205,26 @@ async def _last_attempts(conn: AsyncConnection, delivery_pks: Sequence[int]) -> 
     return {row.delivery_pk: to_struct(LastAttempt, row) for row in await conn.execute(latest)}
 
 
-async def list_failing(conn: AsyncConnection, *, merchant_id: str | None, limit: int) -> Sequence[FailingTarget]:
-    """Return the receivers that the oldest ``SCANNED_MAX`` failing deliveries fail at, the longest failing first."""
-    return [
-        FailingTarget(
-            **{name: getattr(row, name) for name in FailingTarget.__struct_fields__ if name != "last_attempt"},
-            last_attempt=None
-            if row.attempted_at is None
-            else LastAttempt(attempted_at=row.attempted_at, status_code=row.status_code, error=row.error),
-        )
-        for row in await conn.exec_driver_sql(_FAILING_TARGETS, (merchant_id, limit, SCANNED_MAX))
-    ]
+async def list_failing(conn: AsyncConnection, part: Part, *, merchant_id: str | None) -> Listed[FailingTarget]:
+    """Return one part of the receivers that the oldest ``SCANNED_MAX`` failing deliveries fail at.
+
+    The longest failing comes first. Raises InvalidError for a page that is too deep.
+    """
+    check_depth(part)
+    counted = (await conn.exec_driver_sql(_FAILING_TOTAL, (merchant_id, SCANNED_MAX))).one()
+    after = (None, None) if part.after is None else (part.after.value, part.after.pk)
+    values = (merchant_id, SCANNED_MAX, *after, part.limit + 1, (part.page - 1) * part.limit)
+    rows = (await conn.exec_driver_sql(_FAILING_TARGETS, values)).all()
+    shown, last = rows[: part.limit], None
+    if len(rows) > part.limit:
+        last = Place(micros(shown[-1].failing_since), shown[-1].last_pk)
+    exact = counted.scanned < SCANNED_MAX
+    return Listed(items=[_target(row) for row in shown], total=counted.total, exact=exact, last=last)
+
+
+def _target(row: AnyRow) -> FailingTarget:
+    last = None
+    if row.attempted_at is not None:
+        last = LastAttempt(attempted_at=row.attempted_at, status_code=row.status_code, error=row.error)
+    told = {name: getattr(row, name) for name in FailingTarget.__struct_fields__ if name != "last_attempt"}
+    return FailingTarget(**told, last_attempt=last)

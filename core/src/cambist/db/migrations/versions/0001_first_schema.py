@@ -404,6 +404,7 @@ TABLES = (
         CONSTRAINT fk_jobs_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
     )
     """,
+    "CREATE INDEX ix_jobs_created_at ON jobs (created_at, id)",
     "CREATE INDEX ix_jobs_finished_at ON jobs (finished_at) WHERE finished_at IS NOT NULL",
     "CREATE INDEX ix_jobs_succeeded ON jobs (kind, id) WHERE state = 'succeeded'",
     "CREATE UNIQUE INDEX ix_jobs_unfinished ON jobs (kind, unique_key) WHERE state IN ('queued', 'running')",
@@ -612,7 +613,7 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_usage_records_created_at ON usage_records USING brin (created_at)",
-    "CREATE INDEX ix_usage_records_merchant_pk_id ON usage_records (merchant_pk, mode, id)",
+    "CREATE INDEX ix_usage_records_merchant_pk ON usage_records (merchant_pk, mode, created_at, id)",
     "CREATE INDEX ix_usage_records_unposted ON usage_records (merchant_pk, mode) WHERE NOT posted",
     """
     CREATE TABLE api_keys (
@@ -1557,7 +1558,11 @@ TABLES = (
     "CREATE INDEX ix_deposits_collection_pk ON deposits (collection_pk)",
     "CREATE INDEX ix_deposits_height ON deposits (chain, scope, height)",
     """
-    CREATE INDEX ix_deposits_held ON deposits (merchant_pk, mode, id)
+    CREATE INDEX ix_deposits_held ON deposits (merchant_pk, mode, first_seen_at, id)
+        WHERE status = 'confirmed' AND available_units + returned_units < units
+    """,
+    """
+    CREATE INDEX ix_deposits_all_held ON deposits (first_seen_at, id)
         WHERE status = 'confirmed' AND available_units + returned_units < units
     """,
     "CREATE INDEX ix_deposits_payment_pk ON deposits (payment_pk)",

@@ -106,24 +106,24 @@ _CONDITION = (
 )
 
 
-def _page(size: int, offset: int = 0) -> str:
+def _page(size: int, offset: int = 0, *, oldest_first: bool = False) -> str:
     # Numbers are part of the text: for one that it cannot see, PostgreSQL would plan to sort everything.
     size, offset = int(size), int(offset)
-    end = offset + size
+    end, order = offset + size, "ASC" if oldest_first else "DESC"
     return f"""
 WITH {_ACCOUNTS}, picked AS MATERIALIZED (
     SELECT DISTINCT m.id FROM accounts CROSS JOIN LATERAL (
         (SELECT m.id FROM ledger_movements m WHERE m.debit_account_pk = accounts.id AND {_CONDITION}
-            ORDER BY m.id DESC LIMIT {end})
+            ORDER BY m.id {order} LIMIT {end})
         UNION ALL
         (SELECT m.id FROM ledger_movements m WHERE m.credit_account_pk = accounts.id AND {_CONDITION}
-            ORDER BY m.id DESC LIMIT {end})
-    ) m ORDER BY m.id DESC LIMIT {size} OFFSET {offset}
+            ORDER BY m.id {order} LIMIT {end})
+    ) m ORDER BY m.id {order} LIMIT {size} OFFSET {offset}
 )
 SELECT m.id, m.asset, m.units, debit.purpose AS source, credit.purpose AS target, t.kind, t.reference, t.created_at
 FROM picked JOIN ledger_movements m ON m.id = picked.id JOIN ledger_transactions t ON t.id = m.transaction_pk
 LEFT JOIN accounts debit ON debit.id = m.debit_account_pk LEFT JOIN accounts credit ON credit.id = m.credit_account_pk
-ORDER BY m.id DESC
+ORDER BY m.id {order}
 """  # noqa: S608  numbers and constants of this module
 
 
@@ -191,17 +191,26 @@ async def count(conn: AsyncConnection, scope: Scope, filters: Filters, bounds: B
 
 
 async def read(  # noqa: PLR0913  a list, and which part of it
-    conn: AsyncConnection, scope: Scope, filters: Filters, bounds: Bounds, limit: int, *, page: int = 1
+    conn: AsyncConnection,
+    scope: Scope,
+    filters: Filters,
+    bounds: Bounds,
+    limit: int,
+    *,
+    page: int = 1,
+    oldest_first: bool = False,
 ) -> tuple[Sequence[Entry], bool]:
-    """Return up to ``limit`` entries, newest first, and whether there are more. For files up to ``BATCH``.
+    """Return up to ``limit`` entries, newest first unless the oldest are wanted first, and whether there are more.
+
+    For files up to ``BATCH``.
 
     Raises InvalidError for a page beyond ``TOTAL_MAX``: all that stands before it would have to be read.
     """
     if page * limit > TOTAL_MAX:
         raise InvalidError.field("page", "is too deep; go on from page to page by nextCursor")
     statement = PAGE if limit <= PAGE_MAX else _BATCH
-    if page > 1:
-        statement = _page(limit + 1, (page - 1) * limit)
+    if page > 1 or oldest_first:
+        statement = _page(limit + 1, (page - 1) * limit, oldest_first=oldest_first)
     rows = (await conn.exec_driver_sql(statement, arguments(scope, filters, bounds))).all()
     entries = []
     for row in rows[:limit]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.engine import Database
 from cambist.domain.money import format_units
 from cambist.services.csv_lines import csv_lines, harmless
 from cambist.services.errors import InvalidError
 
 from .details import FIAT, Detail, details_of
 from .entries import BATCH, Bounds, Entry, Filters, Scope, count, read
+
+Connected: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncConnection]]
+"""Gives a connection for one piece of a file."""
 
 ENTRIES_MAX = 200_000
 STORED_ENTRIES_MAX = 2_000_000
@@ -27,10 +31,9 @@ COLUMNS = (
 """The columns named as balances hold their change: each one sums up to the balance."""
 
 
-async def check_size(db: Database, scope: Scope, bounds: Bounds) -> None:
+async def check_size(conn: AsyncConnection, scope: Scope, bounds: Bounds) -> None:
     """Refuse a file for which too much would be read, before its first line is sent. Raises InvalidError."""
-    async with db.autocommit() as conn:
-        found = await count(conn, scope, Filters(), bounds, ENTRIES_MAX + 1)
+    found = await count(conn, scope, Filters(), bounds, ENTRIES_MAX + 1)
     if found > ENTRIES_MAX:
         message = f"A file holds at most {ENTRIES_MAX} entries; ask for a shorter time with from and to."
         raise InvalidError("EXPORT_TOO_LARGE", message)
@@ -58,12 +61,12 @@ async def read_piece(
     return Piece(text=text, entries=len(entries), left=bounds, more=more)
 
 
-async def lines(db: Database, scope: Scope, filters: Filters, bounds: Bounds) -> AsyncIterator[bytes]:
+async def lines(connected: Connected, scope: Scope, filters: Filters, bounds: Bounds) -> AsyncIterator[bytes]:
     """Yield the file piece by piece. No connection is held while the reader is slow."""
     left, more = ENTRIES_MAX, True
     yield csv_lines([COLUMNS])
     while more and left > 0:
-        async with db.autocommit() as conn:
+        async with connected() as conn:
             piece = await read_piece(conn, scope, filters, bounds, with_heading=False)
         if piece.text:
             yield piece.text

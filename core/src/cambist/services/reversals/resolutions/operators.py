@@ -14,7 +14,7 @@ from cambist.db.models import Account, Deposit, Merchant, Payment, Project
 from cambist.db.structs import AnyRow, columns_of, to_struct
 from cambist.domain.payments import HeldReason
 from cambist.services.actor import Actor
-from cambist.services.listing import Listed, Part, read_list
+from cambist.services.listing import ALWAYS, Listed, Part, Period, read_list
 from cambist.services.paging import read_one
 
 from .read import HELD, LIST, SELECT, ResolutionView, not_found, resolution_view, waiting
@@ -52,10 +52,13 @@ async def list_everywhere(  # noqa: PLR0913  filters, each by name
     mode: str | None,
     reason: HeldReason | None,
     chain: str | None,
+    period: Period = ALWAYS,
 ) -> Listed[OperatorResolution]:
     """Return one part of what waits for a decision, of all merchants."""
     filters = {Merchant.merchant_id: merchant_id, Deposit.mode: mode, Deposit.chain: chain}
-    return await read_list(conn, _SELECT, _view, LIST, part, where=HELD, filters=filters, also=waiting(reason))
+    return await read_list(
+        conn, _SELECT, _view, LIST, part, where=HELD, filters=filters, also=waiting(reason), period=period
+    )
 
 
 async def read(conn: AsyncConnection, deposit_id: str) -> OperatorResolution:

@@ -15,7 +15,7 @@ from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, HeldReason, Status
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
-from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
+from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 from cambist.services.paging import read_one
 
 
@@ -102,7 +102,7 @@ def _of_project(actor: Actor) -> ColumnElement[bool]:
     return (Payment.project_pk == actor.project_pk) | of_none
 
 
-LIST = ListOf(Deposit.id)
+LIST = ListOf(Deposit.id, Deposit.first_seen_at)
 HELD = literally(Deposit.status, "confirmed"), Deposit.available_units + Deposit.returned_units < Deposit.units
 
 
@@ -124,6 +124,7 @@ async def list_resolutions(  # noqa: PLR0913  filters, each by name
     reason: HeldReason | None = None,
     chain: str | None = None,
     payment_id: str | None = None,
+    period: Period = ALWAYS,
 ) -> Listed[ResolutionView]:
     """Return one part of what waits for a decision: of the project's payments or of one, and what came for none."""
     own: Owner = {Deposit.merchant_pk: actor.merchant_pk, Deposit.mode: actor.mode}
@@ -142,6 +143,7 @@ async def list_resolutions(  # noqa: PLR0913  filters, each by name
         where=where,
         filters={Deposit.chain: chain},
         also=[_of_project(actor), *waiting(reason)],
+        period=period,
     )
 
 

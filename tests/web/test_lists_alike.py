@@ -1,0 +1,151 @@
+"""What every list offers, of the lists that had a part of it alone: times, either order, cursors and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.support.web import ADMIN_KEY
+
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
+
+
+def headers_of(two_merchants, path):
+    if path.startswith("/api/admin"):
+        return ADMIN
+    owned = path.startswith(("/api/dashboard", "/api/merchant/projects"))
+    return two_merchants.ada.bearer if owned else two_merchants.ada.key
+
+
+async def get(two_merchants, path):
+    answer = await two_merchants.client.get(path, headers=headers_of(two_merchants, path))
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def items_of(answer):
+    (found,) = [one for one in answer.json().values() if isinstance(one, list)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "path, changed",
+    [
+        ("/api/admin/jobs", "jobs SET created_at = $1 WHERE id = (SELECT min(id) FROM jobs)"),
+        (
+            "/api/admin/reconcile",
+            "jobs SET created_at = $1 WHERE id = (SELECT min(id) FROM jobs WHERE kind = 'reconcile')",
+        ),
+        ("/api/merchant/resolutions", "deposits SET first_seen_at = $1 WHERE deposit_id = $2"),
+        ("/api/admin/resolutions", "deposits SET first_seen_at = $1 WHERE deposit_id = $2"),
+        (
+            "/api/merchant/usage",
+            "usage_records SET created_at = $1 WHERE id = (SELECT min(id) FROM usage_records)",
+        ),
+    ],
+)
+async def test_what_was_made_within_a_time_is_found_and_comes_first_or_last(two_merchants, gateway, path, changed):
+    await two_merchants.client.post("/api/admin/audit/verify", headers=ADMIN)
+    before = items_of(await get(two_merchants, f"{path}?limit=100"))
+    assert before
+    values = (datetime(2020, 5, 5, 12, tzinfo=UTC),)
+    if "$2" in changed:
+        values += (before[-1].get("deposit", before[-1])["depositId"],)
+    async with gateway.db.transaction() as conn:
+        assert (await conn.exec_driver_sql(f"UPDATE {changed}", values)).rowcount == 1
+    (old,) = items_of(await get(two_merchants, f"{path}?from=2020-05-05&to=2020-05-06"))
+    assert items_of(await get(two_merchants, f"{path}?to=2020-05-05")) == []
+    later = items_of(await get(two_merchants, f"{path}?from=2020-05-06&limit=100"))
+    assert (len(later), old in later) == (len(before) - 1, False)
+    assert items_of(await get(two_merchants, f"{path}?sort=createdAt&limit=1")) == [old]
+    assert items_of(await get(two_merchants, f"{path}?limit=100"))[-1] == old
+    file = (await get(two_merchants, f"{path}?format=csv&to=2020-05-06")).text
+    assert len(list(csv.DictReader(io.StringIO(file)))) == 1
+
+
+PROJECT = "/api/merchant/projects/{project_id}"
+
+
+@pytest.mark.parametrize(
+    "path, id_name, made",
+    [
+        ("/api/merchant/projects", "projectId", {"name": "Second", "mode": "sandbox"}),
+        (f"{PROJECT}/api-keys", "keyId", {"name": "second"}),
+        (f"{PROJECT}/webhook-endpoints", "endpointId", {"url": "https://second.example/hook"}),
+        ("/api/dashboard/invitations", "invitationId", {"email": "eve@team.example", "name": "Eve", "role": "viewer"}),
+        ("/api/dashboard/members", "memberId", None),
+        ("/api/dashboard/approved-addresses", "approvalId", None),
+        ("/api/admin/operators", "operatorId", {"email": "eve@gateway.example", "name": "Eve", "role": "auditor"}),
+        ("/api/dashboard/projects/{project_id}/trackers", "webhookId", None),
+    ],
+)
+async def test_lists_of_a_few_are_sorted_either_way_go_on_by_cursors_and_make_files(two_merchants, path, id_name, made):
+    path = path.format(project_id=two_merchants.ada.project_id)
+    headers = headers_of(two_merchants, path)
+    await two_merchants.ada.step_up()
+    for number in range(2 if made else 0):
+        body = made | {"email": f"{number}{made['email']}"} if "email" in made else made | {}
+        answer = await two_merchants.client.post(path, json=body, headers=headers)
+        assert answer.status_code == 201, answer.text
+    whole = (await get(two_merchants, f"{path}?limit=100")).json()
+    assert (whole["totalIsExact"], whole["nextCursor"]) == (True, None)
+    ids = [one[id_name] for one in items_of(await get(two_merchants, f"{path}?limit=100"))]
+    assert len(ids) == whole["total"] >= (2 if made else 1)
+    assert [one[id_name] for one in items_of(await get(two_merchants, f"{path}?sort=-createdAt"))] == ids[::-1]
+    seen, query = [], "limit=1"
+    while query:
+        page = await get(two_merchants, f"{path}?{query}")
+        seen += [one[id_name] for one in items_of(page)]
+        query = page.json()["nextCursor"] and f"limit=1&cursor={page.json()['nextCursor']}"
+    assert seen == ids
+    file = await get(two_merchants, f"{path}?format=csv")
+    assert file.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(file.text)))
+    assert [one[id_name] for one in rows] == ids
+    assert not [name for name in rows[0] if name.lower().endswith(("secret", "token"))]
+
+
+async def test_plans_are_listed_like_all_others(two_merchants):
+    plan = {"name": "Gold", "hasTracker": True, "maxWebhooks": 1, "maxAddresses": 10}
+    made = await two_merchants.client.post("/api/admin/plans", json=plan, headers=ADMIN)
+    assert made.status_code == 201, made.text
+    page = (await get(two_merchants, "/api/admin/plans?sort=-createdAt")).json()
+    assert (page["totalIsExact"], page["plans"][0]["name"]) == (True, "Gold")
+    assert page["defaultPlan"]
+    file = (await get(two_merchants, "/api/admin/plans?format=csv")).text
+    assert "Gold" in [one["name"] for one in csv.DictReader(io.StringIO(file))]
+
+
+async def test_receivers_that_fail_go_on_behind_a_hundred_and_make_a_file(two_merchants, gateway):
+    path = "/api/admin/webhooks/failing"
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        # So many endpoints, each with one failing delivery, of which some failed at the same moment.
+        await conn.exec_driver_sql(
+            "INSERT INTO webhook_endpoints (endpoint_id, project_pk, url, secret_encrypted, secret_rotated_at)"
+            " SELECT 'whe_' || n, p.id, 'https://' || n || '.many.example/', 'x', now()"
+            " FROM generate_series(1, 120) n, projects p WHERE p.project_id = $1",
+            (two_merchants.ada.project_id,),
+        )
+        await conn.exec_driver_sql(
+            "INSERT INTO webhook_deliveries (delivery_id, project_pk, event_pk, endpoint_pk, event, resource_id,"
+            " status, attempts, attempts_total, due_at, created_at)"
+            " SELECT 'dlv_' || e.endpoint_id, e.project_pk, (SELECT min(id) FROM webhook_events), e.id, 'payment.paid',"
+            " 'pay_1', 'pending', 1, 1, now(), timestamptz '2026-01-01' + (e.id / 3) * interval '1 second'"
+            " FROM webhook_endpoints e WHERE e.url LIKE 'https://%.many.example/'"
+        )
+    whole = (await get(two_merchants, f"{path}?limit=100")).json()
+    assert (len(whole["endpoints"]), whole["total"], whole["totalIsExact"]) == (100, 120, True)
+    seen, query = [], "limit=50"
+    while query:
+        page = (await get(two_merchants, f"{path}?{query}")).json()
+        seen += [one["url"] for one in page["endpoints"]]
+        query = page["nextCursor"] and f"limit=50&cursor={page['nextCursor']}"
+    assert (len(seen), len(set(seen)), seen[:100]) == (120, 120, [one["url"] for one in whole["endpoints"]])
+    second = (await get(two_merchants, f"{path}?limit=50&page=3")).json()
+    assert [one["url"] for one in second["endpoints"]] == seen[100:]
+    rows = list(csv.DictReader(io.StringIO((await get(two_merchants, f"{path}?format=csv")).text)))
+    assert [one["url"] for one in rows] == seen
