@@ -100,7 +100,7 @@ async def test_what_may_have_been_sent_is_ended_by_a_transaction_that_an_owner_n
     told = (await settle()).json()["outbound"]["settlement"]
     asked_at = told.pop("askedAt")
     assert asked_at is not None
-    assert told == {"nonce": 17, "signedTxHash": None, "txHash": "0xab", "refusal": None}
+    assert told == {"nonce": 17, "signedTxHash": None, "txHash": "0xab", "refusal": None, "refusalCode": None}
     assert (await settle()).json()["outbound"]["settlement"]["askedAt"] == asked_at
     assert (await settle("0xcd")).json()["outbound"]["settlement"]["txHash"] == "0xcd"
     refused(
