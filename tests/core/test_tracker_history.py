@@ -103,6 +103,34 @@ async def test_trackers_share_one_reading_and_nobody_waits_for_longer_than_one(m
     assert await heard(watchers, late[1]) == whole(paid[29:])
 
 
+async def test_what_was_seen_before_the_address_came_is_not_told_after_its_end(move, watchers, past):
+    """Who tells of what happens now tells a newcomer of the end; its history comes later, and knows of both."""
+    await watchers.make([ALICE])
+    [paid] = await move(ALICE)
+    tracker = await watchers.make([ALICE], past=True)
+    await move(blocks=3)
+    assert await heard(watchers, tracker) == Counter({(paid, "confirmed"): 1})
+    await past.read()
+    assert (await told_of(watchers, tracker)).read_block >= 1
+    assert await heard(watchers, tracker) == Counter({(paid, "confirmed"): 1})
+
+
+async def test_what_was_cancelled_in_between_is_told_again_in_its_order(move, watchers, past, db):
+    await watchers.make([ALICE])
+    await move(ALICE)
+    tracker = await watchers.make([ALICE], past=True)
+    await move(blocks=3)
+    [both] = await move(ALICE)
+    await move(blocks=3)
+    statuses = "UPDATE webhook_deliveries SET status = 'cancelled' WHERE tracker_pk = $1 RETURNING 1"
+    assert len(await watchers.rows(statuses, tracker)) == 3
+    await past.read()
+    told = "SELECT event, status FROM webhook_deliveries WHERE tracker_pk = $1 ORDER BY id"
+    events = ["transaction.confirmed", "transaction.detected", "transaction.confirmed"]
+    assert await watchers.rows(told, tracker) == [(event, "pending") for event in events]
+    assert (both, "detected") in await heard(watchers, tracker)
+
+
 async def test_who_asks_again_and_again_holds_nobody_at_the_bottom(move, watchers, past):
     paid = await move(ALICE, 12)
     await move(blocks=3)

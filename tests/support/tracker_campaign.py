@@ -250,10 +250,9 @@ class Heard:
         self.counts = Counter({key: len(found) for key, found in ids.items()})
         self.at_last = Counter(last.values())
 
-    def has_end(self, block_hash: str, moved: Moved, *, stands: bool) -> bool:
-        """Whether all that was heard of a movement at first was heard of to its end."""
-        ends = self.at_last["confirmed", block_hash, moved] if stands else self.counts["orphaned", block_hash, moved]
-        return ends == self.counts["detected", block_hash, moved]
+    def ends_of(self, block_hash: str, moved: Moved, *, stands: bool) -> int:
+        """Return how many of a block's movements were heard of to their end."""
+        return self.at_last["confirmed", block_hash, moved] if stands else self.counts["orphaned", block_hash, moved]
 
 
 def check_tracker(chain: TurncoatChain, tracker: Watching, told: Sequence[dict[str, Any]], read: set[str]) -> int:
@@ -264,6 +263,7 @@ def check_tracker(chain: TurncoatChain, tracker: Watching, told: Sequence[dict[s
     """
     best, heard, wanted = chain.best(), Heard(told), 0
     unbroken: dict[str, bool] = defaultdict(lambda: True)
+    since_it_came: dict[str, bool] = defaultdict(lambda: True)
     possible: Counter[tuple[str, Moved]] = Counter()
     for block_hash, (block, moment) in chain.ever.items():
         if block.header.height < tracker.start_block:
@@ -273,17 +273,21 @@ def check_tracker(chain: TurncoatChain, tracker: Watching, told: Sequence[dict[s
                 continue
             possible[block_hash, moved] = count
             lives, reads = tracker.heard_since(moved.address, moment), tracker.reads(moved.address)
-            unbroken[moved.tx_id] &= lives or (reads and moved.address not in tracker.removed)
+            unbroken[moved.tx_id] &= lives
+            since_it_came[moved.tx_id] &= tracker.reads_past and moved.address not in tracker.removed
             if block_hash in read:
                 must = lives or (reads and block_hash in best)
                 wanted += count * must
-                assert not must or heard.counts["detected", block_hash, moved] == count, moved
-                assert not must or heard.has_end(block_hash, moved, stands=block_hash in best), moved
+                # What had its end before the address came on the list may be heard of from its end on.
+                assert not lives or heard.counts["detected", block_hash, moved] == count, moved
+                assert not must or heard.ends_of(block_hash, moved, stands=block_hash in best) == count, moved
     for (stage, block_hash, moved), count in heard.counts.items():
         assert count <= possible[block_hash, moved], (stage, moved)
     for name, stages in heard.stages.items():
-        if unbroken[heard.tx_ids[name]]:
-            check_order(stages, "detected")
+        if unbroken[heard.tx_ids[name]] or since_it_came[heard.tx_ids[name]]:
+            # What was seen before the address came on the list may be heard of from its end on.
+            late = since_it_came[heard.tx_ids[name]] and stages[0][0] == "confirmed"
+            check_order([("detected", stages[0][1]), *stages] if late else stages, "detected")
             assert stages[-1][0] == ("confirmed" if stages[-1][1] in best else "orphaned"), stages
     return wanted
 

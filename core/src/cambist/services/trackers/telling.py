@@ -97,6 +97,13 @@ FROM trackers t JOIN projects p ON p.id = t.project_pk WHERE t.id = ANY($1::bigi
 
 _HEARD = "SELECT transaction_id, movement_pk FROM tracker_transactions WHERE transaction_id = ANY($1::text[])"
 
+# What was cancelled is told again in the order in which it was queued.
+_OVERTAKEN = """
+SELECT one.first FROM unnest($1::text[], $2::text[]) AS one (first, confirmed)
+JOIN webhook_deliveries c ON c.delivery_id = one.confirmed
+WHERE c.status <> 'cancelled' OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.delivery_id = one.first)
+"""
+
 _STORE = """
 WITH stored AS (
     INSERT INTO tracker_transactions AS t (transaction_id, tracker_pk, movement_pk, direction, address, created_at)
@@ -179,6 +186,8 @@ async def look_up(
     at_first = all(stage.stage == "detected" for stage in stages) and all(row.incarnation == 1 for row in movements)
     # So much of it keeps a process busy for a tenth of a second: beside the database, and beside the process's others.
     news, deliveries = await asyncio.to_thread(_written, chain, stages, movements, matched, trackers)
+    if only_trackers is not None:
+        news, deliveries = await _not_overtaken(conn, stages, movements, news, deliveries)
     return Findings(stages, done, at_first, news, deliveries, trackers)
 
 
@@ -235,6 +244,30 @@ def _news(chain: str, movements: Sequence[AnyRow], matched: Sequence[AnyRow]) ->
             _News(derived_id(TRANSACTION_PREFIX, webhook_id, named), number, tracker_pk, direction, address, label)
         )
     return news
+
+
+async def _not_overtaken(
+    conn: AsyncConnection,
+    stages: Sequence[Stage],
+    movements: Sequence[AnyRow],
+    news: Sequence[_News],
+    deliveries: Sequence[TrackerDelivery],
+) -> tuple[Sequence[_News], Sequence[TrackerDelivery]]:
+    """Leave out that something was seen where it was told before that it is confirmed.
+
+    An address that comes on a list between the two hears of the second from who tells what happens now, and of the
+    first only from its history: too late, as whoever goes by what came last would take it back.
+    """
+    pairs = [
+        (delivery.delivery_id, delivery_id(one.transaction_id, movements[one.number].incarnation, "confirmed"))
+        for one, delivery in zip(news, deliveries, strict=True)
+        if stages[one.number].stage == "detected"
+    ]
+    if not pairs:
+        return news, deliveries
+    overtaken = set((await conn.exec_driver_sql(_OVERTAKEN, (*transposed(pairs),))).scalars())
+    left = [number for number, one in enumerate(deliveries) if one.delivery_id not in overtaken]
+    return [news[number] for number in left], [deliveries[number] for number in left]
 
 
 async def _newsworthy(conn: AsyncConnection, findings: Findings) -> tuple[Sequence[_News], Sequence[TrackerDelivery]]:
