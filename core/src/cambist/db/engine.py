@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import asyncpg
 import msgspec
-from sqlalchemy import URL, CursorResult, exc, make_url
+from sqlalchemy import URL, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from .direct import TLS_OPTIONS, Direct, tls_of
@@ -99,16 +100,19 @@ def took_too_long(error: BaseException) -> bool:
     return getattr(getattr(error, "orig", error), "sqlstate", None) == _CANCELED
 
 
-async def attempt(conn: AsyncConnection, statement: str, arguments: tuple[Any, ...]) -> CursorResult[Any] | None:
-    """Execute a statement. None where it breaks a constraint: nothing of it is done then, and the transaction goes on.
+async def copy_new(conn: AsyncConnection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Insert thousands of rows by COPY, in two thirds of the time that INSERT takes.
 
-    For what is there hardly ever: ON CONFLICT looks at every row, and costs an insert a sixth of its time.
+    False where a row breaks a constraint: nothing is done then, and the transaction goes on. Raises the driver's own
+    errors, not SQLAlchemy's.
     """
+    driver: Any = (await conn.get_raw_connection()).driver_connection
     try:
         async with conn.begin_nested():
-            return await conn.exec_driver_sql(statement, arguments)
-    except exc.IntegrityError:
-        return None
+            await driver.copy_records_to_table(table, columns=columns, records=rows)
+    except asyncpg.IntegrityConstraintViolationError:
+        return False
+    return True
 
 
 def driver_url(url: str) -> URL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.engine import attempt
+from cambist.db.engine import copy_new
 from cambist.db.structs import AnyRow, transposed
 from cambist.domain.identifiers import derived_id, names
 from cambist.domain.usage import Operation
@@ -104,22 +105,19 @@ JOIN webhook_deliveries c ON c.delivery_id = one.confirmed
 WHERE c.status <> 'cancelled' OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.delivery_id = one.first)
 """
 
-_STORE = """
+_COLUMNS = ("transaction_id", "tracker_pk", "movement_pk", "direction", "address", "created_at")
+# A transfer that was mined again is the same transaction to a tracker, whose newest incarnation is shown.
+_REMEMBER = """
 WITH stored AS (
     INSERT INTO tracker_transactions AS t (transaction_id, tracker_pk, movement_pk, direction, address, created_at)
     SELECT new.*, $6 FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS new
-    {otherwise}
+    ON CONFLICT (transaction_id) DO UPDATE SET movement_pk = excluded.movement_pk
+    WHERE t.movement_pk < excluded.movement_pk
     RETURNING id, transaction_id, tracker_pk, xmax = 0 AS is_new
 )
 SELECT tracker_pk, count(*) AS number, (array_agg(transaction_id ORDER BY id))[1] AS first
 FROM stored WHERE is_new GROUP BY tracker_pk ORDER BY min(id)
 """
-_REMEMBER_NEW = _STORE.format(otherwise="")
-# A transfer that was mined again is the same transaction to a tracker, whose newest incarnation is shown.
-_REMEMBER = _STORE.format(
-    otherwise="""ON CONFLICT (transaction_id) DO UPDATE SET movement_pk = excluded.movement_pk
-    WHERE t.movement_pk < excluded.movement_pk"""
-)
 
 
 class Findings(NamedTuple):
@@ -311,18 +309,28 @@ async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
         transaction_id: (transaction_id, tracker_pk, stages[number].movement_pk, direction, address)
         for transaction_id, number, tracker_pk, direction, address, _ in news
     }
-    rows = (*transposed(list(newest.values())), now)
-    added = await attempt(conn, _REMEMBER_NEW, rows) if findings.at_first else None
-    if added is None:
-        added = await conn.exec_driver_sql(_REMEMBER, rows)
-    new = added.all()
+    rows = list(newest.values())
+    new: Sequence[tuple[int, int, str]]
+    if findings.at_first and await copy_new(conn, "tracker_transactions", _COLUMNS, [(*row, now) for row in rows]):
+        new = _counted(rows)
+    else:
+        stored = await conn.exec_driver_sql(_REMEMBER, (*transposed(rows), now))
+        new = [(row.tracker_pk, row.number, row.first) for row in stored]
     metered = []
-    for row in new:
-        tracker = findings.trackers[row.tracker_pk]
-        metered.append((Metered(tracker.merchant_pk, tracker.mode, Operation.TRACKER, chain, row.first), row.number))
+    for tracker_pk, number, first in new:
+        tracker = findings.trackers[tracker_pk]
+        metered.append((Metered(tracker.merchant_pk, tracker.mode, Operation.TRACKER, chain, first), number))
     await meter_sums(conn, metered, settings, now)
-    stored: int = sum(row.number for row in new)
-    return stored == len(newest)
+    return sum(number for _, number, _ in new) == len(newest)
+
+
+def _counted(rows: Sequence[tuple[str, int, int, str, str]]) -> Sequence[tuple[int, int, str]]:
+    """Return how many of these transactions each tracker has, and its first one."""
+    first: dict[int, str] = {}
+    for transaction_id, tracker_pk, *_ in rows:
+        first.setdefault(tracker_pk, transaction_id)
+    numbers = Counter(tracker_pk for _, tracker_pk, *_ in rows)
+    return [(tracker_pk, numbers[tracker_pk], transaction_id) for tracker_pk, transaction_id in first.items()]
 
 
 def _written(

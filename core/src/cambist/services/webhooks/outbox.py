@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.engine import attempt
+from cambist.db.engine import copy_new
 from cambist.db.structs import transposed
 from cambist.domain.webhooks import resource_of
 from cambist.ports import Ids
@@ -116,7 +116,8 @@ class TrackerDelivery(NamedTuple):
     body: bytes
 
 
-_INSERT_NEW_FOR_TRACKERS = """
+_COLUMNS = (*TrackerDelivery._fields, "due_at", "created_at")
+_INSERT_FOR_TRACKERS = """
 INSERT INTO webhook_deliveries (
     delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at, created_at
 )
@@ -124,8 +125,8 @@ SELECT delivery_id, project_pk, tracker_pk, event, resource_id, url, body, $8, $
 FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])
     WITH ORDINALITY AS new (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, number)
 ORDER BY number
+ON CONFLICT (delivery_id) DO NOTHING
 """
-_INSERT_FOR_TRACKERS = _INSERT_NEW_FOR_TRACKERS + "ON CONFLICT (delivery_id) DO NOTHING"
 # Who records attempts locks several deliveries, too: both in the order of their ids, and not in that of telling.
 _RENEW = """
 WITH held AS MATERIALIZED (
@@ -146,10 +147,9 @@ async def enqueue_for_trackers(
     """
     if not told:
         return 0
-    rows = (*transposed(told), now)
-    if are_new and await attempt(conn, _INSERT_NEW_FOR_TRACKERS, rows):
+    if are_new and await copy_new(conn, "webhook_deliveries", _COLUMNS, [(*one, now, now) for one in told]):
         return len(told)
-    done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, rows)
+    done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, (*transposed(told), now))
     if done.rowcount == len(told):
         return len(told)
     renewed = await conn.exec_driver_sql(_RENEW, ([one.delivery_id for one in told], now))
