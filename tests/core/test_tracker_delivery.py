@@ -15,8 +15,8 @@ from cambist.services.errors import ConflictError
 from cambist.services.paging import LAST_MOMENT
 from cambist.services.platform import PlatformSettings
 from cambist.services.trackers import telling
+from cambist.services.trackers.bodies import Stage
 from cambist.services.trackers.fan_out import FanOut
-from cambist.services.trackers.telling import Stage
 from cambist.services.webhooks import redelivery, stopping
 from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.redelivery import redeliver, redeliver_of_tracker

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from cambist.services.trackers import additions, telling
+from cambist.services.trackers import additions, bodies
 from cambist.services.trackers.addresses import METADATA_BYTES_MAX, ROWS_MAX
 from tests.support.tracker_api import make, watched
 from tests.support.web import refused
@@ -278,7 +278,7 @@ async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(clie
     )
     async with gateway.db.transaction() as conn:
         for of, stage in ((one, "detected"), (one, "confirmed"), (another, "detected")):
-            values = (telling.delivery_id(of, 1, stage), stage, of, tracker.webhook_id)
+            values = (bodies.delivery_id(of, 1, stage), stage, of, tracker.webhook_id)
             await conn.exec_driver_sql(insert, values)
 
     async def total(query: str, headers: dict[str, str]) -> int:

@@ -15,7 +15,7 @@ from cambist.services.actor import Actor
 from cambist.services.identity.projects import Url
 from cambist.services.listing import Listed, Part, Sort
 from cambist.services.trackers import transactions
-from cambist.services.trackers.telling import TRANSACTION_PREFIX
+from cambist.services.trackers.bodies import TRANSACTION_PREFIX
 from cambist.services.webhooks import log, redelivery, test_deliveries
 from cambist.services.webhooks.log import DeliveryAnswer, Json
 from cambist.services.webhooks.sender import AttemptResult, Message, Sender

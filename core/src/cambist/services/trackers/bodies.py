@@ -1,20 +1,55 @@
-"""Writes what trackers are told: what all hear of a stage alike is written once, and each one's own put into it."""
+"""Writes what trackers are told: what all hear of a stage alike is written once, and each one's own put into it.
+
+The same news has the same id, always.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct, field
 
 from cambist.db.structs import AnyRow
+from cambist.domain.identifiers import derived_id, names
 from cambist.domain.money import format_units
 from cambist.domain.webhooks import TRACKER_EVENTS
-from cambist.services.webhooks.outbox import moment
+from cambist.services.webhooks.outbox import TrackerDelivery, moment
 
 EVENTS = {event.rpartition(".")[2]: event for event in TRACKER_EVENTS}
 """The event that tells of a stage."""
+
+
+DIRECTIONS = ("in", "out")
+TRANSACTION_PREFIX = "mov"
+"""Of the ids of trackers' transactions."""
+
+
+class Stage(NamedTuple):
+    """What became of a movement: ``detected``, ``confirmed`` or ``orphaned``; ``head`` was the newest block then."""
+
+    movement_pk: int
+    stage: str
+    head: int
+    at: datetime
+
+
+class News(NamedTuple):
+    """One thing that one tracker is told."""
+
+    transaction_id: str
+    number: int
+    tracker_pk: int
+    direction: str
+    address: str
+    label: str | None
+
+
+def delivery_id(transaction_id: str, incarnation: int, stage: str) -> str:
+    """Return the id of what tells a tracker of a stage of its transaction: always the same."""
+    return derived_id("evt", transaction_id, str(incarnation), stage)
 
 
 class Transaction(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -99,3 +134,63 @@ def body(  # noqa: PLR0913, PLR0917  in the order in which it is written
             closing,
         )
     )
+
+
+def written(
+    chain: str,
+    stages: Sequence[Stage],
+    movements: Sequence[AnyRow],
+    matched: Sequence[AnyRow],
+    trackers: Mapping[int, AnyRow],
+) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
+    """Write what was found, on who hears of what (``matched``): the news, and beside it the deliveries that tell it."""
+    news = _news(chain, movements, matched)
+    return news, _deliveries(chain, news, stages, movements, trackers)
+
+
+def _news(chain: str, movements: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequence[News]:
+    news = []
+    ends: dict[int, tuple[str, str, str]] = {}
+    for end, tracker_pk, webhook_id, label in matched:
+        number = end // 2
+        seen = ends.get(end)
+        if seen is None:
+            movement, direction = movements[number], DIRECTIONS[end % 2]
+            address = movement.sender if end % 2 else movement.recipient
+            # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
+            # list.
+            named = names(chain, movement.tx_id, movement.position, direction, address)
+            seen = ends[end] = named, direction, address
+        named, direction, address = seen
+        news.append(
+            News(derived_id(TRANSACTION_PREFIX, webhook_id, named), number, tracker_pk, direction, address, label)
+        )
+    return news
+
+
+def _deliveries(
+    chain: str,
+    news: Sequence[News],
+    stages: Sequence[Stage],
+    movements: Sequence[AnyRow],
+    trackers: Mapping[int, AnyRow],
+) -> Sequence[TrackerDelivery]:
+    deliveries = []
+    alike: dict[int, Sequence[bytes]] = {}
+    for transaction_id, number, tracker_pk, direction, address, label in news:
+        stage, tracker = stages[number].stage, trackers[tracker_pk]
+        written = alike.get(number)
+        if written is None:
+            written = alike[number] = pieces(chain, movements[number], *stages[number][1:])
+        deliveries.append(
+            TrackerDelivery(
+                delivery_id(transaction_id, movements[number].incarnation, stage),
+                tracker.project_pk,
+                tracker_pk,
+                EVENTS[stage],
+                transaction_id,
+                tracker.url,
+                body(written, tracker.webhook_id, transaction_id, direction, address, label),
+            )
+        )
+    return deliveries

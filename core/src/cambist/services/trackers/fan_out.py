@@ -23,7 +23,8 @@ from cambist.ports import Clock
 from cambist.services.platform import PlatformSettings, PlatformSettingsCache
 
 from . import deferred
-from .telling import Findings, Stage, Told, look_up, queue, tell
+from .bodies import Stage
+from .telling import Findings, Told, look_up, queue, tell
 
 log = structlog.get_logger(__name__)
 

@@ -13,28 +13,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import copy_new
 from cambist.db.structs import AnyRow, transposed
-from cambist.domain.identifiers import derived_id, names
 from cambist.domain.usage import Operation
 from cambist.services.accounting.usage import Metered, meter_sums
 from cambist.services.platform import PlatformSettings
 from cambist.services.webhooks.outbox import TrackerDelivery, enqueue_for_trackers
 
-from .bodies import EVENTS, body, pieces
+from .bodies import News, Stage, delivery_id, written
 
 MATCHES_MAX = 5_000
 """What trackers are told in one transaction, unless one movement alone is told to more."""
-DIRECTIONS = ("in", "out")
-TRANSACTION_PREFIX = "mov"
-"""Of the ids of trackers' transactions."""
-
-
-class Stage(NamedTuple):
-    """What became of a movement: ``detected``, ``confirmed`` or ``orphaned``; ``head`` was the newest block then."""
-
-    movement_pk: int
-    stage: str
-    head: int
-    at: datetime
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -42,22 +29,6 @@ class Told(Struct, frozen=True, kw_only=True):
 
     stages: int
     deliveries: int
-
-
-class _News(NamedTuple):
-    """One thing that one tracker is told."""
-
-    transaction_id: str
-    number: int
-    tracker_pk: int
-    direction: str
-    address: str
-    label: str | None
-
-
-def delivery_id(transaction_id: str, incarnation: int, stage: str) -> str:
-    """Return the id of what tells a tracker of a stage of its transaction: always the same."""
-    return derived_id("evt", transaction_id, str(incarnation), stage)
 
 
 _MOVEMENTS = """
@@ -130,7 +101,7 @@ class Findings(NamedTuple):
     stages: Sequence[Stage]
     done: int
     at_first: bool = False
-    news: Sequence[_News] = ()
+    news: Sequence[News] = ()
     deliveries: Sequence[TrackerDelivery] = ()
     trackers: Mapping[int, AnyRow] = {}
 
@@ -183,7 +154,7 @@ async def look_up(
     trackers = {row.id: row for row in rows}
     at_first = all(stage.stage == "detected" for stage in stages) and all(row.incarnation == 1 for row in movements)
     # So much of it keeps a process busy for a tenth of a second: beside the database, and beside the process's others.
-    news, deliveries = await asyncio.to_thread(_written, chain, stages, movements, matched, trackers)
+    news, deliveries = await asyncio.to_thread(written, chain, stages, movements, matched, trackers)
     if only_trackers is not None:
         news, deliveries = await _not_overtaken(conn, stages, movements, news, deliveries)
     return Findings(stages, done, at_first, news, deliveries, trackers)
@@ -224,33 +195,13 @@ async def _match(  # noqa: PLR0913, PLR0917  what is matched, and for whom
     return found.all()
 
 
-def _news(chain: str, movements: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequence[_News]:
-    news = []
-    ends: dict[int, tuple[str, str, str]] = {}
-    for end, tracker_pk, webhook_id, label in matched:
-        number = end // 2
-        seen = ends.get(end)
-        if seen is None:
-            movement, direction = movements[number], DIRECTIONS[end % 2]
-            address = movement.sender if end % 2 else movement.recipient
-            # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
-            # list.
-            named = names(chain, movement.tx_id, movement.position, direction, address)
-            seen = ends[end] = named, direction, address
-        named, direction, address = seen
-        news.append(
-            _News(derived_id(TRANSACTION_PREFIX, webhook_id, named), number, tracker_pk, direction, address, label)
-        )
-    return news
-
-
 async def _not_overtaken(
     conn: AsyncConnection,
     stages: Sequence[Stage],
     movements: Sequence[AnyRow],
-    news: Sequence[_News],
+    news: Sequence[News],
     deliveries: Sequence[TrackerDelivery],
-) -> tuple[Sequence[_News], Sequence[TrackerDelivery]]:
+) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
     """Leave out that something was seen where it was told before that it is confirmed.
 
     An address that comes on a list between the two hears of the second from who tells what happens now, and of the
@@ -268,7 +219,7 @@ async def _not_overtaken(
     return [news[number] for number in left], [deliveries[number] for number in left]
 
 
-async def _newsworthy(conn: AsyncConnection, findings: Findings) -> tuple[Sequence[_News], Sequence[TrackerDelivery]]:
+async def _newsworthy(conn: AsyncConnection, findings: Findings) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
     """Leave out the end of what a tracker never heard of, and what became of it before what was told of last.
 
     Who had its past read meanwhile may have heard of a transfer that was mined again.
@@ -295,7 +246,7 @@ async def _newsworthy(conn: AsyncConnection, findings: Findings) -> tuple[Sequen
 async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
     conn: AsyncConnection,
     chain: str,
-    news: Sequence[_News],
+    news: Sequence[News],
     findings: Findings,
     settings: PlatformSettings,
     now: datetime,
@@ -331,42 +282,3 @@ def _counted(rows: Sequence[tuple[str, int, int, str, str]]) -> Sequence[tuple[i
         first.setdefault(tracker_pk, transaction_id)
     numbers = Counter(tracker_pk for _, tracker_pk, *_ in rows)
     return [(tracker_pk, numbers[tracker_pk], transaction_id) for tracker_pk, transaction_id in first.items()]
-
-
-def _written(
-    chain: str,
-    stages: Sequence[Stage],
-    movements: Sequence[AnyRow],
-    matched: Sequence[AnyRow],
-    trackers: Mapping[int, AnyRow],
-) -> tuple[Sequence[_News], Sequence[TrackerDelivery]]:
-    news = _news(chain, movements, matched)
-    return news, _deliveries(chain, news, stages, movements, trackers)
-
-
-def _deliveries(
-    chain: str,
-    news: Sequence[_News],
-    stages: Sequence[Stage],
-    movements: Sequence[AnyRow],
-    trackers: Mapping[int, AnyRow],
-) -> Sequence[TrackerDelivery]:
-    deliveries = []
-    alike: dict[int, Sequence[bytes]] = {}
-    for transaction_id, number, tracker_pk, direction, address, label in news:
-        stage, tracker = stages[number].stage, trackers[tracker_pk]
-        written = alike.get(number)
-        if written is None:
-            written = alike[number] = pieces(chain, movements[number], *stages[number][1:])
-        deliveries.append(
-            TrackerDelivery(
-                delivery_id(transaction_id, movements[number].incarnation, stage),
-                tracker.project_pk,
-                tracker_pk,
-                EVENTS[stage],
-                transaction_id,
-                tracker.url,
-                body(written, tracker.webhook_id, transaction_id, direction, address, label),
-            )
-        )
-    return deliveries

@@ -17,9 +17,8 @@ from cambist.domain.money import format_units
 from cambist.services.errors import InvalidError
 from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
 
-from .bodies import EVENTS
+from .bodies import EVENTS, delivery_id
 from .credentials import TrackerAccess
-from .telling import delivery_id
 
 Direction = Literal["in", "out"]
 MovementStatus = Literal["detected", "confirmed", "orphaned"]

@@ -34,8 +34,9 @@ from cambist.services.receiving.deposits.address_filter import AddressFilter
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.deposits.store import stored_hash
 from cambist.services.trackers import movements
+from cambist.services.trackers.bodies import Stage
 from cambist.services.trackers.fan_out import FanOut, hold_cursor, is_gone
-from cambist.services.trackers.telling import Stage, Told, tell
+from cambist.services.trackers.telling import Told, tell
 
 from . import rows
 from .past import SCAN_TIMEOUT_S, read_past

@@ -12,8 +12,8 @@ from cambist.db.structs import transposed
 from cambist.services.chain_scope import ChainScope
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.trackers import movements
+from cambist.services.trackers.bodies import Stage
 from cambist.services.trackers.history import DEEP
-from cambist.services.trackers.telling import Stage
 
 RETRY_FIRST_S, RETRY_MAX_S = 5, 600
 
