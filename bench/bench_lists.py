@@ -65,7 +65,7 @@ INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_
     status, first_seen_at)
 SELECT 'dep_' || n, chain, 0, '0x' || md5(n::text) || md5(n::text), '0', 'live', owner, 1,
     CASE WHEN n % 4 <> 2 THEN n END, CASE WHEN n % 4 = 2 THEN owner END, true, 'USDX', 6, 1000000,
-    CASE WHEN n % 10 = 4 THEN 0 ELSE 1000000 END, n, 'b', 0, at, 12,
+    CASE WHEN n % 10 = 4 OR n % 100000 = 7 THEN 0 ELSE 1000000 END, n, 'b', 0, at, 12,
     CASE WHEN n % 100000 = 7 THEN 'orphaned' ELSE 'confirmed' END, at FROM rows ORDER BY n;
 INSERT INTO webhook_events (event_id, project_pk, event, resource, resource_id, body, created_at)
 SELECT 'evt_' || n, owner, CASE WHEN n % 100000 = 7 THEN 'payment.failed' ELSE 'payment.paid' END, 'payment',
