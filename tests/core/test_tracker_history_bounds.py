@@ -1,5 +1,6 @@
 """What keeps one tracker's past from holding up others, the live watch, or itself."""
 
+import asyncio
 from collections import Counter
 
 import pytest
@@ -177,3 +178,37 @@ async def test_retention_leaves_what_is_about_to_be_told(move, watchers, past, d
     late = await watchers.make([ALICE], past=True)
     await past.read()
     assert await heard(watchers, late) == whole(paid)
+
+
+async def test_who_is_late_with_what_was_read_before_moves_nobody_on_who_began_anew(
+    move, watchers, db, shop, chain, clock
+):
+    """The late one read its span without the address that came since."""
+    paid = await move(ALICE, 8) + await move(BOB, 6)
+    await move(blocks=3)
+    tracker = await watchers.make([ALICE], past=True)
+    late, other = (Past(db, chain, shop.family, clock) for _ in range(2))
+    for _ in range(2):
+        await late.step()
+    read, has_read, may_go_on = late.reader._read, asyncio.Event(), asyncio.Event()
+
+    async def held(*args):
+        found = await read(*args)
+        has_read.set()
+        await may_go_on.wait()
+        return found
+
+    late.reader._read = held
+    step = asyncio.create_task(late.step())
+    await has_read.wait()
+    await move(blocks=3)
+    await other.read()
+    assert (await told_of(watchers, tracker)).state == "done"
+    await watchers.add(tracker, [BOB])
+    await other.step()
+    assert (await told_of(watchers, tracker)).read_block == INFO.span_max - 1
+    may_go_on.set()
+    await step
+    assert (await told_of(watchers, tracker)).read_block == INFO.span_max - 1
+    await other.read()
+    assert await heard(watchers, tracker) == whole(paid)

@@ -55,6 +55,7 @@ SELECT EXISTS (
 )
 """
 # Several rows are locked in one order by everybody: a poll, which holds the chain, must never wait in a circle.
+# Who still reads what was begun before, perhaps without the newest addresses, moves nothing on: the version is another.
 _BEGIN = """
 WITH fresh AS (
     SELECT tracker_pk FROM tracker_histories
@@ -63,7 +64,8 @@ WITH fresh AS (
     ORDER BY tracker_pk FOR NO KEY UPDATE
 )
 UPDATE tracker_histories h
-SET begun_at = $5, untold = 0, to_block = $3, from_block = greatest(t.start_block, $3::bigint - $4::bigint, 0),
+SET version = h.version + 1, begun_at = $5, untold = 0, to_block = $3,
+    from_block = greatest(t.start_block, $3::bigint - $4::bigint, 0),
     read_block = least(greatest(t.start_block, $3::bigint - $4::bigint, 0) - 1, $3::bigint)
 FROM fresh JOIN trackers t ON t.id = fresh.tracker_pk WHERE h.tracker_pk = fresh.tracker_pk
 """
