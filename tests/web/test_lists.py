@@ -135,7 +135,9 @@ async def test_files_wait_for_each_other_and_keep_no_connection_from_others(
     monkeypatch.setattr(web.files, kind, slots)
     async with slots:
         asked = [asyncio.create_task(client.get(path, headers=merchant.key)) for _ in range(8)]
-        await has_waiters(slots, len(asked))
+        await has_waiters(slots, 1 if kind == "counts" else len(asked))
+        for own in web.files._own.values():
+            await has_waiters(own, len(asked) - 1)
         assert not any(one.done() for one in asked)
         # All have been let in, and wait. Who waited with a connection in hand would hold all of the pool.
         assert web.db.engine.pool.checkedout() <= 1
@@ -164,6 +166,24 @@ async def test_who_waits_too_long_for_a_file_to_begin_is_told_so(client, merchan
     refused(await client.get(path, headers=merchant.key), 429, "BUSY")
     web.files.counts.release()
     assert (await client.get(path, headers=merchant.key)).status_code == 200, "no slot is lost"
+
+
+async def test_who_asks_for_many_files_at_once_keeps_nobody_else_from_theirs(client):
+    files, go_on, counted = client._transport.app.state.web.files, asyncio.Event(), []
+
+    async def count(who):
+        async with files.counting(who):
+            counted.append(who)
+            await go_on.wait()
+
+    asked = [asyncio.create_task(count(who)) for who in ["mer_1"] * 5 + ["mer_2"]]
+    async with asyncio.timeout(30):
+        while len(counted) < file_slots.COUNTS_AT_ONCE:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+    assert sorted(counted) == ["mer_1", "mer_2"]
+    go_on.set()
+    await asyncio.gather(*asked)
+    assert counted.count("mer_1") == 5
 
 
 async def test_a_statement_takes_no_longer_to_count_than_other_files(gateway, client, merchant, monkeypatch):

@@ -1,7 +1,8 @@
 """How many files of one process read from the database at once: the others wait, without a connection of anybody's.
 
 What is counted before a file begins has slots of its own: a count may take ten seconds, and keeps no file waiting that
-has begun. Whoever waits too long is told so, as where the database is busy.
+has begun, and of one merchant or operator only one goes on at a time. Whoever waits too long is told so, as where the
+database is busy.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -28,11 +30,14 @@ class FileSlots:
         self._db = db
         self.counts = asyncio.Semaphore(COUNTS_AT_ONCE)
         self.reads = asyncio.Semaphore(READS_AT_ONCE)
+        self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def counting(self) -> AsyncIterator[AsyncConnection]:
-        """Give a transaction in which is counted how much a file would hold. Raises BusyError."""
-        async with _slot(self.counts, COUNT_WAIT_S), self._db.transaction() as conn:
+    async def counting(self, who: str) -> AsyncIterator[AsyncConnection]:
+        """Give a transaction in which is counted how much a file of theirs would hold. Raises BusyError."""
+        own = self._own.get(who) or asyncio.Lock()
+        self._own[who] = own
+        async with _slot(own, COUNT_WAIT_S), _slot(self.counts, COUNT_WAIT_S), self._db.transaction() as conn:
             yield conn
 
     @asynccontextmanager
@@ -43,7 +48,7 @@ class FileSlots:
 
 
 @asynccontextmanager
-async def _slot(slots: asyncio.Semaphore, wait_s: float) -> AsyncIterator[None]:
+async def _slot(slots: asyncio.Semaphore | asyncio.Lock, wait_s: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(wait_s):
             await slots.acquire()

@@ -141,7 +141,7 @@ class Query:
         What is too long is refused before anything is sent, and what takes too long to count.
         """
         await self._web.limiter.take(self._web.limits.files, self._asked.who)
-        async with self._web.files.counting() as conn, bounded(conn, file_too_slow()):
+        async with self._web.files.counting(self._asked.who) as conn, bounded(conn, file_too_slow()):
             found = await read(conn, Part(limit=1, sort=self._sort, count_max=EXPORT_MAX))
         if not found.exact:
             words = f"A file holds at most {EXPORT_MAX} items; ask for less with from, to and other filters."

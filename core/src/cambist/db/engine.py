@@ -103,8 +103,8 @@ def took_too_long(error: BaseException) -> bool:
 async def copy_new(conn: AsyncConnection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> bool:
     """Insert thousands of rows by COPY, in two thirds of the time that INSERT takes.
 
-    False where a row breaks a constraint: nothing is done then, and the transaction goes on. Raises the driver's own
-    errors, not SQLAlchemy's.
+    False where a row breaks a constraint: nothing is done then, and the transaction goes on. Raises DBAPIError where
+    the connection is lost, and else the driver's own errors, not SQLAlchemy's.
     """
     driver: Any = (await conn.get_raw_connection()).driver_connection
     try:
@@ -112,6 +112,8 @@ async def copy_new(conn: AsyncConnection, table: str, columns: Sequence[str], ro
             await driver.copy_records_to_table(table, columns=columns, records=rows)
     except asyncpg.IntegrityConstraintViolationError:
         return False
+    except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
+        raise exc.DBAPIError(f"COPY {table}", None, error, connection_invalidated=True) from error
     return True
 
 

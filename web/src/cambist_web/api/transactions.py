@@ -146,7 +146,7 @@ class Transactions(Controller):
         """
         filters = _filters(chain, token, kind, since, until)
         await web.limiter.take(web.limits.files, actor.merchant_id)
-        async with web.files.counting() as conn, bounded(conn, file_too_slow()):
+        async with web.files.counting(actor.merchant_id) as conn, bounded(conn, file_too_slow()):
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
             await export.check_size(conn, scope, bounds)

@@ -10,13 +10,14 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import func, select
+from sqlalchemy import Text, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import AuditEntry
-from cambist.db.structs import columns_of, one_of, to_struct
+from cambist.db.structs import AnyRow, columns_of, one_of
 from cambist.secrets import SecretsBox
 
 from .entries import Entry
@@ -36,6 +37,7 @@ from .seals import (
 
 PROBLEMS_MAX = 1_000
 """More than these are counted, and not told one by one."""
+_LATE = timedelta(seconds=LATE_S)
 SEALS_MAX = 20_000
 COMPARED_MAX = 100_000
 """So many seals, or entries of theirs, are compared in one step."""
@@ -67,8 +69,8 @@ SELECT count(*) AS waiting, min(at) AS since FROM audit_entries WHERE id > $1 AN
 class Report(Struct, frozen=True, kw_only=True):
     """What was found. ``waiting`` entries have no seal yet, the oldest of them since ``waiting_since``.
 
-    ``compared_with_file``: every step knew what was told of the seals outside the database. Otherwise nobody would
-    notice that the newest seals were removed together with their entries.
+    ``compared_with_file``: every step knew what was told of the seals outside the database, up to those of the last
+    minutes. Otherwise nobody would notice that the newest seals were removed together with their entries.
     """
 
     seals: int
@@ -113,7 +115,7 @@ class Verifier:
     ) -> None:
         self._box, self._told_max = box, told_max
         self._told_twice: list[str] = []
-        self._has_lines = bool(lines)
+        self._newest_outside = max((line.number for line in lines), default=0)
         self._outside = _by_number((line for line in lines if line.number > after), self._told_twice)
 
     async def step(self, conn: AsyncConnection, progress: Progress, now: datetime) -> Progress | Report:
@@ -123,16 +125,16 @@ class Verifier:
         are told of.
         """
         if progress.floor is None:
-            return await self._compare(conn, progress)
+            return await self._compare(conn, progress, now)
         if progress.searched < progress.floor:
             return await self._search(conn, progress, progress.floor)
         return await self._report(conn, progress, progress.floor, now)
 
-    async def _compare(self, conn: AsyncConnection, progress: Progress) -> Progress:
+    async def _compare(self, conn: AsyncConnection, progress: Progress, now: datetime) -> Progress:
         problems = [] if progress.seals else self._told_twice
         number, previous = progress.number, bytes.fromhex(progress.hash)
         seals = entries = 0
-        floor = None
+        floor, knows_all = None, self._newest_outside > 0
         async with aclosing(_by_entries(conn, number)) as groups:
             async for some in groups:
                 there = await _digests(conn, some)
@@ -143,6 +145,7 @@ class Verifier:
                     problems += _seal_problems(one, chained, self._box)
                     problems += _outside_problems(one, self._outside.pop(one.number, ()))
                     problems += _entry_problems(one, there)
+                    knows_all &= one.number <= self._newest_outside or now - one.sealed_at <= _LATE
                     seals, entries, number, previous = seals + 1, entries + one.count, one.number, one.hash
                 if seals >= SEALS_MAX or entries >= COMPARED_MAX:
                     break
@@ -158,7 +161,7 @@ class Verifier:
             seals=progress.seals + seals,
             entries=progress.entries + entries,
             floor=floor,
-            compared_with_file=progress.compared_with_file and self._has_lines,
+            compared_with_file=progress.compared_with_file and knows_all,
         )
         return self._told(compared, problems)
 
@@ -174,7 +177,7 @@ class Verifier:
     async def _report(self, conn: AsyncConnection, progress: Progress, floor: int, now: datetime) -> Report:
         unsealed = (await conn.exec_driver_sql(_WAITING, (floor,))).one()
         waiting, since = unsealed.waiting, unsealed.since
-        if since is not None and now - since > timedelta(seconds=LATE_S):
+        if since is not None and now - since > _LATE:
             words = f"{waiting} entries wait for their seal, the oldest since {since:%Y-%m-%d %H:%M}"
             progress = self._told(progress, [words])
         more = [f"and {progress.untold} more"] if progress.untold else []
@@ -219,21 +222,30 @@ async def _by_entries(conn: AsyncConnection, after: int) -> AsyncGenerator[Seque
 
 # As of seals: a forged moment is one that Python knows.
 _MOMENTS = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
-_COLUMNS = columns_of(Entry, AuditEntry, at=func.least(func.greatest(AuditEntry.at, _MOMENTS[0]), _MOMENTS[1]))
+_COLUMNS = columns_of(
+    Entry,
+    AuditEntry,
+    at=func.least(func.greatest(AuditEntry.at, _MOMENTS[0]), _MOMENTS[1]),
+    details=cast(AuditEntry.details, Text),
+)
 
 
 async def _digests(conn: AsyncConnection, seals: Sequence[Seal]) -> Mapping[int, bytes]:
     """Return the digests of what is there of the seals' entries."""
     covered = [pk for one in seals if _is_whole(one) for span in numbers(one.entries) for pk in span]
     rows = await conn.execute(select(*_COLUMNS).where(one_of(AuditEntry.id, covered)))
-    return {row.id: _digest(to_struct(Entry, row)) for row in rows}
+    return {row.id: _digest(row) for row in rows}
 
 
-def _digest(entry: Entry) -> bytes:
-    """Return the digest of an entry, or none for what nobody can have written, such as a number of forty digits."""
+def _digest(row: AnyRow) -> bytes:
+    """Return the digest of an entry, whose details are text here, or none for what nobody can have written.
+
+    Such as a number of forty digits, or lists within lists, thousands deep.
+    """
     try:
-        return digest_of(entry)
-    except (OverflowError, TypeError, ValueError):
+        fields = {name: getattr(row, name) for name in Entry.__struct_fields__}
+        return digest_of(msgspec.convert(fields | {"details": msgspec.json.decode(row.details)}, Entry))
+    except (OverflowError, RecursionError, TypeError, ValueError):
         return b""
 
 

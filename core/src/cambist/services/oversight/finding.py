@@ -66,7 +66,7 @@ _WAYS: Mapping[Name, Sequence[str]] = {
     ),
     Name.TRACKERS: (
         "SELECT id FROM trackers WHERE webhook_id = ANY($1)",
-        "SELECT tracker_pk AS id FROM tracker_addresses WHERE chain = ANY($5) AND scope = 0 AND address = ANY($1)",
+        "SELECT tracker_pk AS id FROM tracker_addresses WHERE chain = ANY($5) AND address = ANY($1) AND {listed}",
     ),
 }
 _CUSTOMERS = "SELECT id FROM payments WHERE customer_email IS NOT NULL AND lower(customer_email) = $2{own}"
@@ -114,7 +114,10 @@ async def find(  # noqa: PLR0913  what, of which kind, for whom
     # Whatever a way does not use is named, so that all take the same.
     types = ("text[]", "text", "text[]", "text[]", "text[]", "bigint")
     uses = " AND ".join(f"${place}::{kind} IS NOT NULL" for place, kind in enumerate(types, 1))
-    narrowed = [way.format(own=own) for way in ways]
+    # A sandbox project has a scope of its own. Of one project there are few trackers, of all of them too many.
+    trackers = "scope IN (0, $6) AND tracker_pk IN (SELECT id FROM trackers WHERE project_pk = $6)"
+    listed = "scope = 0" if project_pk is None else trackers
+    narrowed = [way.format(own=own, listed=listed) for way in ways]
     ways = [f"(SELECT id FROM ({way}) AS way WHERE id IS NOT NULL LIMIT {int(most)})" for way in narrowed]  # noqa: S608
     each = " UNION ALL ".join(ways)
     statement = f"SELECT DISTINCT id FROM ({each}) AS found WHERE {uses}"  # noqa: S608

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Merchant, Project, Tracker, WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from cambist.db.structs import AnyRow, columns_of, literally, one_of, to_struct
 from cambist.services.listing import Listed, ListOf, Part, Period, check_depth, micros, read_list
-from cambist.services.paging import Place
+from cambist.services.paging import TOTAL_MAX, Place
 
 Status: TypeAlias = Literal["failing", "pending", "paused", "delivered", "dropped", "no_target", "cancelled"]
 """Of a delivery; ``failing`` are those that are pending after an attempt that failed."""
@@ -218,7 +218,8 @@ async def list_failing(conn: AsyncConnection, part: Part, *, merchant_id: str | 
     shown, last = rows[: part.limit], None
     if len(rows) > part.limit:
         last = Place(micros(shown[-1].failing_since), shown[-1].last_pk)
-    exact = counted.scanned < SCANNED_MAX
+    # A file holds what the pages show: of the oldest alone, where there are more.
+    exact = counted.scanned < SCANNED_MAX or part.count_max > TOTAL_MAX
     return Listed(items=[_target(row) for row in shown], total=counted.total, exact=exact, last=last)
 
 
