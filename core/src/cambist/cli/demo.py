@@ -129,6 +129,8 @@ async def _visit(  # noqa: PLR0913  each by name
             raise DemoFailedError(f"the gateway ended by itself; its log is {data_dir / LOG}")
         visit = play.result()
         if once:
+            if node is not None:
+                await LiveDay(url, node, key="", admin_key=admin_key).rest()
             click.secho("\nEvery step held.", fg="green")
             return
         echo(_month_told(url, month))

@@ -55,6 +55,18 @@ class LiveDay:
             await self._until_paid([small])
             await self._ask("POST", "/api/admin/reconcile", self._admin, {})
 
+    async def rest(self) -> None:
+        """Have the chain stand still, and wait until the gateway has read its newest block.
+
+        What the node writes down at its end is the state after that block alone: whoever compares the books with an
+        earlier one gets no answer later.
+        """
+        async with aiohttp.ClientSession() as self._session:
+            await _call(self._session, self._node, "evm_setIntervalMining", 0)
+            newest = int(await _call(self._session, self._node, "eth_blockNumber"), 16)
+            read = f"/api/admin/chains/{CHAIN}"
+            await self._until(read, self._admin, lambda told: told["chain"]["height"] == newest)
+
     async def _order(self, number: int, price: str) -> dict[str, Any]:
         body = {
             "chain": CHAIN, "token": "ETH", "pricingMode": "fiat", "amount": price, "fiatCurrency": "eur",
