@@ -182,7 +182,8 @@ interface Mount {
 /** Go to a page, whether it has anything to show yet or not. */
 export async function mount(Page: RouteComponent, { session, path, at, answer, known }: Mounted): Promise<Mount> {
   const sent: Request[] = [];
-  vi.stubGlobal("fetch", async (request: Request) => {
+  vi.stubGlobal("fetch", async (input: Request | string, init?: RequestInit) => {
+    const request = input instanceof Request ? input : new Request(new URL(input, location.href), init);
     sent.push(request.clone());
     return await answer(request);
   });

@@ -14,8 +14,8 @@ import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { Moment } from "../../ui/When";
 
-import { ProjectChoice } from "./OpenProjects";
-import { ROLES, invitationsQuery, isRole, type Role } from "./queries";
+import { isUnchosen, ProjectChoice, type Opened } from "./OpenProjects";
+import { ROLES, invitationsQuery, isRole, mayBeLimited, type MadeLink, type Role } from "./queries";
 
 /** Who was invited and has not come yet; and inviting somebody, whose link is shown once. */
 export function Invitations({ mayManage }: { readonly mayManage: boolean }) {
@@ -61,14 +61,17 @@ function Invite() {
   const [name, setName] = useState("");
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("viewer");
-  const [projectIds, setProjectIds] = useState<readonly string[]>([]);
-  const [link, setLink] = useState<string | null>(null);
+  const [opened, setOpened] = useState<Opened>(null);
+  const [made, setMade] = useState<MadeLink | null>(null);
+  const isLimitable = mayBeLimited(role);
   const invite = useAct(async () => {
-    setLink(null); // the link of the last one must not be handed to the next
-    const body = { name, email, role, ...(projectIds.length === 0 ? {} : { projectIds: [...projectIds] }) };
-    setLink((await unwrap(api.POST("/api/dashboard/invitations", { body }))).link);
+    setMade(null); // the link of the last one must not be handed to the next
+    const body = { name, email, role, ...(isLimitable && opened !== null ? { projectIds: [...opened] } : {}) };
+    const { link } = await unwrap(api.POST("/api/dashboard/invitations", { body }));
+    setMade({ name, link });
     setName("");
     setEmail("");
+    setOpened(null);
     void client.invalidateQueries(invitationsQuery);
   });
   return (
@@ -92,18 +95,18 @@ function Invite() {
             if (isRole(value)) setRole(value);
           }}
         />
-        <ProjectChoice chosen={projectIds} onChosen={setProjectIds} />
+        {isLimitable && <ProjectChoice opened={opened} onOpened={setOpened} />}
         {invite.error !== null && <ErrorNote error={invite.error} />}
         <div className="row">
-          <Button type="submit" loading={invite.isRunning}>
+          <Button type="submit" loading={invite.isRunning} disabled={isLimitable && isUnchosen(opened)}>
             {t("team.inviteAct")}
           </Button>
         </div>
-        {link !== null && (
+        {made !== null && (
           <div className="stack">
-            <p role="alert">{t("team.link")}</p>
-            <Copyable text={link}>
-              <code>{link}</code>
+            <p role="alert">{t("team.link", { name: made.name })}</p>
+            <Copyable text={made.link}>
+              <code>{made.link}</code>
             </Copyable>
           </div>
         )}

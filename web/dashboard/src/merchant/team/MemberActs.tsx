@@ -5,7 +5,7 @@ import { Confirm } from "../../ui/Confirm";
 import { useOpened } from "../../ui/useOpened";
 import { api, merchantSession, unwrap } from "../api";
 
-import { membersQuery, type Member } from "./queries";
+import { membersQuery, type MadeLink, type Member } from "./queries";
 
 /** Gives up one's own access. The last owner is refused by the API. */
 export function Leave({ member }: { readonly member: Member }) {
@@ -35,8 +35,8 @@ export function Leave({ member }: { readonly member: Member }) {
 
 interface LetBackInProps {
   readonly member: Member;
-  /** Takes the link by which they set a password. */
-  readonly onLink: (link: string) => void;
+  /** Takes the link by which they set a password; null once it is asked for, so that no other is taken for it. */
+  readonly onLink: (made: MadeLink | null) => void;
 }
 
 /** Lets a member back in who lost the authenticator. */
@@ -54,7 +54,9 @@ export function LetBackIn({ member: { memberId, name }, onLink }: LetBackInProps
           isDangerous
           onConfirm={async () => {
             const path = "/api/dashboard/members/{memberId}/two-factor/reset";
-            onLink((await unwrap(api.POST(path, { params: { path: { memberId } } }))).link);
+            onLink(null);
+            const { link } = await unwrap(api.POST(path, { params: { path: { memberId } } }));
+            onLink({ name, link });
             void client.invalidateQueries(membersQuery);
           }}
           onClose={close}

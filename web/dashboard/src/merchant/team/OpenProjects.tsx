@@ -3,20 +3,35 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { Choice } from "../../ui/Choice";
 import { Confirm } from "../../ui/Confirm";
 import { numbers, showList } from "../../ui/format";
 import { useOpened } from "../../ui/useOpened";
 import { api, unwrap } from "../api";
 import { projectsQuery } from "../queries";
 
-import { membersQuery, type Member } from "./queries";
+import { mayBeLimited, membersQuery, type Member } from "./queries";
+
+/** Projects by their ids; null for all of them, also those that are made later. */
+export type Opened = readonly string[] | null;
+
+/** Say whether nothing was chosen yet of what is to be opened. */
+export function isUnchosen(opened: Opened): boolean {
+  return opened?.length === 0;
+}
+
+interface OpenProjectsProps {
+  readonly member: Member;
+  readonly mayManage: boolean;
+}
 
 /** Which projects are open to a member, and choosing others. */
-export function OpenProjects({ member, mayChange }: { readonly member: Member; readonly mayChange: boolean }) {
+export function OpenProjects({ member, mayManage }: OpenProjectsProps) {
   const { t, i18n } = useTranslation();
   const { open, close, opener } = useOpened<"projects">();
   const { data: projects = [] } = useQuery(projectsQuery);
   const { projectIds } = member;
+  const mayChange = mayManage && mayBeLimited(member.role);
   if (projectIds === null && !mayChange) return t("team.allProjects");
   const names = projects.filter((one) => projectIds?.includes(one.projectId)).map((one) => one.name);
   const shown =
@@ -37,45 +52,63 @@ export function OpenProjects({ member, mayChange }: { readonly member: Member; r
 function Change({ member, onClose }: { readonly member: Member; readonly onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [chosen, setChosen] = useState<readonly string[]>(member.projectIds ?? []);
+  const [opened, setOpened] = useState<Opened>(member.projectIds);
   return (
     <Confirm
       title={t("team.projectsTitle", { name: member.name })}
-      act={t("team.projectsAct")}
+      act={t(opened === null ? "team.projectsAllAct" : "team.projectsAct")}
+      isBlocked={isUnchosen(opened)}
       onConfirm={async () => {
         const params = { path: { memberId: member.memberId } };
-        const body = { version: member.version, projectIds: chosen.length === 0 ? null : [...chosen] };
+        const body = { version: member.version, projectIds: opened === null ? null : [...opened] };
         await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body }));
         void client.invalidateQueries(membersQuery);
       }}
       onClose={onClose}
     >
-      <ProjectChoice chosen={chosen} onChosen={setChosen} />
+      <ProjectChoice opened={opened} onOpened={setOpened} />
     </Confirm>
   );
 }
 
 interface ProjectChoiceProps {
-  readonly chosen: readonly string[];
-  readonly onChosen: (projectIds: readonly string[]) => void;
+  readonly opened: Opened;
+  readonly onOpened: (opened: Opened) => void;
 }
 
-/** Chooses projects; none are all of them, also those that are made later. */
-export function ProjectChoice({ chosen, onChosen }: ProjectChoiceProps) {
+/** Chooses all projects, or some: that none is ticked never stands for all. */
+export function ProjectChoice({ opened, onOpened }: ProjectChoiceProps) {
   const { t } = useTranslation();
   const { data: projects = [] } = useQuery(projectsQuery);
   return (
-    <Checkbox.Group
-      label={t("team.projects")}
-      description={t("team.projectsWords")}
-      value={[...chosen]}
-      onChange={onChosen}
-    >
-      <div className="choices">
-        {projects.map((one) => (
-          <Checkbox key={one.projectId} value={one.projectId} label={`${one.name} · ${t(`mode.${one.mode}`)}`} />
-        ))}
-      </div>
-    </Checkbox.Group>
+    <div className="stack">
+      <Choice
+        label={t("team.projects")}
+        value={opened === null ? "all" : "these"}
+        options={[
+          { value: "all", label: t("team.openAll") },
+          { value: "these", label: t("team.openThese") },
+        ]}
+        onChoice={(choice) => {
+          onOpened(choice === "all" ? null : (opened ?? []));
+        }}
+      />
+      {opened === null ? (
+        <p className="muted">{t("team.openAllWords")}</p>
+      ) : (
+        <Checkbox.Group
+          label={t("team.projects")}
+          description={t("team.openTheseWords")}
+          value={[...opened]}
+          onChange={onOpened}
+        >
+          <div className="choices">
+            {projects.map((one) => (
+              <Checkbox key={one.projectId} value={one.projectId} label={`${one.name} · ${t(`mode.${one.mode}`)}`} />
+            ))}
+          </div>
+        </Checkbox.Group>
+      )}
+    </div>
   );
 }

@@ -16,7 +16,7 @@ import { meQuery } from "../queries";
 import { Invitations } from "./Invitations";
 import { Leave, LetBackIn } from "./MemberActs";
 import { OpenProjects } from "./OpenProjects";
-import { ROLES, isRole, membersQuery, type Member, type Role } from "./queries";
+import { ROLES, isRole, membersQuery, type MadeLink, type Member, type Role } from "./queries";
 
 /** The people of the merchant: who they are, what each may do, and who is invited. */
 export function TeamPage() {
@@ -24,16 +24,16 @@ export function TeamPage() {
   const query = useQuery(membersQuery);
   const mayManage = usePermitted("team.manage");
   const mayRecover = usePermitted("team.recover");
-  const [link, setLink] = useState<string | null>(null);
+  const [made, setMade] = useState<MadeLink | null>(null);
   const { member: me } = useSuspenseQuery(meQuery).data;
   return (
     <Page title={t("team.title")} lead={t("team.lead")}>
-      {link !== null && (
+      {made !== null && (
         <Section title={t("team.recover")}>
           <div className="stack">
-            <p role="alert">{t("team.recoverLink")}</p>
-            <Copyable text={link}>
-              <code className="secret">{link}</code>
+            <p role="alert">{t("team.recoverLink", { name: made.name })}</p>
+            <Copyable text={made.link}>
+              <code className="secret">{made.link}</code>
             </Copyable>
           </div>
         </Section>
@@ -51,7 +51,7 @@ export function TeamPage() {
                 {
                   id: "projects",
                   title: t("team.projects"),
-                  cell: (one) => <OpenProjects member={one} mayChange={mayManage && one.memberId !== me.memberId} />,
+                  cell: (one) => <OpenProjects member={one} mayManage={mayManage && one.memberId !== me.memberId} />,
                 },
                 {
                   id: "factor",
@@ -70,7 +70,7 @@ export function TeamPage() {
                     one.memberId === me.memberId ? (
                       <Leave member={one} />
                     ) : (
-                      mayRecover && <LetBackIn member={one} onLink={setLink} />
+                      mayRecover && <LetBackIn member={one} onLink={setMade} />
                     ),
                 },
                 {

@@ -14,6 +14,17 @@ export function isRole(text: string | null): text is Role {
   return ROLES.some((one) => one === text);
 }
 
+/** Say whether a role may have some of the projects alone: to owners and admins the API opens every one. */
+export function mayBeLimited(role: Role): boolean {
+  return role !== "owner" && role !== "admin";
+}
+
+/** A link that was made for somebody: it is shown once, and is for nobody else. */
+export interface MadeLink {
+  readonly name: string;
+  readonly link: string;
+}
+
 export const membersQuery = queryOptions({
   queryKey: ["members"],
   queryFn: async ({ signal }) => {

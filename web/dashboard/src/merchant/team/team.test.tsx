@@ -2,7 +2,8 @@ import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
 import { DESCRIBED } from "../../testing/described";
-import { json, PROJECT, show } from "../../testing/render";
+import { json, PROJECT, refused, show } from "../../testing/render";
+import { merchantSession } from "../api";
 
 import { TeamPage } from "./TeamPage";
 
@@ -77,23 +78,38 @@ it("lets somebody leave who has typed who they are", async () => {
   fireEvent.change(dialog.getByLabelText(/Type ada@shop.example/), { target: { value: "ada@shop.example" } });
   fireEvent.click(leave);
   await waitFor(() => {
-    expect(posted(sent)[0]).toBe(`POST ${MEMBERS}/leave`);
+    expect(merchantSession.state).toBe("signed-out");
   });
+  expect(posted(sent)).toEqual([`POST ${MEMBERS}/leave`, "POST /api/auth/logout"]);
 });
 
-it("lets another member back in, and shows the link once", async () => {
+const LINK = "https://x.example/set-password#1";
+
+async function letBackIn(name: string): Promise<HTMLElement> {
+  const row = (await screen.findByText(name)).closest("tr");
+  if (row === null) throw new Error(`${name} is in no row.`);
+  fireEvent.click(within(row).getByRole("button", { name: "Let back in" }));
+  const dialog = await screen.findByRole("dialog", { name: new RegExp(`Let .*${name}.* back in`) });
+  fireEvent.click(within(dialog).getByRole("button", { name: "Let back in" }));
+  return dialog;
+}
+
+it("lets another member back in, says whose the link is, and takes it away before the next one's", async () => {
   const sent = await open({
-    [`POST ${MEMBERS}/mem_2/two-factor/reset`]: {
-      success: true,
-      link: "https://x.example/set-password#1",
-      member: OTHER,
-    },
+    [`GET ${MEMBERS}`]: { success: true, members: [ME, OTHER, { ...OTHER, memberId: "mem_3", name: "Cleo" }] },
+    [`POST ${MEMBERS}/mem_2/two-factor/reset`]: { success: true, link: LINK, member: OTHER },
+    [`POST ${MEMBERS}/mem_3/two-factor/reset`]: () => refused(409, "CONFLICT"),
   });
-  fireEvent.click(await screen.findByRole("button", { name: "Let back in" }));
-  const dialog = within(await screen.findByRole("dialog", { name: /Let .*Bob.* back in/ }));
-  fireEvent.click(dialog.getByRole("button", { name: "Let back in" }));
-  expect(await screen.findByText("https://x.example/set-password#1")).toBeTruthy();
-  expect(posted(sent)).toEqual([`POST ${MEMBERS}/mem_2/two-factor/reset`]);
+  await letBackIn("Bob");
+  expect(await screen.findByText(LINK)).toBeTruthy();
+  expect(screen.getByText(/Hand this link over to .*Bob/)).toBeTruthy();
+  await waitFor(() => {
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+  const dialog = within(await letBackIn("Cleo"));
+  expect(await dialog.findByText("CONFLICT")).toBeTruthy();
+  expect(screen.queryByText(LINK)).toBeNull();
+  expect(posted(sent)).toEqual(["mem_2", "mem_3"].map((id) => `POST ${MEMBERS}/${id}/two-factor/reset`));
 });
 
 it("opens chosen projects to a member, by the version that was read", async () => {
@@ -106,9 +122,80 @@ it("opens chosen projects to a member, by the version that was read", async () =
   });
   fireEvent.click(await screen.findByRole("button", { name: "All" }));
   const dialog = within(await screen.findByRole("dialog", { name: /Which projects/ }));
+  fireEvent.click(dialog.getByRole("button", { name: "Only these" }));
   fireEvent.click(dialog.getByRole("checkbox", { name: "Nordlicht · Live" }));
   fireEvent.click(dialog.getByRole("button", { name: "Open these" }));
   await waitFor(() => {
     expect(bodies).toEqual([{ version: 7, projectIds: [PROJECT] }]);
   });
+});
+
+it("opens all projects to nobody who has the last one unticked, but by that choice", async () => {
+  const bodies: unknown[] = [];
+  await open({
+    [`GET ${MEMBERS}`]: { success: true, members: [ME, { ...OTHER, projectIds: [PROJECT] }] },
+    [`PATCH ${MEMBERS}/mem_2`]: async (request: Request) => {
+      bodies.push(await request.json());
+      return json({ success: true, member: OTHER });
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Nordlicht" }));
+  const dialog = within(await screen.findByRole("dialog", { name: /Which projects/ }));
+  fireEvent.click(dialog.getByRole("checkbox", { name: "Nordlicht · Live" }));
+  const none = dialog.getByRole<HTMLButtonElement>("button", { name: "Open these" });
+  expect(none.disabled).toBe(true);
+  fireEvent.click(none);
+  fireEvent.click(dialog.getByRole("button", { name: "All projects" }));
+  fireEvent.click(dialog.getByRole("button", { name: "Open all" }));
+  await waitFor(() => {
+    expect(bodies).toEqual([{ version: 7, projectIds: null }]);
+  });
+});
+
+it("offers no choice of projects for owners and admins, to whom every one is open", async () => {
+  await open({ [`GET ${MEMBERS}`]: { success: true, members: [ME, { ...OTHER, role: "admin" }] } });
+  await screen.findByText("Bob");
+  expect(screen.getAllByText("All")).toHaveLength(2);
+  expect(screen.queryByRole("button", { name: "All" })).toBeNull();
+});
+
+async function chooseRole(name: string): Promise<void> {
+  fireEvent.click(screen.getByRole("combobox", { name: "Role" }));
+  const last = (await screen.findAllByRole("option", { name, hidden: true })).at(-1);
+  if (last === undefined) throw new Error(`${name} is not offered.`);
+  fireEvent.click(last);
+}
+
+it("invites to chosen projects whom they may be chosen for, and keeps none of it for the next one", async () => {
+  const bodies: unknown[] = [];
+  await open({
+    [`POST ${INVITATIONS}`]: async (request: Request) => {
+      bodies.push(await request.json());
+      return json({ success: true, link: `https://x.example/join#${bodies.length}` });
+    },
+  });
+  const form = within(await screen.findByRole("region", { name: "Invite somebody" }));
+  const make = form.getByRole<HTMLButtonElement>("button", { name: "Make the link" });
+  const fill = (name: string) => {
+    fireEvent.change(form.getByLabelText(/^Name/), { target: { value: name } });
+    fireEvent.change(form.getByLabelText(/^E-mail/), { target: { value: `${name}@shop.example` } });
+  };
+  fill("Cleo");
+  fireEvent.click(form.getByRole("button", { name: "Only these" }));
+  expect(make.disabled).toBe(true);
+  fireEvent.click(form.getByRole("checkbox", { name: "Nordlicht · Live" }));
+  fireEvent.click(make);
+  expect(await form.findByText("https://x.example/join#1")).toBeTruthy();
+  expect(form.getByText(/Hand this link over to .*Cleo/)).toBeTruthy();
+  expect(form.getByRole("button", { name: "All projects" }).getAttribute("aria-pressed")).toBe("true");
+  fill("Dora");
+  fireEvent.click(form.getByRole("button", { name: "Only these" }));
+  await chooseRole("Admin");
+  expect(form.queryByRole("button", { name: "Only these" })).toBeNull();
+  fireEvent.click(make);
+  expect(await form.findByText("https://x.example/join#2")).toBeTruthy();
+  expect(bodies).toEqual([
+    { name: "Cleo", email: "Cleo@shop.example", role: "viewer", projectIds: [PROJECT] },
+    { name: "Dora", email: "Dora@shop.example", role: "admin" },
+  ]);
 });
