@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from cambist.services.identity.sessions import SAME_AGAIN_S
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(
     path
@@ -85,6 +87,14 @@ def test_money_is_counted_without_floats():
         if text == "float" and not isinstance(node.args[0], ast.Constant)
     ]
     assert found == []
+
+
+def test_pages_ask_again_for_a_lost_refresh_while_the_gateway_gives_the_same_answer():
+    session = (ROOT / "web/dashboard/src/api/session.ts").read_text()
+    asks_again = re.search(r"ASK_AGAIN_MS = ([\d_]+);", session)
+    assert asks_again is not None
+    # As long again is left for what asks once more to reach the gateway.
+    assert 2 * int(asks_again[1]) < 1000 * SAME_AGAIN_S
 
 
 def test_commands_write_out_what_cannot_be_seen():

@@ -1,6 +1,6 @@
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
-import { MERCHANT_PATHS, Session } from "./session";
+import { ASK_AGAIN_MS, MERCHANT_PATHS, Session } from "./session";
 
 function answer(status: number, body: unknown): Response {
   return new Response(JSON.stringify(body), { status });
@@ -78,5 +78,76 @@ describe("a session", () => {
     const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(200, signed("secret-token"))));
     await session.token();
     expect(JSON.stringify([localStorage, sessionStorage, document.cookie])).not.toContain("secret-token");
+  });
+});
+
+describe("a refresh whose answer is lost", () => {
+  const never = () => new Promise<Response>(() => undefined);
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("is asked for once more while the gateway gives the same answer again", async () => {
+    vi.useFakeTimers();
+    const send = vi
+      .fn<typeof fetch>()
+      .mockImplementationOnce(never)
+      .mockResolvedValue(answer(200, signed("one")));
+    const session = new Session(MERCHANT_PATHS, send);
+    const token = session.token();
+    await vi.advanceTimersByTimeAsync(ASK_AGAIN_MS - 1);
+    expect(send).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await token).toBe("one");
+    expect(send).toHaveBeenCalledTimes(2);
+    expect(session.state).toBe("signed-in");
+  });
+
+  it.each([
+    ["the connection broke", () => Promise.reject(new TypeError("Failed to fetch"))],
+    ["a proxy got none", () => Promise.resolve(answer(502, {}))],
+  ])("is asked for once more at once where %s, and no third time", async (_, lost) => {
+    const send = vi
+      .fn<typeof fetch>()
+      .mockImplementationOnce(lost)
+      .mockResolvedValueOnce(answer(200, signed("one")));
+    expect(await new Session(MERCHANT_PATHS, send).token()).toBe("one");
+    const down = vi.fn<typeof fetch>(lost);
+    const session = new Session(MERCHANT_PATHS, down);
+    await expect(session.token()).rejects.toThrow();
+    expect(down).toHaveBeenCalledTimes(2);
+    expect(session.state).toBe("unknown");
+  });
+
+  it("is not waited for without end by the browser's other pages", async () => {
+    vi.useFakeTimers();
+    // Another page has the lock, and does not give it back.
+    const request = (_: string, { signal }: LockOptions) =>
+      new Promise((__, reject) => {
+        signal?.addEventListener("abort", () => {
+          reject(signal.reason as Error);
+        });
+      });
+    vi.stubGlobal("navigator", { locks: { request } });
+    const send = vi.fn<typeof fetch>(never);
+    const token = new Session(MERCHANT_PATHS, send).token().catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(await token).toMatchObject({ code: "TIMEOUT" });
+    expect(send).not.toHaveBeenCalled();
+  });
+
+  it("is sent where the turn comes, however long it takes then", async () => {
+    vi.useFakeTimers();
+    const signals: (AbortSignal | undefined)[] = [];
+    const request = (_: string, { signal }: LockOptions, work: () => Promise<Response>) => {
+      signals.push(signal);
+      return work();
+    };
+    vi.stubGlobal("navigator", { locks: { request } });
+    const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(200, signed("one"))));
+    expect(await session.token()).toBe("one");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(signals.map((one) => one?.aborted)).toEqual([false]);
   });
 });

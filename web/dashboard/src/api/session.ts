@@ -2,7 +2,7 @@
  * The session of whoever uses the page. Its access token is in memory alone; the refresh token is an HttpOnly cookie,
  * which only the gateway sees. Each refresh token works once, so pages of one browser take turns.
  */
-import { asApiError, errorOf, type ApiError } from "./errors";
+import { ApiError, asApiError, errorOf } from "./errors";
 import { inTime } from "./inTime";
 
 /** Where one kind of people signs in. */
@@ -26,7 +26,18 @@ export const OPERATOR_PATHS: SignInPaths = {
 
 /** How long before its end a token is renewed, so that none ends on its way. */
 const EARLY_MS = 20_000;
+/** How long an answer is waited for. None of what is sent here does more when it is sent once more. */
 const LIMIT_MS = 20_000;
+/**
+ * How long the answer to a refresh is waited for before it is asked for once more. The gateway may have exchanged the
+ * refresh token, and the answer with the next one may be lost. For `SAME_AGAIN_S` of `sessions.py` the gateway gives the
+ * same answer again; after that it takes the old token for a stolen one, and ends the session.
+ */
+export const ASK_AGAIN_MS = 4_000;
+/** How long the browser's other pages are waited for: longer than asking twice takes. */
+const TURN_MS = 30_000;
+/** What a proxy says that got no answer: the gateway may have done what was asked all the same. */
+const LOST: ReadonlySet<number> = new Set([502, 504]);
 
 export type SessionState = "unknown" | "signed-in" | "signed-out";
 
@@ -44,13 +55,16 @@ export class Session {
   #renewing: Promise<string | null> | null = null;
   readonly #listeners = new Set<() => void>();
   readonly #others: BroadcastChannel | null;
+  readonly #send: typeof fetch;
+  readonly #sendSoon: typeof fetch;
 
   constructor(
     readonly paths: SignInPaths,
-    // None of these does more when it is sent once more; and whoever refreshes keeps the browser's other pages waiting.
-    private readonly send: typeof fetch = inTime(undefined, { limitMs: LIMIT_MS, isRepeatable: true }),
+    send?: typeof fetch,
     private readonly now: () => number = Date.now,
   ) {
+    this.#send = inTime(send, { limitMs: LIMIT_MS, isRepeatable: true });
+    this.#sendSoon = inTime(send, { limitMs: ASK_AGAIN_MS, isRepeatable: true });
     this.#others = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`cambist ${paths.refresh}`);
     this.#others?.addEventListener("message", () => {
       this.#forget();
@@ -100,7 +114,7 @@ export class Session {
    */
   async end(): Promise<void> {
     try {
-      const answer = await this.send(this.paths.signOut, { method: "POST" });
+      const answer = await this.#send(this.paths.signOut, { method: "POST" });
       if (!answer.ok) throw await errorOf(answer);
     } catch (error) {
       this.#notEnded = asApiError(error);
@@ -120,7 +134,7 @@ export class Session {
   /** Let the session do what needs a second factor, for a few minutes. Throws an ApiError for a wrong code. */
   async stepUp(code: string): Promise<void> {
     const token = await this.token();
-    const answer = await this.send(this.paths.stepUp, {
+    const answer = await this.#send(this.paths.stepUp, {
       method: "POST",
       headers: { "Content-Type": "application/json", ...(token === null ? {} : { Authorization: `Bearer ${token}` }) },
       body: JSON.stringify({ totpCode: code }),
@@ -129,7 +143,7 @@ export class Session {
   }
 
   async #refresh(): Promise<string | null> {
-    const answer = await exclusively(this.paths.refresh, () => this.send(this.paths.refresh, { method: "POST" }));
+    const answer = await exclusively(this.paths.refresh, () => this.#exchange());
     if (answer.ok) {
       this.begin((await answer.json()) as Signed);
       return this.#token;
@@ -138,6 +152,18 @@ export class Session {
     if (answer.status !== 401) throw await errorOf(answer);
     this.#forget();
     return null;
+  }
+
+  /** Exchange the refresh token. Where the answer is lost, ask again at once: later is too late. */
+  async #exchange(): Promise<Response> {
+    const { refresh } = this.paths;
+    try {
+      const answer = await this.#sendSoon(refresh, { method: "POST" });
+      if (!LOST.has(answer.status)) return answer;
+    } catch {
+      // Whether the gateway was reached is not known.
+    }
+    return this.#send(refresh, { method: "POST" });
   }
 
   #forget(): void {
@@ -157,8 +183,17 @@ export class Session {
   }
 }
 
+/** Do it while no other page of the browser does. Rejects where another has not ended in a time. */
 function exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
   // Browsers have locks on HTTPS and localhost only.
   const locks = (navigator as { locks?: LockManager }).locks;
-  return locks === undefined ? work() : locks.request(`cambist ${name}`, work);
+  if (locks === undefined) return work();
+  const waiting = new AbortController();
+  const timer = setTimeout(() => {
+    waiting.abort(new ApiError(0, "TIMEOUT", "Another page of this browser has not ended its request."));
+  }, TURN_MS);
+  return locks.request(`cambist ${name}`, { signal: waiting.signal }, () => {
+    clearTimeout(timer);
+    return work();
+  });
 }

@@ -40,6 +40,7 @@ from .people import P, People, Principal, V
 TOKEN_CHARS_MAX = 256
 STEP_UP_S = 300
 SAME_AGAIN_S = 10
+"""Pages ask again for a lost answer within less than half of it: ``ASK_AGAIN_MS`` in the dashboard's ``session.ts``."""
 
 SESSIONS_MAX = 100
 """Open sessions of one person. With one more, the one ends that was not used for longest."""
