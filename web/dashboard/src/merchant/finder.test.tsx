@@ -2,7 +2,7 @@ import { MantineProvider } from "@mantine/core";
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { projectOf, show, PROJECT } from "../testing/render";
+import { json, projectOf, refused, show, PROJECT } from "../testing/render";
 import { Palette } from "../ui/Palette";
 
 import { useFinder } from "./useFinder";
@@ -50,4 +50,21 @@ it("leads to the records that what is pasted names, and forgets them when it is 
   });
   fireEvent.keyDown(field, { key: "Enter" });
   expect(await screen.findByText("elsewhere")).toBeTruthy();
+});
+
+it("says that the search failed, and not that nothing is called so", async () => {
+  let isDown = true;
+  await show(Page, {
+    path: "anywhere",
+    answers: { [SEARCH]: () => (isDown ? refused(400, "BAD_REQUEST") : json({ success: true, found: [] })) },
+  });
+  fireEvent.click(screen.getByRole("button", { name: /Search or go to/ }));
+  const field = await screen.findByRole("combobox");
+  fireEvent.change(field, { target: { value: "0xabc" } });
+  expect(await screen.findByText("The search failed. Try again in a moment.")).toBeTruthy();
+  expect(screen.queryByText("Nothing is called that.")).toBeNull();
+  isDown = false;
+  fireEvent.change(field, { target: { value: "0xabcd" } });
+  expect(await screen.findByText("Nothing is called that.")).toBeTruthy();
+  expect(screen.queryByText("The search failed. Try again in a moment.")).toBeNull();
 });

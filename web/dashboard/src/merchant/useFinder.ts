@@ -36,11 +36,12 @@ export function useFinder(project: Project | null): Finder {
   const isNamed = project !== null && wanted.length >= LENGTH_MIN;
   const isAsked = isNamed && asked === wanted;
   const projectId = project?.projectId ?? "";
-  const { data = [], isFetching } = useQuery({ ...foundQuery(projectId, asked), enabled: isAsked });
+  const { data = [], isFetching, isError } = useQuery({ ...foundQuery(projectId, asked), enabled: isAsked });
   const found = isAsked ? data : [];
   return {
     onTyped: setTyped,
     isLooking: isNamed && (!isAsked || isFetching),
+    hasFailed: isAsked && isError && !isFetching,
     found: found.map((one) => ({
       id: `found-${one.kind}-${one.id}`,
       label: labelOf(one, t),

@@ -19,6 +19,8 @@ export interface Finder {
   readonly found: readonly Command[];
   /** What was found may be of what was typed before. */
   readonly isLooking: boolean;
+  /** What was typed could not be looked for: that nothing was found says nothing. */
+  readonly hasFailed: boolean;
 }
 
 const SHOWN_MAX = 12;
@@ -79,6 +81,8 @@ function Search({ commands, finder, onClose }: PaletteProps & { readonly onClose
   // What was typed is gone with the dialog.
   useEffect(() => () => onTyped?.(""), [onTyped]);
   const shown = [...matching(commands, typed), ...(finder?.found ?? [])];
+  const hasFailed = finder?.hasFailed === true;
+  const none = finder?.isLooking === true ? "ui.loading" : hasFailed ? "palette.failed" : "palette.none";
 
   function run(command: Command | undefined): void {
     if (command === undefined) return;
@@ -139,9 +143,7 @@ function Search({ commands, finder, onClose }: PaletteProps & { readonly onClose
                 {one.label}
               </UnstyledButton>
             ))}
-            {shown.length === 0 && (
-              <p className={styles.none}>{t(finder?.isLooking === true ? "ui.loading" : "palette.none")}</p>
-            )}
+            {(shown.length === 0 || hasFailed) && <p className={styles.none}>{t(none)}</p>}
           </div>
         </Modal.Body>
       </Modal.Content>
