@@ -8,6 +8,7 @@ import { api, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import { Choice } from "../../ui/Choice";
 import { Empty, ErrorNote } from "../../ui/Feedback";
+import { showTime } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { coinsQuery, type Coin } from "../coins/queries";
@@ -47,6 +48,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
   const [currency, setCurrency] = useState("usd");
   const [amount, setAmount] = useState("");
   const [orderId, setOrderId] = useState("");
+  const [madeBefore, setMadeBefore] = useState<MadeBeforeProps | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
   const refused = error === null ? null : asApiError(error);
@@ -56,6 +58,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
     if (chain === null || token === null) return;
     setSending(true);
     setError(null);
+    setMadeBefore(null);
     try {
       const body = {
         chain,
@@ -66,12 +69,18 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
         ...(orderId === "" ? {} : { orderId }),
       };
       const params = { path: { projectId } };
-      const payment = await once(`new payment ${projectId}`, async (idempotencyKey) => {
+      const { payment, wasMade } = await once(`new payment ${projectId}`, async (idempotencyKey) => {
         const path = "/api/dashboard/projects/{projectId}/payments";
-        // That of an earlier request whose answer was lost is the one that was wanted.
-        return (await unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } }))).payment;
+        const answer = await unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } }));
+        return { payment: answer.payment, wasMade: answer.idempotent === true };
       });
       void client.invalidateQueries({ queryKey: ["project", projectId, "payments"] });
+      if (wasMade) {
+        // Of an earlier request whose answer was lost. Whether it is the one that is wanted now, only its sender knows.
+        setMadeBefore(payment);
+        setSending(false);
+        return;
+      }
       await navigate({ to: `/${projectId}/payments/${payment.paymentId}` });
     } catch (problem) {
       setError(problem);
@@ -164,6 +173,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
             setOrderId(event.currentTarget.value);
           }}
         />
+        {madeBefore !== null && <MadeBefore {...madeBefore} />}
         {error !== null && <ErrorNote error={error} />}
         <div className="row">
           <Button type="submit" loading={isSending} disabled={chain === null || token === null}>
@@ -172,5 +182,21 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
         </div>
       </form>
     </Section>
+  );
+}
+
+interface MadeBeforeProps {
+  readonly paymentId: string;
+  readonly createdAt: string;
+}
+
+/** Says that an earlier request had made the payment, and leads to it. */
+function MadeBefore({ paymentId, createdAt }: MadeBeforeProps) {
+  const { t, i18n } = useTranslation();
+  return (
+    <div role="alert" className="stack">
+      <p>{t("payments.madeBefore", { at: showTime(createdAt, i18n.language) })}</p>
+      <Link to={`/${useProjectId()}/payments/${paymentId}`}>{t("payments.openMade")}</Link>
+    </div>
   );
 }

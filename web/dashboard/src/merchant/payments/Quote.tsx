@@ -17,18 +17,21 @@ const PLAIN = /^\d+(\.\d+)?$/;
 export function Quote({ ask }: { readonly ask: Schemas["Ask"] }) {
   const { t } = useTranslation();
   const projectId = useProjectId();
-  const [asked] = useDebouncedValue(JSON.stringify(ask), TYPING_MS);
+  const wanted = JSON.stringify(ask);
+  const [asked] = useDebouncedValue(wanted, TYPING_MS);
+  // While somebody types, what was answered is of another amount, token or chain: beside the new one it would be wrong.
+  const isAsked = asked === wanted;
   const isPlain = PLAIN.test(ask.amount) && Number(ask.amount) > 0;
   const { data, error } = useQuery({
     queryKey: ["project", projectId, "payment-quote", asked],
-    enabled: isPlain && asked === JSON.stringify(ask),
+    enabled: isPlain && isAsked,
     staleTime: STALE_MS,
     queryFn: ({ signal }) => {
       const params = { path: { projectId } };
       return unwrap(api.POST("/api/dashboard/projects/{projectId}/payments/quote", { params, body: ask, signal }));
     },
   });
-  if (!isPlain) return null;
+  if (!isPlain || !isAsked) return null;
   if (error !== null) return <ErrorNote error={error} />;
   if (data === undefined) return null;
   return (

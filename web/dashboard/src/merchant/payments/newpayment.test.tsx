@@ -42,7 +42,7 @@ describe("a new payment", () => {
     expect(bodies[0]?.idempotencyKey).toBeTruthy();
   });
 
-  it("is sent again under the same key where no answer came, and goes to what was made then", async () => {
+  it("is sent again under the same key where no answer came, and says what was made then, and that nothing was made now", async () => {
     const keys: unknown[] = [];
     await show(NewPayment, {
       path: "payments/new",
@@ -52,7 +52,8 @@ describe("a new payment", () => {
         [`POST /api/dashboard/projects/${PROJECT}/payments`]: async (request) => {
           keys.push(((await request.json()) as { idempotencyKey: unknown }).idempotencyKey);
           if (keys.length === 1) throw new TypeError("Failed to fetch");
-          return json({ payment: { paymentId: "pay_1" }, idempotent: true });
+          const payment = { paymentId: "pay_1", createdAt: "2026-01-31T12:00:00.000Z" };
+          return keys.length === 2 ? json({ payment, idempotent: true }) : json({ payment }, 201);
         },
       },
     });
@@ -64,8 +65,16 @@ describe("a new payment", () => {
     fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
     expect(await screen.findByText("OFFLINE")).toBeTruthy();
     fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
-    expect(await screen.findByText("elsewhere")).toBeTruthy();
+    expect(
+      await screen.findByText(/This payment was already made: .*Jan 31, 2026.* Nothing was made now/),
+    ).toBeTruthy();
+    expect(screen.getByRole("link", { name: "Open the payment" }).getAttribute("href")).toBe(
+      `/${PROJECT}/payments/pay_1`,
+    );
     expect(keys).toEqual([keys[0], keys[0]]);
+    fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
+    expect(await screen.findByText("elsewhere")).toBeTruthy();
+    expect(keys[2]).not.toBe(keys[0]);
   });
 
   it("says what the customer would pay now", async () => {
@@ -100,6 +109,11 @@ describe("a new payment", () => {
     expect(asked).toEqual([
       { chain: "polygon", token: "USDT", pricingMode: "fiat", amount: "50", fiatCurrency: "usd" },
     ]);
+    // What was answered is of 50: beside another amount it is not shown, not even for a moment.
+    fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "500" } });
+    expect(screen.queryByText(/The customer would pay now/)).toBeNull();
+    await screen.findByText(/The customer would pay now/);
+    expect(asked).toHaveLength(2);
   });
 
   it("offers nothing where the project takes no coin", async () => {
