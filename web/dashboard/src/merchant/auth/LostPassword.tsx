@@ -13,7 +13,14 @@ import { api, unwrap } from "../api";
 export function LostPassword() {
   const { t } = useTranslation();
   const [email, setEmail] = useState("");
-  const ask = useAct(() => unwrap(api.POST("/api/auth/password-reset/request", { body: { email: email.trim() } })));
+  const [asked, setAsked] = useState("");
+  const wanted = email.trim();
+  const ask = useAct(async () => {
+    setAsked(wanted);
+    await unwrap(api.POST("/api/auth/password-reset/request", { body: { email: wanted } }));
+  });
+  // Of another address than the one that is there now it says nothing: that one can be asked for as well.
+  const isDone = ask.isDone && asked === wanted;
   return (
     <AuthCard title={t("lost.title")} foot={<Link to="/sign-in">{t("signIn.title")}</Link>}>
       <form className="stack" onSubmit={ask.submit}>
@@ -29,10 +36,10 @@ export function LostPassword() {
           onText={setEmail}
         />
         {ask.error !== null && <ErrorNote error={ask.error} />}
-        <Button type="submit" size="md" loading={ask.isRunning} disabled={ask.isDone}>
+        <Button type="submit" size="md" loading={ask.isRunning} disabled={isDone}>
           {t("lost.act")}
         </Button>
-        <p role="status">{ask.isDone && t("lost.done")}</p>
+        <p role="status">{isDone && t("lost.done")}</p>
       </form>
     </AuthCard>
   );
