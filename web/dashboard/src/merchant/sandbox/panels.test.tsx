@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
 import { DESCRIBED } from "../../testing/described";
@@ -103,6 +103,16 @@ it("is not there in a live project, and has nothing fail that has ended", async 
   });
   await screen.findByText("po_1");
   expect(screen.queryByRole("region", PANEL)).toBeNull();
+  cleanup();
+  await show(PayoutPage, {
+    path: "payouts/$payoutId",
+    at: "payouts/po_1",
+    mode: "sandbox",
+    answers: answers("completed"),
+  });
+  const panel = within(await screen.findByRole("region", PANEL));
+  expect(panel.getByRole("button", { name: "Reorganize" })).toBeTruthy();
+  expect(panel.queryByRole("button", { name: "Have it fail" })).toBeNull();
 });
 
 it("has a payout fail that is under way", async () => {
