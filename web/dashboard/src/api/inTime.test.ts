@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { ApiError } from "./errors";
 import { inTime } from "./inTime";
@@ -12,6 +12,20 @@ afterEach(() => {
 
 const URL_ = "https://gateway.example/api";
 const never = () => new Promise<Response>(() => undefined);
+
+const refuses = () => Promise.reject(new TypeError("Failed to fetch"));
+
+/** An answer that begins, and whose body breaks off. */
+const broken = () =>
+  Promise.resolve(
+    new Response(
+      new ReadableStream({
+        start(stream) {
+          stream.error(new TypeError("network error"));
+        },
+      }),
+    ),
+  );
 
 /** An answer that begins, and whose body never ends. */
 const stuck = () => Promise.resolve(new Response(new ReadableStream({ pull: never as () => Promise<never> })));
@@ -35,6 +49,59 @@ it.each([
 it("says that it may be sent again of what may be, and ends it when it is told to", async () => {
   const asked = inTime(never, { limitMs: 5_000, isRepeatable: true })("/api/auth/refresh", { method: "POST" });
   expect(await fails(asked, 5_000)).toMatchObject({ code: "TIMEOUT" });
+});
+
+describe("where the connection breaks", () => {
+  it.each(["POST", "PUT", "PATCH", "DELETE"])(
+    "a %s may have been done, whether its answer had begun or not",
+    async (method) => {
+      for (const send of [refuses, broken])
+        await expect(inTime(send)(new Request(URL_, { method }))).rejects.toMatchObject({
+          status: 0,
+          code: "NO_ANSWER",
+        });
+    },
+  );
+
+  it.each([502, 504])(
+    "an act that a proxy answers %i for may have been done, and what reads has failed",
+    async (status) => {
+      const send = () => Promise.resolve(new Response("<html>", { status }));
+      await expect(inTime(send)(new Request(URL_, { method: "POST" }))).rejects.toMatchObject({ code: "NO_ANSWER" });
+      expect((await inTime(send)(new Request(URL_))).status).toBe(status);
+    },
+  );
+
+  it("what the browser had no connection to send by was not done, unless an answer began", async () => {
+    vi.spyOn(navigator, "onLine", "get").mockReturnValue(false);
+    await expect(inTime(refuses)(new Request(URL_, { method: "POST" }))).rejects.toBeInstanceOf(TypeError);
+    await expect(inTime(broken)(new Request(URL_, { method: "POST" }))).rejects.toMatchObject({ code: "NO_ANSWER" });
+  });
+
+  it.each([
+    "/payments/quote",
+    "/wallet/payout/batch/check?a=1",
+    "/swap-bridge/swap/quote",
+    "/auth/login",
+    "/auth/sign-in",
+  ])("what only reads, or may be sent again, has done nothing: %s", async (path) => {
+    const request = () => new Request(`${URL_}${path}`, { method: "POST" });
+    for (const send of [refuses, broken]) await expect(inTime(send)(request())).rejects.toBeInstanceOf(TypeError);
+    expect(await fails(inTime(never)(request()), 60_000)).toMatchObject({ code: "TIMEOUT" });
+  });
+
+  it("whoever gave an act up is told just that", async () => {
+    const given = new AbortController();
+    const send: typeof fetch = (_, init) =>
+      new Promise((_resolve, reject) => {
+        init?.signal?.addEventListener("abort", () => {
+          reject(new DOMException("Aborted.", "AbortError"));
+        });
+      });
+    const asked = inTime(send)(URL_, { method: "POST", signal: given.signal });
+    given.abort();
+    await expect(asked).rejects.toMatchObject({ name: "AbortError" });
+  });
 });
 
 it("gives the whole answer, and ends nothing afterwards", async () => {

@@ -5,6 +5,15 @@ import { ApiError } from "./errors";
 const READ_MS = 30_000;
 const ACT_MS = 60_000;
 
+/**
+ * How the paths end of what is a POST and may be sent again all the same: it only reads, or lets somebody in who is then
+ * let in twice.
+ */
+const REPEATABLE = /\/(quote|batch\/check|invitations\/read|auth\/login|auth\/sign-in)$/;
+
+/** What proxies answer in the place of a gateway that got the request; it answers neither itself. */
+const LOST_BEHIND_PROXY: ReadonlySet<number> = new Set([502, 504]);
+
 interface Limit {
   readonly limitMs?: number;
   /** Sent once more, it does no more than sent once. */
@@ -13,7 +22,8 @@ interface Limit {
 
 /**
  * Return a `fetch` whose answer has come within a time, body and all. Otherwise it throws an ApiError: `TIMEOUT` for what
- * may be sent again, `NO_ANSWER` for what may have been done.
+ * may be sent again, `NO_ANSWER` for what may have been done. An act of which the connection breaks may have been done,
+ * too, unless the browser had none to send it by.
  */
 export function inTime(
   send: typeof fetch = (...request) => fetch(...request),
@@ -21,12 +31,13 @@ export function inTime(
 ): typeof fetch {
   return (input, init) =>
     new Promise((resolve, reject) => {
-      const method = input instanceof Request ? input.method : (init?.method ?? "GET");
+      const { method, url } = input instanceof Request ? input : { method: init?.method ?? "GET", url: String(input) };
       const isRead = method === "GET" || method === "HEAD";
+      const mayRepeat = isRepeatable ?? (isRead || REPEATABLE.test(pathOf(url)));
       const ended = new AbortController();
       const timer = setTimeout(
         () => {
-          reject(noAnswer(isRepeatable ?? isRead));
+          reject(noAnswer(mayRepeat));
           ended.abort();
         },
         limitMs ?? (isRead ? READ_MS : ACT_MS),
@@ -38,19 +49,35 @@ export function inTime(
       if (given?.aborted === true) ended.abort();
       const { signal } = ended;
       const sent = input instanceof Request ? send(new Request(input, { signal })) : send(input, { ...init, signal });
-      void sent
-        .then(whole)
-        .then(resolve, reject)
-        .finally(() => {
-          clearTimeout(timer);
-        });
+      const answered = mayRepeat ? sent.then(whole) : ofAct(sent, () => given?.aborted === true);
+      void answered.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+      });
     });
 }
 
 function noAnswer(isRepeatable: boolean): ApiError {
   return isRepeatable
     ? new ApiError(0, "TIMEOUT", "The gateway did not answer in time.")
-    : new ApiError(0, "NO_ANSWER", "No answer came in time. It may have been done all the same.");
+    : new ApiError(0, "NO_ANSWER", "No answer came. It may have been done all the same.");
+}
+
+/** Return an act's answer to its end. Where none comes, it may have been done, unless there was nothing to send it by. */
+async function ofAct(sent: Promise<Response>, isGivenUp: () => boolean): Promise<Response> {
+  let mayBeDone = navigator.onLine;
+  try {
+    const answer = await sent;
+    mayBeDone = true;
+    const read = await whole(answer);
+    if (!LOST_BEHIND_PROXY.has(read.status)) return read;
+  } catch (error) {
+    if (!mayBeDone || isGivenUp()) throw error;
+  }
+  throw noAnswer(false);
+}
+
+function pathOf(url: string): string {
+  return new URL(url, location.href).pathname;
 }
 
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);

@@ -44,7 +44,7 @@ it("takes the answer of an earlier request for none of this one, and begins anew
   expect(await keyOf("payout")).not.toBe(lost);
 });
 
-it("says that it may be sent again where no answer came in time, and keeps the key", async () => {
+it("says that it may be sent again where no answer came, and keeps the key", async () => {
   await expect(once("payout", fails(0, "NO_ANSWER"))).rejects.toMatchObject({ status: 0, code: "NO_ANSWER_ONCE" });
   const lost = await keyOf("payout", fails(0, "NO_ANSWER"));
   expect(await keyOf("payout")).toBe(lost);

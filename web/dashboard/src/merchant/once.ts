@@ -13,7 +13,8 @@ const unstored = new Map<string, string>();
  * them in the same tab. It ends with an answer that says the act was done, or that it was done before with another
  * content; a refusal of anything else leaves it, as nothing was done under it and it is as good as new.
  *
- * Throws `NO_ANSWER_ONCE` where no answer came in time: it may be sent again. Throws `SENT_BEFORE` where the answer is that of an earlier request: nobody shall take it for a new one that was sent.
+ * Throws `NO_ANSWER_ONCE` where no answer came: it may be sent again. Throws `SENT_BEFORE` where the answer is that of an
+ * earlier request: nobody shall take it for a new one that was sent.
  */
 export async function once<Answer>(what: string, send: (idempotencyKey: string) => Promise<Answer>): Promise<Answer> {
   const name = `${STORED} ${what}`;
@@ -29,8 +30,7 @@ export async function once<Answer>(what: string, send: (idempotencyKey: string) 
   } catch (refused) {
     const { code, isDoneBefore } = asApiError(refused);
     if (isDoneBefore) forget(name, idempotencyKey);
-    if (code === "NO_ANSWER")
-      throw new ApiError(0, "NO_ANSWER_ONCE", "No answer came in time. Send it again as it is.");
+    if (code === "NO_ANSWER") throw new ApiError(0, "NO_ANSWER_ONCE", "No answer came. Send it again as it is.");
     throw refused;
   }
 }

@@ -212,6 +212,7 @@ declareStates(
       title: "Sign in",
       filled: { "E-mail": "ada@shop.example", Password: "a long password" },
       act: "Sign in",
+      isRepeatable: true,
     },
     "/lost-password": {
       title: "Lost the password?",

@@ -197,6 +197,7 @@ declareStates(
       title: "Sign in as an operator",
       filled: { "E-mail": "ada@shop.example", Password: "a long password" },
       act: "Sign in",
+      isRepeatable: true,
     },
   },
 );

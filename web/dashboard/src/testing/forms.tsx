@@ -1,6 +1,6 @@
 /** The states of pages that ask before they are answered: as they stand, while they are sent, refused, and offline. */
 import { fireEvent, waitFor } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 
 import { alerts, lost, never, offered, reads, READS, refusal, seen, SENTENCE, Visit, type Place } from "./visit";
 
@@ -12,9 +12,16 @@ export interface Form extends Place {
   readonly act: string;
   /** What whoever may only read is told in its place; nothing where it is everybody's. */
   readonly reader?: string;
+  /** Whether it may be sent again where no answer came. */
+  readonly isRepeatable?: boolean;
 }
 
-export function declareForm(visit: Visit, { title, filled, act, reader }: Form): void {
+/** What a browser without a connection does. */
+const unsent: typeof lost = (request) => lost(request);
+
+const OFFLINE = ["The gateway cannot be reached.", "OFFLINE"] as const;
+
+export function declareForm(visit: Visit, { title, filled, act, reader, isRepeatable = false }: Form): void {
   const typed = Object.values(filled);
 
   it("stands there to be filled in, and is sent once at a time", async () => {
@@ -32,11 +39,13 @@ export function declareForm(visit: Visit, { title, filled, act, reader }: Form):
   it.each([
     ["was refused", refusal(422, "SOMETHING_WRONG"), [SENTENCE, "SOMETHING_WRONG"]],
     ["is forbidden", refusal(403, "ROLE_NOT_ALLOWED"), [SENTENCE, "ROLE_NOT_ALLOWED"]],
-    ["cannot be sent", lost, ["The gateway cannot be reached.", "OFFLINE"]],
+    ["had no answer", lost, isRepeatable ? OFFLINE : ["It may have been done all the same", "NO_ANSWER"]],
+    ["cannot be sent", unsent, OFFLINE],
   ] as const)("says why it %s, keeps what was typed, and can be sent again", async (_, answer, said) => {
     await visit.begin(answer);
     await reads(title);
     fill(filled);
+    if (answer === unsent) vi.spyOn(navigator, "onLine", "get").mockReturnValue(false);
     send(act);
     await reads(...said, ...typed);
     expect(button(act).disabled).toBe(false);

@@ -26,8 +26,9 @@ export function makeQueryClient(): QueryClient {
         // What the API refused is refused again; what did not come may come.
         retry: (failures, error) => {
           const { status, code } = asApiError(error);
-          // Whoever has waited for an answer in vain is told so before they wait again.
-          if (code === "TIMEOUT") return false;
+          // Whoever has waited for an answer in vain is told so before they wait again; and what may have been done is
+          // not done again by itself.
+          if (code === "TIMEOUT" || code === "NO_ANSWER") return false;
           return failures < RETRIES && onlineManager.isOnline() && (status === 0 || status >= 500);
         },
       },

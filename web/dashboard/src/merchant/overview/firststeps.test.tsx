@@ -119,10 +119,10 @@ describe("the overview", () => {
     });
     const act = await screen.findByRole("button", { name: "Make a payment and pay it" });
     fireEvent.click(act);
-    expect(await screen.findByText("OFFLINE")).toBeTruthy();
+    expect(await screen.findByText("NO_ANSWER")).toBeTruthy();
     fireEvent.click(act);
     await expect
-      .poll(() => screen.queryByText("OFFLINE") === null && keys.length === 2, { timeout: 20_000 })
+      .poll(() => screen.queryByText("NO_ANSWER") === null && keys.length === 2, { timeout: 20_000 })
       .toBe(true);
     await expect.poll(() => deposits, { timeout: 20_000 }).toBe(expected);
     expect(keys[0]).toEqual(expect.any(String));

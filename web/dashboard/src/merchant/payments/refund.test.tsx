@@ -60,7 +60,7 @@ describe("a refund", () => {
     });
     await screen.findByRole("button", { name: "Refund" });
     const dialog = await refund("0x12", "10");
-    expect(await within(dialog).findByText("OFFLINE")).toBeTruthy();
+    expect(await within(dialog).findByText("NO_ANSWER_ONCE")).toBeTruthy();
     fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
     await gone();
     await refund("0x12", "10");

@@ -122,7 +122,7 @@ describe("many payouts", () => {
     };
     fireEvent.change(rows, { target: { value: `${GOOD},2\n` } });
     const dialog = await pay();
-    expect(await within(dialog).findByText("OFFLINE")).toBeTruthy();
+    expect(await within(dialog).findByText("NO_ANSWER_ONCE")).toBeTruthy();
     fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
     fireEvent.click(screen.getByRole("button", { name: "One payout" }));
     expect(screen.queryByRole("textbox", { name: /^Rows/ })).toBeNull();
