@@ -108,6 +108,7 @@ interface CellProps {
 }
 
 function Cell({ column, value, offered, error, onValue }: CellProps) {
+  const { t } = useWords();
   const label = useColumnTitle()(column.name);
   const isRequired = column.isOptional !== true;
   if (column.kind === "switch")
@@ -146,6 +147,7 @@ function Cell({ column, value, offered, error, onValue }: CellProps) {
       {...(pattern === undefined
         ? {}
         : { pattern, inputMode: column.kind === "whole" ? ("numeric" as const) : ("decimal" as const) })}
+      {...(column.blank === undefined ? {} : { placeholder: t(`settings.${column.blank}`) })}
       value={value}
       error={error}
       onText={onValue}

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { ErrorNote } from "../../ui/Feedback";
+import { showList } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { useAct } from "../../ui/useAct";
@@ -11,9 +12,10 @@ import { ChangedMeanwhile, useBegun } from "../Changed";
 import { useChainOptions, useCoinNames, usePermitted } from "../queries";
 
 import type { Settings } from "./fields";
+import { merged } from "./merged";
 import { decided, settingsQuery } from "./queries";
 import { Rows, useColumnTitle } from "./Rows";
-import { cellOf, errorsOf, isTwice, type Row, type Table } from "./tables";
+import { cellOf, errorsOf, isTwice, opened, type Row, type Table, type TableColumn } from "./tables";
 
 /** Weights of every chain that has none of its own stand under this name. */
 const DEFAULT_CHAIN = "default";
@@ -66,11 +68,11 @@ export function TableSection({ table, settings }: TableSectionProps) {
             label={t(`table.${table.name}`)}
             rows={placed}
             rowKey={({ place }) => place}
-            columns={table.columns.map(({ name, kind }) => ({
+            columns={table.columns.map(({ name, kind, blank }) => ({
               id: name,
               title: title(name),
               atEnd: kind === "amount" || kind === "whole",
-              cell: ({ row }: Placed) => <Shown text={cellOf(row, name)} kind={kind} />,
+              cell: ({ row }: Placed) => <Shown text={cellOf(row, name)} kind={kind} blank={blank} />,
             }))}
           />
         )}
@@ -85,12 +87,13 @@ interface Placed {
 
 interface ShownProps {
   readonly text: string;
-  readonly kind: Table["columns"][number]["kind"];
+  readonly kind: TableColumn["kind"];
+  readonly blank: TableColumn["blank"];
 }
 
-function Shown({ text, kind }: ShownProps) {
+function Shown({ text, kind, blank }: ShownProps) {
   const { t } = useWords();
-  if (text === "") return "–";
+  if (text === "") return blank === undefined ? "–" : t(`settings.${blank}`);
   if (kind === "switch") return t(text === "true" ? "settings.on" : "settings.off");
   return kind === "text" ? <code className="break">{text}</code> : <span className="number">{text}</span>;
 }
@@ -100,15 +103,22 @@ interface EditProps extends TableSectionProps {
 }
 
 function Edit({ table, settings, onDone }: EditProps) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const client = useQueryClient();
   const coins = useCoinNames();
   const chains = useChainOptions().map(({ value }) => value);
-  const [rows, setRows] = useState<readonly Row[]>(table.read(settings));
+  const [begun, setBegun] = useState<readonly Row[]>(() => table.read(settings));
+  const [rows, setRows] = useState(begun);
   const { send, changed } = useBegun({
     now: settings,
     shown: decided,
     readAgain: () => client.query({ ...settingsQuery, staleTime: 0 }),
+    // All rows are sent, and what others made of them is not undone by it.
+    onChanged: (read) => {
+      const fresh = table.read(read);
+      setRows((own) => merged(table, { begun, own, fresh }));
+      setBegun(fresh);
+    },
   });
   const save = useAct(async () => {
     await send(({ version }) => unwrap(api.PUT("/api/admin/settings", { body: { version, ...table.patch(rows) } })));
@@ -116,6 +126,7 @@ function Edit({ table, settings, onDone }: EditProps) {
     onDone();
   });
   const refused = save.error?.details ?? [];
+  const chainsOpened = opened(table, begun, rows);
   return (
     <form className="stack" onSubmit={save.submit}>
       <ChangedMeanwhile changed={changed} />
@@ -127,6 +138,9 @@ function Edit({ table, settings, onDone }: EditProps) {
         coins={coins}
         chains={table.name === "weights" ? [DEFAULT_CHAIN, ...chains] : chains}
       />
+      {chainsOpened.length > 0 && (
+        <p role="alert">{t("settings.opened", { chains: showList(chainsOpened, i18n.language) })}</p>
+      )}
       {save.error !== null && <ErrorNote error={save.error} />}
       <div className="row">
         <Button type="submit" loading={save.isRunning} disabled={rows.some((_, index) => isTwice(table, rows, index))}>

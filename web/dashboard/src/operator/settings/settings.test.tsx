@@ -190,3 +190,63 @@ it("addresses of one chain are sent together, and each has its own fault", async
   expect(within(within(part).getByRole("group", { name: "Row 1" })).queryByText(/no address/)).toBeNull();
   expect(bodies).toEqual([{ version: 5, targets: { memory: ["m1", "nonsense"] } }]);
 });
+
+it("whoever was faster keeps what they added, and one's own changes stand", async () => {
+  const bodies: { readonly limits: object }[] = [];
+  let now = { ...SETTINGS, limits: { "memory/MEM": { perDay: "9" } } as object };
+  await showOperator(SettingsPage, {
+    path: "settings",
+    permissions: ["settings.change"],
+    answers: {
+      "GET /api/admin/settings": () => json(now),
+      "PUT /api/admin/settings": async (request) => {
+        bodies.push((await request.json()) as (typeof bodies)[number]);
+        if (bodies.length > 1) return json(now);
+        now = { ...now, version: 6, limits: { "memory/MEM": { perDay: "9" }, "memory/USDX": { perDay: "50" } } };
+        return refused(409, "VERSION_MISMATCH");
+      },
+    },
+  });
+  const part = await edit("Limits");
+  type(within(part).getByRole("group", { name: "Row 1" }), /^In 24 hours/, "8");
+  fireEvent.click(within(part).getByRole("button", { name: "Save" }));
+  const added = await within(part).findByRole("group", { name: "Row 2" });
+  expect(within(added).getByDisplayValue("50")).toBeTruthy();
+  expect(within(part).getByRole("region", { name: "What is different by now" })).toBeTruthy();
+  fireEvent.click(within(part).getByRole("button", { name: "Save" }));
+  await within(part).findByRole("button", { name: "Change" });
+  expect(bodies).toEqual([
+    { version: 5, limits: { "memory/MEM": { perDay: "8" } } },
+    { version: 6, limits: { "memory/MEM": { perDay: "8" }, "memory/USDX": { perDay: "50" } } },
+  ]);
+});
+
+it("a chain from which nothing may leave stays so, and it is said which chains are opened", async () => {
+  const bodies: unknown[] = [];
+  await showOperator(SettingsPage, {
+    path: "settings",
+    permissions: ["settings.change"],
+    answers: {
+      "GET /api/admin/settings": { ...SETTINGS, targets: { memory: [], tron: ["T1"] } },
+      "PUT /api/admin/settings": async (request) => {
+        bodies.push(await request.json());
+        return json(SETTINGS);
+      },
+    },
+  });
+  const region = await screen.findByRole("region", { name: "Addresses that may be paid" });
+  expect(within(region).getByRole("row", { name: /memory.*Nothing may leave/ })).toBeTruthy();
+  const part = await edit("Addresses that may be paid");
+  const remove = (number: number) => {
+    const row = within(part).getByRole("group", { name: `Row ${String(number)}` });
+    fireEvent.click(within(row).getByRole("button", { name: "Remove" }));
+  };
+  expect(within(part).queryByRole("alert")).toBeNull();
+  remove(2);
+  expect(within(part).getByRole("alert").textContent).toBe(
+    "Once this is saved, any address may be paid again on tron.",
+  );
+  fireEvent.click(within(part).getByRole("button", { name: "Save" }));
+  await within(part).findByRole("button", { name: "Change" });
+  expect(bodies).toEqual([{ version: 5, targets: { memory: [] } }]);
+});

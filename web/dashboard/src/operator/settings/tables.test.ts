@@ -3,13 +3,13 @@ import { expect, it } from "vitest";
 import { DESCRIBED } from "../../testing/described";
 
 import type { Settings } from "./fields";
-import { errorsOf, TABLES } from "./tables";
+import { errorsOf, opened, TABLES, type Table } from "./tables";
 
 const EXAMPLE = DESCRIBED.operator.example("/api/admin/settings") as Settings;
 const FULL: Settings = {
   ...EXAMPLE,
   limits: { "ethereum/USDT": { minimum: "5", perDay: "50000" }, "tron/USDT": {} },
-  targets: { ethereum: ["0x1", "0x2"], tron: ["T1"] },
+  targets: { ethereum: ["0x1", "0x2"], tron: ["T1"], polygon: [] },
   nativeGasMax: { prj_1: 300000 },
   exchanges: { ...EXAMPLE.exchanges, leastRates: { "ethereum/USDT>tron/USDT": "0.99" }, providers: { oneinch: false } },
   cpt: {
@@ -38,9 +38,35 @@ it.each(TABLES.map((table) => [table.name, table] as const))("%s: what was read 
   expect(table.patch(table.read(FULL))).toEqual(SENT[name]);
 });
 
+function table(name: Table["name"]): Table {
+  const found = TABLES.find((one) => one.name === name);
+  if (found === undefined) throw new Error("There is no such table.");
+  return found;
+}
+
+it("a chain from which nothing may leave is a row without an address, and is opened only by taking it away", () => {
+  const targets = table("targets");
+  const rows = targets.read(FULL);
+  expect(rows).toContainEqual({ chain: "polygon", address: "" });
+  expect(targets.patch([{ chain: "tron", address: " " }])).toEqual({ targets: { tron: [] } });
+  expect(opened(targets, rows, rows)).toEqual([]);
+  expect(opened(targets, rows, rows.slice(1, 3))).toEqual(["polygon"]);
+  expect(opened(targets, rows, [])).toEqual(["ethereum", "tron", "polygon"]);
+  expect(opened(table("limits"), table("limits").read(FULL), [])).toEqual([]);
+});
+
+it("the faults of a chain's addresses are counted without the rows that have none", () => {
+  const targets = table("targets");
+  const rows = [
+    { chain: "tron", address: "" },
+    { chain: "tron", address: "T1" },
+  ];
+  const refused = [{ field: "targets.tron[0]", message: "is no address of this chain" }];
+  expect(rows.map((_, index) => errorsOf(targets, rows, index, refused).size)).toEqual([0, 1]);
+});
+
 it("a fault of the key stands at the key, and one of a cell at the cell", () => {
-  const [limits] = TABLES;
-  if (limits === undefined) throw new Error("There is no table.");
+  const limits = table("limits");
   const rows = limits.read(FULL);
   const refused = [
     { field: "limits.ethereum/USDT", message: "names no token" },

@@ -10,6 +10,8 @@ export interface TableColumn {
   readonly name: string;
   readonly kind: "coin" | "chain" | "text" | "amount" | "whole" | "switch";
   readonly isOptional?: boolean;
+  /** What it means where nothing stands in it. */
+  readonly blank?: "nothingLeaves";
 }
 
 export interface Table {
@@ -20,6 +22,8 @@ export interface Table {
   readonly patch: (rows: readonly Row[]) => Patch;
   /** The row's own place in what is sent: no two rows have the same. */
   readonly placeOf: (row: Row, index: number) => string;
+  /** Whether the rows are a list, in which their order is kept. */
+  readonly isList?: boolean;
 }
 
 const OPERATIONS = ["payment", "payout", "refund", "withdrawal", "collection", "swap", "bridge"] as const;
@@ -77,9 +81,12 @@ export const TABLES: readonly Table[] = [
   },
   {
     name: "targets",
-    columns: [column("chain", "chain"), column("address", "text")],
+    columns: [column("chain", "chain"), { ...optional("address", "text"), blank: "nothingLeaves" }],
+    // A chain without an address is closed, and stays a row: without one it would be open.
     read: ({ targets }) =>
-      Object.entries(targets).flatMap(([chain, addresses]) => addresses.map((address) => ({ chain, address }))),
+      Object.entries(targets).flatMap(([chain, addresses]) =>
+        (addresses.length === 0 ? [""] : addresses).map((address) => ({ chain, address })),
+      ),
     patch: (rows) => ({ targets: grouped(rows) }),
     placeOf: (row) => `targets.${cellOf(row, "chain")}.${cellOf(row, "address").trim()}`,
   },
@@ -140,6 +147,7 @@ export const TABLES: readonly Table[] = [
     read: ({ cpt }) => cpt.tiers.map(textsOf),
     patch: (rows) => ({ cpt: { tiers: rows.map(tierOf) } }),
     placeOf: (_, index) => `cpt.tiers[${String(index)}]`,
+    isList: true,
   },
   {
     name: "packs",
@@ -155,6 +163,7 @@ export const TABLES: readonly Table[] = [
       },
     }),
     placeOf: (_, index) => `cpt.packs[${String(index)}]`,
+    isList: true,
   },
 ];
 
@@ -178,8 +187,18 @@ function numbersOf(entries: readonly [string, string][]): Record<string, number>
 
 function grouped(rows: readonly Row[]): Record<string, string[]> {
   const found: Record<string, string[]> = {};
-  for (const row of rows) (found[cellOf(row, "chain")] ??= []).push(cellOf(row, "address").trim());
+  for (const row of rows) {
+    const [addresses, address] = [(found[cellOf(row, "chain")] ??= []), cellOf(row, "address").trim()];
+    if (address !== "") addresses.push(address);
+  }
   return found;
+}
+
+/** Return the chains that may pay any address again once these rows are all there is. */
+export function opened(table: Table, before: readonly Row[], rows: readonly Row[]): readonly string[] {
+  if (table.name !== "targets") return [];
+  const kept = new Set(rows.map((row) => cellOf(row, "chain")));
+  return [...new Set(before.map((row) => cellOf(row, "chain")))].filter((chain) => !kept.has(chain));
 }
 
 interface Refused {
@@ -209,6 +228,8 @@ function placesOf(table: Table, rows: readonly Row[]): readonly string[] {
   const counted = new Map<string, number>();
   return rows.map((row) => {
     const chain = cellOf(row, "chain");
+    // Without an address it is no place in the list, which the chain's own faults are told of.
+    if (cellOf(row, "address").trim() === "") return `targets.${chain}`;
     const number = counted.get(chain) ?? 0;
     counted.set(chain, number + 1);
     return `targets.${chain}[${String(number)}]`;
