@@ -133,6 +133,7 @@ it("limits are rows: one more is added, what is wrong stands in its field, and a
     return json({ success: false, error: "No.", code: "VALIDATION_ERROR", details }, 400);
   });
   const part = await edit("Limits");
+  expect(within(part).getByText(/the minimum; left empty, the one made of fees holds/)).toBeTruthy();
   fireEvent.click(within(part).getByRole("button", { name: "Add a row" }));
   const row = within(part).getByRole("group", { name: "Row 2" });
   await choose(row, /^Coin/, "memory/USDX");
