@@ -4,15 +4,25 @@ import { Copyable } from "../ui/Copyable";
 
 import { useWords } from "./api";
 
+/** A link, and whom it lets in. */
+export interface Handed {
+  readonly name: string;
+  readonly email: string;
+  readonly link: string;
+}
+
 interface LinkOnceProps {
   readonly title: string;
-  readonly link: string;
+  /** Nothing is shown where there is none. */
+  readonly handed: Handed | null;
   readonly onClose: () => void;
 }
 
 /** A link that lets somebody in, shown this once. */
-export function LinkOnce({ title, link, onClose }: LinkOnceProps) {
+export function LinkOnce({ title, handed, onClose }: LinkOnceProps) {
   const { t } = useWords();
+  if (handed === null) return null;
+  const { name, email, link } = handed;
   return (
     <Modal
       opened
@@ -23,6 +33,9 @@ export function LinkOnce({ title, link, onClose }: LinkOnceProps) {
       closeButtonProps={{ "aria-label": t("common:ui.close") }}
     >
       <div className="stack">
+        <p>
+          {t("link.for")} <b>{name}</b> <span className="muted">{email}</span>
+        </p>
         <p role="alert">{t("link.words")}</p>
         <Copyable text={link}>
           <code className="break">{link}</code>

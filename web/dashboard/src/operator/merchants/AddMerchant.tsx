@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords } from "../api";
-import { LinkOnce } from "../LinkOnce";
+import { LinkOnce, type Handed } from "../LinkOnce";
 import { usePermitted } from "../queries";
 
 import { useMerchantsChanged } from "./queries";
@@ -16,16 +16,20 @@ export function AddMerchant() {
   const [name, setName] = useState("");
   const [email, setEmail] = useState("");
   const [isLive, setLive] = useState(false);
-  const [link, setLink] = useState<string | null>(null);
+  const [handed, setHanded] = useState<Handed | null>(null);
   if (!usePermitted("merchants.add")) return null;
   return (
     <>
       <ActButton
         act={t("merchants.add")}
         title={t("merchants.add")}
+        onOpen={() => {
+          setHanded(null);
+        }}
         onConfirm={async () => {
           const body = { name: name.trim(), email: email.trim(), live: isLive };
-          setLink((await unwrap(api.POST("/api/admin/merchants", { body }))).link);
+          const { link } = await unwrap(api.POST("/api/admin/merchants", { body }));
+          setHanded({ name: body.name, email: body.email, link });
           setName("");
           setEmail("");
           setLive(false);
@@ -43,15 +47,13 @@ export function AddMerchant() {
           }}
         />
       </ActButton>
-      {link !== null && (
-        <LinkOnce
-          title={t("merchants.added")}
-          link={link}
-          onClose={() => {
-            setLink(null);
-          }}
-        />
-      )}
+      <LinkOnce
+        title={t("merchants.added")}
+        handed={handed}
+        onClose={() => {
+          setHanded(null);
+        }}
+      />
     </>
   );
 }

@@ -5,7 +5,7 @@ import { Plain } from "../../ui/Plain";
 import { Chip } from "../../ui/Status";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
-import { LinkOnce } from "../LinkOnce";
+import { LinkOnce, type Handed } from "../LinkOnce";
 import { usePermitted } from "../queries";
 
 import { useMerchantsChanged } from "./queries";
@@ -16,18 +16,16 @@ type Member = Schemas["MemberView"];
 export function Members({ members }: { readonly members: readonly Member[] }) {
   const { t } = useWords();
   const mayRecover = usePermitted("merchants.recover");
-  const [link, setLink] = useState<string | null>(null);
+  const [handed, setHanded] = useState<Handed | null>(null);
   return (
     <Section title={t("merchants.members")} flush>
-      {link !== null && (
-        <LinkOnce
-          title={t("people.linkTitle")}
-          link={link}
-          onClose={() => {
-            setLink(null);
-          }}
-        />
-      )}
+      <LinkOnce
+        title={t("people.linkTitle")}
+        handed={handed}
+        onClose={() => {
+          setHanded(null);
+        }}
+      />
       <Plain
         label={t("merchants.members")}
         rows={members}
@@ -49,7 +47,7 @@ export function Members({ members }: { readonly members: readonly Member[] }) {
             id: "acts",
             title: "",
             atEnd: true,
-            cell: (one) => mayRecover && <LetBackIn member={one} onLink={setLink} />,
+            cell: (one) => mayRecover && <LetBackIn member={one} onHanded={setHanded} />,
           },
         ]}
       />
@@ -59,22 +57,28 @@ export function Members({ members }: { readonly members: readonly Member[] }) {
 
 interface LetBackInProps {
   readonly member: Member;
-  readonly onLink: (link: string) => void;
+  readonly onHanded: (handed: Handed | null) => void;
 }
 
 /** What is done for somebody who lost the password or the authenticator. */
-function LetBackIn({ member, onLink }: LetBackInProps) {
+function LetBackIn({ member, onHanded }: LetBackInProps) {
   const { t } = useWords();
   const changed = useMerchantsChanged();
   const { name, email } = member;
+  // A link that somebody else was given is not taken for the one that this act gives.
+  const begin = () => {
+    onHanded(null);
+  };
   return (
     <span className="row end">
       <ActButton
         isSmall
         act={t("people.newLink")}
         title={t("people.newLinkTitle", { name })}
+        onOpen={begin}
         onConfirm={async () => {
-          onLink((await unwrap(api.POST("/api/admin/password-resets", { body: { email } }))).link);
+          const { link } = await unwrap(api.POST("/api/admin/password-resets", { body: { email } }));
+          onHanded({ name, email, link });
         }}
       >
         <p>{t("merchants.newLinkWords")}</p>
@@ -86,6 +90,7 @@ function LetBackIn({ member, onLink }: LetBackInProps) {
           act={t("people.reset")}
           title={t("people.resetTitle", { name })}
           typed={email}
+          onOpen={begin}
           onConfirm={async () => {
             await unwrap(api.POST("/api/admin/merchants/two-factor/reset", { body: { email } }));
             await changed();

@@ -16,12 +16,13 @@ const ADA = {
   version: 1,
   createdAt: "2026-01-31T12:00:00.000Z",
 } as const;
+const BOB = { ...ADA, memberId: "mem_2", name: "Bob", email: "bob@shop.example", hasTwoFactor: false } as const;
 
 function Page() {
   return (
     <>
       <h1>Nordlicht</h1>
-      <Members members={[ADA, { ...ADA, memberId: "mem_2", email: "bob@shop.example", hasTwoFactor: false }]} />
+      <Members members={[ADA, BOB]} />
     </>
   );
 }
@@ -41,11 +42,37 @@ it("a member gets a link for a new password, which is shown once", async () => {
   const row = await screen.findByRole("row", { name: /bob@/ });
   expect(within(row).queryByRole("button", { name: "Reset second factor" })).toBeNull();
   fireEvent.click(within(row).getByRole("button", { name: "New link" }));
-  const asked = await screen.findByRole("dialog", { name: "Let Ada set a new password?" });
+  const asked = await screen.findByRole("dialog", { name: "Let Bob set a new password?" });
   fireEvent.click(within(asked).getByRole("button", { name: "New link" }));
   const shown = await screen.findByRole("dialog", { name: "A link to hand over" });
   expect(within(shown).getByText("https://gateway.example/set-password#t")).toBeTruthy();
+  expect(within(shown).getByText("Bob")).toBeTruthy();
+  expect(within(shown).getByText("bob@shop.example")).toBeTruthy();
   expect(bodies).toEqual([{ email: "bob@shop.example" }]);
+});
+
+it("one member's link is gone once another act begins", async () => {
+  await showOperator(Page, {
+    path: "merchants",
+    permissions: ["merchants.recover"],
+    answers: {
+      "POST /api/admin/password-resets": {
+        success: true,
+        token: "t",
+        link: "https://gateway.example/set-password#t",
+        expiresIn: 900,
+      },
+    },
+  });
+  const row = await screen.findByRole("row", { name: /bob@/ });
+  fireEvent.click(within(row).getByRole("button", { name: "New link" }));
+  fireEvent.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "New link" }));
+  expect(await screen.findByText("https://gateway.example/set-password#t")).toBeTruthy();
+  // The page lies behind the link, where what is read aloud does not find it.
+  const reset = screen.getByRole("button", { name: "Reset second factor", hidden: true });
+  fireEvent.click(reset);
+  expect(await screen.findByRole("dialog", { name: /Ada/ })).toBeTruthy();
+  expect(screen.queryByText("https://gateway.example/set-password#t")).toBeNull();
 });
 
 it("a second factor is taken away once the member's address was typed", async () => {

@@ -10,7 +10,7 @@ import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
-import { LinkOnce } from "../LinkOnce";
+import { LinkOnce, type Handed } from "../LinkOnce";
 import { meQuery, usePermitted } from "../queries";
 
 type Operator = Schemas["OperatorView"];
@@ -22,23 +22,21 @@ const ROLES = ["owner", "operator", "support", "auditor"] as const satisfies rea
 export function PeoplePage() {
   const { t } = useWords();
   const mayManage = usePermitted("operators.manage");
-  const [link, setLink] = useState<string | null>(null);
+  const [handed, setHanded] = useState<Handed | null>(null);
   const query = useQuery({
     queryKey: ["operators"],
     queryFn: async ({ signal }) =>
       (await unwrap(api.GET("/api/admin/operators", { params: { query: { limit: 100 } }, signal }))).operators,
   });
   return (
-    <Page title={t("nav.people")} lead={t("people.lead")} actions={mayManage && <Invite onLink={setLink} />}>
-      {link !== null && (
-        <LinkOnce
-          title={t("people.linkTitle")}
-          link={link}
-          onClose={() => {
-            setLink(null);
-          }}
-        />
-      )}
+    <Page title={t("nav.people")} lead={t("people.lead")} actions={mayManage && <Invite onHanded={setHanded} />}>
+      <LinkOnce
+        title={t("people.linkTitle")}
+        handed={handed}
+        onClose={() => {
+          setHanded(null);
+        }}
+      />
       <Section flush>
         <QueryView query={query} lines={4}>
           {(operators) => (
@@ -64,7 +62,7 @@ export function PeoplePage() {
                   id: "acts",
                   title: "",
                   atEnd: true,
-                  cell: (one) => mayManage && <Acts of={one} onLink={setLink} />,
+                  cell: (one) => mayManage && <Acts of={one} onHanded={setHanded} />,
                 },
               ]}
             />
@@ -86,10 +84,10 @@ function State({ of }: { readonly of: Operator }) {
 }
 
 interface LinkProps {
-  readonly onLink: (link: string) => void;
+  readonly onHanded: (handed: Handed | null) => void;
 }
 
-function Invite({ onLink }: LinkProps) {
+function Invite({ onHanded }: LinkProps) {
   const { t } = useWords();
   const client = useQueryClient();
   const [name, setName] = useState("");
@@ -99,13 +97,16 @@ function Invite({ onLink }: LinkProps) {
     <ActButton
       act={t("people.invite")}
       title={t("people.invite")}
+      onOpen={() => {
+        onHanded(null);
+      }}
       onConfirm={async () => {
         const body = { name: name.trim(), email: email.trim(), role };
         const { link } = await unwrap(api.POST("/api/admin/operators", { body }));
         setName("");
         setEmail("");
         await client.invalidateQueries({ queryKey: ["operators"] });
-        onLink(link);
+        onHanded({ name: body.name, email: body.email, link });
       }}
     >
       <p>{t("people.inviteWords")}</p>
@@ -141,13 +142,17 @@ interface ActsProps extends LinkProps {
   readonly of: Operator;
 }
 
-function Acts({ of, onLink }: ActsProps) {
+function Acts({ of, onHanded }: ActsProps) {
   const { t } = useWords();
   const client = useQueryClient();
   const me = useSuspenseQuery(meQuery).data.operator.operatorId;
   const [role, setRole] = useState<Role>(of.role);
   const params = { path: { operatorId: of.operatorId } };
-  const { name } = of;
+  const { name, email } = of;
+  // A link that somebody else was given is not taken for the one that this act gives.
+  const begin = () => {
+    onHanded(null);
+  };
   const changed = () => client.invalidateQueries({ queryKey: ["operators"] });
   if (of.operatorId === me) return <span className="muted">{t("people.you")}</span>;
   if (of.disabledAt !== null)
@@ -156,6 +161,7 @@ function Acts({ of, onLink }: ActsProps) {
         isSmall
         act={t("people.enable")}
         title={t("people.enableTitle", { name })}
+        onOpen={begin}
         onConfirm={async () => {
           await unwrap(api.POST("/api/admin/operators/{operatorId}/enable", { params }));
           await changed();
@@ -171,6 +177,7 @@ function Acts({ of, onLink }: ActsProps) {
         act={t("people.changeRole")}
         title={t("people.changeRoleTitle", { name })}
         onOpen={() => {
+          begin();
           setRole(of.role);
         }}
         onConfirm={async () => {
@@ -184,9 +191,10 @@ function Acts({ of, onLink }: ActsProps) {
         isSmall
         act={t("people.newLink")}
         title={t("people.newLinkTitle", { name })}
+        onOpen={begin}
         onConfirm={async () => {
           const { link } = await unwrap(api.POST("/api/admin/operators/{operatorId}/link", { params }));
-          onLink(link);
+          onHanded({ name, email, link });
         }}
       >
         <p>{t("people.newLinkWords")}</p>
@@ -197,10 +205,11 @@ function Acts({ of, onLink }: ActsProps) {
           isDangerous
           act={t("people.reset")}
           title={t("people.resetTitle", { name })}
+          onOpen={begin}
           onConfirm={async () => {
             const { link } = await unwrap(api.POST("/api/admin/operators/{operatorId}/two-factor/reset", { params }));
             await changed();
-            onLink(link);
+            onHanded({ name, email, link });
           }}
         >
           <p>{t("people.resetWords")}</p>
@@ -211,6 +220,7 @@ function Acts({ of, onLink }: ActsProps) {
         isDangerous
         act={t("people.disable")}
         title={t("people.disableTitle", { name })}
+        onOpen={begin}
         onConfirm={async () => {
           await unwrap(api.POST("/api/admin/operators/{operatorId}/disable", { params }));
           await changed();
