@@ -229,12 +229,29 @@ document.addEventListener("securitypolicyviolation", (event) => {
 });
 window.asked = 0;
 const fetched = window.fetch;
-window.fetch = (...request) => {
+const READINGS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"];
+window.fetch = async (...request) => {
   window.asked += 1;
-  return fetched(...request).finally(() => { window.asked -= 1; });
+  let isCounted = true;
+  const read = () => {
+    window.asked -= isCounted ? 1 : 0;
+    isCounted = false;
+  };
+  try {
+    const answer = await fetched(...request);
+    // What is in an answer comes after its head, and a stream never ends.
+    if (answer.body === null || new URL(answer.url, location.href).pathname.endsWith("/stream")) read();
+    for (const name of READINGS) {
+      if (name in answer) answer[name] = () => Response.prototype[name].call(answer).finally(read);
+    }
+    return answer;
+  } catch (error) {
+    read();
+    throw error;
+  }
 };
 """.replace("NOW", str(int(NOW.timestamp() * 1000)), 1)
-"""Holds the time, and notes what breaches the page's policy and how many questions have no answer yet."""
+"""Holds the time, and notes what breaches the page's policy and how many questions have no whole answer yet."""
 
 SETTLED = """() => {
   const there = document.querySelector("h1:not([data-before])") !== null;
