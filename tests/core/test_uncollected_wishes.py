@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from cambist.plugin import ChainUnavailableError, InconsistentChainError
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import Part
-from cambist.services.sending.collections import explaining, planning
+from cambist.services.sending.collections import explaining, planning, uncollected
 from cambist.services.sending.collections.explaining import ask, find, list_uncollected, wish_waits_for, withdraw
 from tests.support.treasury import Treasury
 
@@ -140,6 +140,26 @@ async def test_however_many_wishes_nobody_can_plan_the_next_one_has_its_turn(tre
     async with treasury.db.transaction() as conn:
         left = {one.uncollected_id for one in (await list_uncollected(conn, Part(limit=100))).items}
     assert left == {one.uncollected_id for one in stuck}
+    treasury.chain.faults.contradicted = set()
+    await treasury.work(engine)
+
+
+@pytest.mark.parametrize("place", range(4))
+async def test_wishes_of_which_a_look_sees_a_part_each_have_their_turn(treasury, monkeypatch, place):
+    engine, found = await small(treasury, count=4)
+    monkeypatch.setattr(planning, "WISHES_APART_MAX", 1)
+    monkeypatch.setattr(planning, "TRIED_APART_MAX", 3)
+    monkeypatch.setattr(uncollected, "UNCOLLECTED_MAX", 2)
+    fine = found[place]
+    treasury.chain.faults.contradicted = {one.address for one in found if one is not fine}
+    await wish(treasury, *found)
+    for _ in range(4):
+        with pytest.raises(InconsistentChainError):
+            await engine._collector.collect()
+    async with treasury.db.transaction() as conn:
+        left = {one.uncollected_id for one in (await list_uncollected(conn, Part(limit=100))).items}
+    assert left == {one.uncollected_id for one in found if one is not fine}
+    assert len(engine._collector._tried_apart) == 3, "what is remembered is bounded"
     treasury.chain.faults.contradicted = set()
     await treasury.work(engine)
 

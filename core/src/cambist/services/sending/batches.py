@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
@@ -23,7 +23,7 @@ from .context import EngineContext
 from .failures import Failures
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .giving_way import PAUSE, Turns, give_way
+from .giving_way import Failed, Tried, Turns, forget_gone, give_way, note_turn
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
@@ -42,6 +42,8 @@ SILENT_SENDERS_MAX = 3
 """Senders of a tick whose chain or signer may fail to answer before the rest is left to the next tick."""
 SENDER_TIMEOUT_S = 35.0
 """How long one sender may take: after a look at deposits there is time for one that hangs, and then it gives way."""
+REFERENCES_MAX = 20
+"""Intents that are named in the log where all of them fail together."""
 
 SHORT = SENTENCES[Failure.ADDRESS_SHORT]
 
@@ -79,48 +81,68 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         by_sender.setdefault(intent.source.pk, []).append(intent)
-    more, met = False, list[Exception]()
+    turns.forget_past(now)
+    more, met, is_alone = False, list[Exception](), len(by_sender) == 1
     for source_pk in turns.in_order(by_sender):
         if await context.is_paused():
             more = True
             break
-        intents = by_sender[source_pk]
-        try:
-            async with asyncio.timeout(SENDER_TIMEOUT_S):
-                sent = await _send_from(context, intents, station)
-        except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is sent
-            failures.note("sending_failed", error, address=intents[0].source.address)
-            await _after_failure(context, turns, intents[0].source, error, met=met, is_alone=len(by_sender) == 1)
-            met.append(error)
-        else:
-            more |= sent is True
-            if sent is not None:
-                turns.served(source_pk)
+        intents, until = by_sender[source_pk], turns.rests_until(source_pk, now)
+        if until is not None and not is_alone:
+            # It is new, and of a sender that failed: were it tried at once, whoever asks often would fail every tick.
+            await give_way(context, intents[0].source, until)
+            continue
+        found = await _try(context, failures, turns, intents, station)
+        await note_turn(context, turns, intents[0].source, found, met=met, is_alone=is_alone)
+        more |= found.more
+        met += [one.error for one in found.failed]
         if sum(isinstance(error, SILENCE) for error in met) >= SILENT_SENDERS_MAX:
             break
     return more
 
 
-async def _after_failure(  # noqa: PLR0913  each by name
-    context: EngineContext, turns: Turns, source: OwnPath, error: Exception, *, met: Sequence[Exception], is_alone: bool
-) -> None:
-    """Have a sender that failed come last from now on, and give way to the others.
+class _Asked(Struct):
+    """Which intents the chain was asked to plan together, and whether it answered."""
 
-    Who meets nodes that rest since another sender asked them is not why: it keeps its turn, unless it failed by itself
-    before. Nor does anybody wait longer for a signer that is away. One that is alone is in nobody's way, until others
-    have shown what it is.
+    intents: Sequence[IntentRow] = ()
+    is_answered: bool = False
+
+
+async def _try(
+    context: EngineContext, failures: Failures, turns: Turns, intents: Sequence[IntentRow], station: OwnAddress | None
+) -> Tried:
+    """Send what can be sent of one sender: together, or after failures one by one until the chain or signer is silent.
+
+    One more is begun as long as it has half of the sender's time.
     """
-    is_met = isinstance(error, ChainUnavailableError) and any(isinstance(one, ChainUnavailableError) for one in met)
-    if is_met and not turns.is_failing(source.pk):
-        return
-    now = context.clock.now()
-    until = turns.failed(source.pk, now)
-    if not isinstance(error, SignerUnavailableError) and not (is_alone and until - now <= PAUSE):
-        await give_way(context, source, until)
+    source, loop = intents[0].source, asyncio.get_running_loop()
+    await forget_gone(context, turns, source.pk)
+    groups, found, deadline = turns.groups(source.pk, intents), Tried(), loop.time() + SENDER_TIMEOUT_S
+    for number, group in enumerate(groups):
+        if number and (loop.time() > deadline - SENDER_TIMEOUT_S / 2 or await context.is_paused()):
+            break
+        asked = _Asked()
+        try:
+            async with asyncio.timeout_at(deadline):
+                found.more |= await _send_from(context, group, station, asked)
+        except Exception as error:  # noqa: BLE001  a plugin may raise anything; it is raised when the rest is sent
+            failed = asked.intents or group
+            references = [one.update.reference for one in failed[:REFERENCES_MAX]]
+            failures.note("sending_failed", error, address=source.address, references=references)
+            found.failed.append(Failed(failed, error))
+            if isinstance(error, (*SILENCE, TimeoutError)):
+                break
+        else:
+            if asked.is_answered:
+                found.planned.update(one.id for one in asked.intents)
+    found.more |= bool(found.planned) and not found.failed and sum(map(len, groups)) < len(intents)
+    return found
 
 
-async def _send_from(context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress | None) -> bool | None:
-    """Return whether more of them could be sent at once, None where the chain was not asked for any."""
+async def _send_from(
+    context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress | None, asked: _Asked
+) -> bool:
+    """Return whether more of them could be sent at once. ``asked`` is told what the chain is asked for."""
     source, now = intents[0].source, context.clock.now()
     async with context.db.transaction() as conn:
         outflow = await store.pending_outflow(conn, context.chain_scope, source.pk)
@@ -132,7 +154,7 @@ async def _send_from(context: EngineContext, intents: Sequence[IntentRow], stati
         intents = [intent for intent in intents if intent.update.kind == IntentKind.REPAIR]
         room = len(intents)
     if not intents:
-        return None
+        return False
     balance = allocation.spendable_balance(
         await _held(context, source, intents),
         outflow,
@@ -141,7 +163,9 @@ async def _send_from(context: EngineContext, intents: Sequence[IntentRow], stati
     )
     funding = await _called(context, allocation.fund(intents, balance, room), now)
     funding = await _plannable(context, source, funding, now)
+    asked.intents = funding.funded
     allocated = await _allocate(context, source, funding, outflow, sponsor)
+    asked.is_answered = True
     given_up = [] if outflow.slots else _given_up(source, funding.short, now)
     short = [intent for intent in funding.short if intent not in given_up]
     await _store_waiting(context, source, funding, allocated, short=short, given_up=given_up)

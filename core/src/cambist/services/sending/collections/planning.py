@@ -33,6 +33,8 @@ REFUSAL_MAX = 400
 """Characters that are kept of why a chain refuses, or of why a look has failed."""
 WISHES_APART_MAX = 20
 """Wishes that a look judges one by one where they cannot be planned together: those tried least often first."""
+TRIED_APART_MAX = 10_000
+"""Wishes of which it is remembered how often they were judged by themselves: of more, those tried last."""
 
 
 class Collector:
@@ -115,10 +117,16 @@ class Collector:
         return due
 
     def _next_apart(self, wanted: Sequence[Uncollected]) -> Sequence[Uncollected]:
-        """Return the wishes that were judged by themselves least often, and count them."""
-        self._tried_apart = Counter({one.key: self._tried_apart[one.key] for one in wanted})
-        some = sorted(wanted, key=lambda one: self._tried_apart[one.key])[:WISHES_APART_MAX]
-        self._tried_apart.update(one.key for one in some)
+        """Return the wishes that were judged by themselves least often, and count them.
+
+        Also of those that this look has not seen the counts are kept: another one sees them.
+        """
+        tried = self._tried_apart
+        some = sorted(wanted, key=lambda one: tried[one.key])[:WISHES_APART_MAX]
+        for one in some:
+            tried[one.key] = tried.pop(one.key, 0) + 1
+        while len(tried) > TRIED_APART_MAX:
+            del tried[next(iter(tried))]
         return some
 
     async def _judge(
