@@ -74,7 +74,7 @@ class Campaign:
             tracker = await watching(self, watchers, self.clock, self.url, start_block, past=past)
             self.trackers.append(tracker)
             self.ear.listening[tracker.access.webhook_id] = tracker
-            for address in STRANGERS[2 * len(self.trackers) - 2 :]:
+            for address in STRANGERS[:2] if past else STRANGERS[2 * len(self.trackers) - 2 :]:
                 await tracker.add(address)
         self.progress = Progress()
         self.workers = [self.worker() for _ in range(2)]

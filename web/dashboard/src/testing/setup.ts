@@ -1,5 +1,5 @@
 /** What a browser has and jsdom lacks. */
-import { afterEach } from "vitest";
+import { afterEach, vi } from "vitest";
 import { cleanup, configure } from "@testing-library/react";
 
 import { startLanguages } from "../i18n";
@@ -45,4 +45,6 @@ await startLanguages({ operator });
 afterEach(() => {
   cleanup();
   sessionStorage.clear();
+  // All files share one page: what the last test of one replaced is there for the next.
+  vi.unstubAllGlobals();
 });
