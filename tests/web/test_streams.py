@@ -204,6 +204,14 @@ def test_what_changed_again_is_told_once_and_last_and_who_falls_behind_reads_eve
     assert [one.id for one in reader.take(10)] == ["pay_1"]
 
 
+def test_what_changed_without_a_state_takes_none_back_that_was_not_told_yet():
+    reader = Reader(viewer(merchant_pk=None), pending_max=3)
+    reader.put([changed("chain", "ethereum", status="resumed"), changed("chain", "ethereum", status=None)])
+    assert [(one.kind, one.id, one.status) for one in reader.take(10)] == [("chain", "ethereum", "resumed")]
+    reader.put([changed("chain", "ethereum", status=None)])
+    assert [one.status for one in reader.take(10)] == [None]
+
+
 async def test_what_is_committed_late_is_told_all_the_same(gateway):
     insert = "INSERT INTO changes (kind, object_id) VALUES ('merchant', $1)"
     db = gateway.db

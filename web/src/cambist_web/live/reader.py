@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from cambist.services.changes import Change
 
 from .messages import ChangeMessage, EndReason, ResyncReason, message_of
@@ -66,7 +68,10 @@ class Reader:
     def _put(self, message: ChangeMessage) -> None:
         key = message.kind, message.id, message.merchant_id, message.mode
         # What changed again goes to the end, so that a page never hears of an older state last.
-        self._pending.pop(key, None)
+        before = self._pending.pop(key, None)
+        if before is not None and message.status is None:
+            # That something else of it changed, too, does not take back that it was resumed, or fails.
+            message = replace(message, status=before.status)
         if len(self._pending) >= self._pending_max:
             self.miss("behind")
             return
