@@ -1,5 +1,5 @@
 import { Button, NumberInput, Select } from "@mantine/core";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { useChainName } from "../../ui/ChainName";
@@ -7,7 +7,7 @@ import { api, unwrap } from "../api";
 import { useProjectId } from "../project";
 
 import styles from "./Panel.module.css";
-import { useSandbox } from "./useSandbox";
+import { useSandbox, type Sent } from "./useSandbox";
 
 export const BLOCKS_MAX = 1000;
 const MINUTES_MAX = 40_000;
@@ -22,39 +22,32 @@ interface ChainActsProps {
 
 /** What can be made to happen on one simulated chain: it mines, reorganizes, and time passes. */
 export function ChainActs({ chain, blocks = 1, depth = 1, minutes = 60 }: ChainActsProps) {
-  return (
-    <div className={styles.steps}>
-      <Mine chain={chain} offered={blocks} />
-      <Reorg chain={chain} offered={depth} />
-      <Advance chain={chain} offered={minutes} />
-    </div>
-  );
-}
-
-interface StepProps {
-  readonly chain: string;
-  /** What is done unless something else is typed. */
-  readonly offered: number;
-}
-
-function Mine({ chain, offered }: StepProps) {
   const { t } = useTranslation();
   const params = { path: { projectId: useProjectId() } };
-  const [typed, setTyped] = useState<number | null>(null);
-  const blocks = typed ?? offered;
-  const mine = useSandbox(() =>
-    unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/mine", { params, body: { chain, blocks } })),
-  );
   return (
-    <form className="stack" onSubmit={mine.submit}>
-      <div className="row">
-        <Count label={t("sandbox.blocks")} max={BLOCKS_MAX} value={blocks} onValue={setTyped} />
-        <Button type="submit" variant="default" loading={mine.isRunning} className="besideInput">
-          {t("sandbox.mine")}
-        </Button>
-      </div>
-      {mine.outcome}
-    </form>
+    <div className={styles.steps}>
+      <Step
+        label={t("sandbox.blocks")}
+        max={BLOCKS_MAX}
+        offered={blocks}
+        act={t("sandbox.mine")}
+        send={(count) => {
+          const body = { chain, blocks: count };
+          return unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/mine", { params, body }));
+        }}
+      />
+      <Reorg chain={chain} offered={depth} />
+      <Step
+        label={t("sandbox.minutes")}
+        max={MINUTES_MAX}
+        offered={minutes}
+        act={t("sandbox.advance")}
+        send={(count) => {
+          const body = { chain, seconds: count * 60 };
+          return unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/advance-time", { params, body }));
+        }}
+      />
+    </div>
   );
 }
 
@@ -62,79 +55,70 @@ function Mine({ chain, offered }: StepProps) {
 const FATES = ["drop", "return"] as const;
 type Fate = (typeof FATES)[number];
 
-function Reorg({ chain, offered }: StepProps) {
+function Reorg({ chain, offered }: { readonly chain: string; readonly offered: number }) {
   const { t } = useTranslation();
   const params = { path: { projectId: useProjectId() } };
-  const [typed, setTyped] = useState<number | null>(null);
   const [transactions, setFate] = useState<Fate>("drop");
-  const depth = typed ?? offered;
-  const reorg = useSandbox(() => {
-    const body = { chain, depth, transactions };
-    return unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/reorg", { params, body }));
-  });
   return (
-    <form className="stack" onSubmit={reorg.submit}>
-      <div className="row">
-        <Count label={t("sandbox.depth")} max={BLOCKS_MAX} value={depth} onValue={setTyped} />
-        <Select
-          label={t("sandbox.fate")}
-          data={FATES.map((one) => ({ value: one, label: t(`sandbox.fates.${one}`) }))}
-          allowDeselect={false}
-          value={transactions}
-          onChange={(chosen) => {
-            setFate(FATES.find((one) => one === chosen) ?? "drop");
-          }}
-        />
-        <Button type="submit" variant="default" loading={reorg.isRunning} className="besideInput">
-          {t("sandbox.reorg")}
-        </Button>
-      </div>
-      {reorg.outcome}
-    </form>
+    <Step
+      label={t("sandbox.depth")}
+      max={BLOCKS_MAX}
+      offered={offered}
+      act={t("sandbox.reorg")}
+      send={(depth) => {
+        const body = { chain, depth, transactions };
+        return unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/reorg", { params, body }));
+      }}
+    >
+      <Select
+        label={t("sandbox.fate")}
+        data={FATES.map((one) => ({ value: one, label: t(`sandbox.fates.${one}`) }))}
+        allowDeselect={false}
+        value={transactions}
+        onChange={(chosen) => {
+          setFate(FATES.find((one) => one === chosen) ?? "drop");
+        }}
+      />
+    </Step>
   );
 }
 
-function Advance({ chain, offered }: StepProps) {
-  const { t } = useTranslation();
-  const params = { path: { projectId: useProjectId() } };
-  const [typed, setTyped] = useState<number | null>(null);
-  const minutes = typed ?? offered;
-  const advance = useSandbox(() => {
-    const body = { chain, seconds: minutes * 60 };
-    return unwrap(api.POST("/api/dashboard/projects/{projectId}/sandbox/advance-time", { params, body }));
-  });
-  return (
-    <form className="stack" onSubmit={advance.submit}>
-      <div className="row">
-        <Count label={t("sandbox.minutes")} max={MINUTES_MAX} value={minutes} onValue={setTyped} />
-        <Button type="submit" variant="default" loading={advance.isRunning} className="besideInput">
-          {t("sandbox.advance")}
-        </Button>
-      </div>
-      {advance.outcome}
-    </form>
-  );
-}
-
-interface CountProps {
+interface StepProps {
   readonly label: string;
   readonly max: number;
-  readonly value: number;
-  readonly onValue: (value: number) => void;
+  /** How much is done unless something else is typed. */
+  readonly offered: number;
+  readonly act: string;
+  readonly send: (count: number) => Sent;
+  /** What else is chosen. */
+  readonly children?: ReactNode;
 }
 
-function Count({ label, max, value, onValue }: CountProps) {
+/** Something that is done so many times, or for so long. */
+function Step({ label, max, offered, act, send, children }: StepProps) {
+  const [typed, setTyped] = useState<number | null>(null);
+  const count = typed ?? offered;
+  const step = useSandbox(() => send(count));
   return (
-    <NumberInput
-      label={label}
-      min={1}
-      max={max}
-      allowDecimal={false}
-      value={value}
-      onChange={(typed) => {
-        onValue(Number(typed));
-      }}
-    />
+    <form className="stack" onSubmit={step.submit}>
+      <div className="row">
+        <NumberInput
+          label={label}
+          min={1}
+          max={max}
+          allowDecimal={false}
+          value={count}
+          onChange={(value) => {
+            setTyped(Number(value));
+          }}
+        />
+        {children}
+        <Button type="submit" variant="default" loading={step.isRunning} className="besideInput">
+          {act}
+        </Button>
+      </div>
+      {step.outcome}
+    </form>
   );
 }
 

@@ -18,8 +18,11 @@ interface SandboxAct extends Act {
   readonly outcome: ReactNode;
 }
 
+/** What is asked for, until its answer says where the chain stands, or several do. */
+export type Sent = Promise<Tip | { readonly chains: readonly Tip[] }>;
+
 /** Something that is made to happen on simulated chains. */
-export function useSandbox(send: () => Promise<Tip | { readonly chains: readonly Tip[] }>): SandboxAct {
+export function useSandbox(send: () => Sent): SandboxAct {
   const client = useQueryClient();
   const projectId = useProjectId();
   const [tips, setTips] = useState<readonly Tip[]>([]);
