@@ -63,6 +63,38 @@ async def test_jobs_are_listed_shown_cancelled_and_tried_again(typed, job, db, c
     assert "queued" in (await in_a_thread(typed, "retry", job.job_id)).output
 
 
+SAID = {
+    Kind.AUDIT_VERIFICATION: ({}, {"seals": 7, "entries": 900}, "", "7 seals, 900 entries"),
+    Kind.RECONCILE: ({}, {"tron": {}, "ethereum": {}}, "", "compared ethereum, tron"),
+    Kind.RESCAN: (
+        {"chain": "tron", "first": 5, "last": 90},
+        {"height": 40, "blocks": 36, "deposits": 2},
+        "tron 5 to 90",
+        "tron 5 to 90, up to block 40",
+    ),
+    Kind.STATEMENT_EXPORT: ({}, {"pieces": 2, "entries": 4000, "first": 9, "end": 12}, "", "4000 entries"),
+    Kind.TRACKER_HISTORY: ({"chain": "tron", "scope": 0}, {"height": 40}, "tron", "tron up to block 40"),
+    Kind.WEBHOOK_REDELIVERY: ({}, {"queued": 30, "last": 77}, "", "30 deliveries"),
+}
+"""What is asked for and how far it is, and what a line says of it before and after."""
+
+
+async def test_each_line_says_how_far_the_job_is(typed, db, clock, ids):
+    assert set(SAID) == set(Kind)
+    for kind, (arguments, progress, before, after) in SAID.items():
+        async with db.transaction() as conn:
+            new = NewJob(kind=kind, arguments=arguments, requested_by="operator")
+            job = await requests.request(conn, ids, new, clock.now())
+        assert (await in_a_thread(typed)).output.splitlines()[0].split("  ")[2:-2] == [
+            kind,
+            *([before] if before else []),
+        ]
+        async with db.transaction() as conn:
+            held = await leases.claim(conn, job.pk, worker="here", now=clock.now(), leased_until=clock.now())
+            await leases.save(conn, held, progress, clock.now())
+        assert (await in_a_thread(typed)).output.splitlines()[0].split("  ")[2:-2] == [kind, after]
+
+
 async def test_the_file_of_a_job_is_written_once_it_is_whole(typed, job, db, clock, tmp_path):
     file = tmp_path / "file"
     async with db.transaction() as conn:

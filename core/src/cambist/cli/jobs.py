@@ -17,6 +17,7 @@ from cambist.services.audit.entries import Action, record
 from cambist.services.errors import ConflictError
 from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
+from cambist.services.jobs.progress import progress_of
 from cambist.services.jobs.requests import STATES, Job, Kind, NewJob
 from cambist.services.listing import Part
 from cambist.services.paging import parse_moment
@@ -151,10 +152,9 @@ async def _record(conn: AsyncConnection, action: Action, job: Job) -> None:
 
 def _line(job: Job) -> str:
     error = f": {job.error}" if job.error else ""
-    done = ""
-    if job.kind == Kind.TRACKER_HISTORY:
-        done = f"  {job.arguments['chain']} up to block {job.progress.get('height', -1)}"
-    return f"{job.job_id}  {job.created_at:%Y-%m-%d %H:%M}  {job.kind}{done}  {job.state}  by {job.requested_by}{error}"
+    done = progress_of(job)
+    about = f"{job.kind}  {done}" if done else job.kind
+    return f"{job.job_id}  {job.created_at:%Y-%m-%d %H:%M}  {about}  {job.state}  by {job.requested_by}{error}"
 
 
 def _change(invocation: Invocation, work: Callable[[AsyncConnection], Awaitable[Job]], *, queues: bool = False) -> None:
