@@ -44,7 +44,7 @@ pictures: .venv/installed $(DASHBOARD)/src/api/generated/described $(BUILT)  ## 
 test: .venv/installed tests/node_modules/installed dashboard $(DASHBOARD)/src/api/generated/described  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
-test-fast: .venv/installed  ## Run the tests that need no chain's node, no browser and no process start
+test-fast: .venv/installed  ## Run the tests that are quick: no chain's node, browser or process start, nothing marked slow
 	$(PYTEST) -m fast -n $(WORKERS) --dist loadfile
 
 check: .venv/installed $(DASHBOARD)/src/api/generated/described $(BUILT)  ## Format, lint, types, architecture, rules

@@ -61,13 +61,6 @@ SLOW_NAMES = frozenset(
 )
 """What a module imports, or a test calls, that starts a chain's node or a process."""
 
-SLOW_FILES = re.compile(
-    r"/test_(allocation|arq|authorization|bad_input|collections|conformance_kit|direct|faults|migrations|outbound_"
-    r"|payouts_races|races|reconcile|refunds|requested|resolutions|restore|sandbox|sending_faults|stakes|statements"
-    r"|supervision|watching|webhooks_delivery|worker)"
-)
-"""What plays many rounds, has large things made for it, or waits in real time."""
-
 
 @pytest.fixture(autouse=True)
 def _logs_as_ever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -104,10 +97,10 @@ def pytest_collection_finish() -> None:
 
 
 def is_fast(item: pytest.Item) -> bool:
-    """Whether a test needs no chain's node, no browser and no process start, and plays or waits only for a moment."""
-    if not isinstance(item, pytest.Function) or item.get_closest_marker("campaign"):
+    """Whether a test needs no chain's node, no browser and no process start, and is not marked to take its time."""
+    if not isinstance(item, pytest.Function) or item.nodeid.startswith(SLOW_FOLDERS):
         return False
-    if item.nodeid.startswith(SLOW_FOLDERS) or SLOW_FILES.search(item.nodeid):
+    if item.get_closest_marker("campaign") or item.get_closest_marker("slow"):
         return False
     names = {*vars(item.module), *item.function.__code__.co_names}
     return SLOW_NAMES.isdisjoint(names) and SLOW_FIXTURES.isdisjoint(item.fixturenames)

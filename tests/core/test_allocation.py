@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 from msgspec import Struct
 
@@ -19,6 +20,8 @@ from cambist.domain.allocation import (
     spendable_balance,
 )
 from cambist.plugin import Fee, Plan, Step, Token, Units
+
+pytestmark = pytest.mark.slow
 
 CONTRACTS = (None, "0xa", "0xb")
 UNITS = st.integers(0, 60)

@@ -21,6 +21,8 @@ from cambist.domain.collections import (
 )
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RULE = CollectionRule(min_value_usd="5", max_fee_share_bps=500, max_age_hours=7 * 24)
 

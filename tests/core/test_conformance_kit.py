@@ -23,6 +23,8 @@ from tests.core import broken_sources
 from tests.core.broken_callers import BROKEN
 from tests.support.memory_calls import MemoryCallHarness
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["pytester"]
 
 GUARD = "test_no_test_of_the_kit_is_overridden_quietly"

@@ -11,6 +11,8 @@ from cambist.db import direct
 from cambist.db.direct import CONNECTIONS_MAX
 from cambist.db.engine import BusyError, connect
 
+pytestmark = pytest.mark.slow
+
 PID = "SELECT pg_backend_pid() AS pid"
 SLOW = "SELECT pg_backend_pid() AS pid FROM pg_sleep(0.2)"
 

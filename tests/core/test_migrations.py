@@ -24,6 +24,8 @@ from cambist.db.migrations import (
 from cambist.db.models import Base, LedgerAccount, LedgerMovement, LedgerTransaction
 from cambist.db.models.base import Xid8
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_empty_database_is_migrated_to_the_newest_revision_and_a_second_run_changes_nothing(empty_database_url):
     assert asyncio.run(revision_at(empty_database_url)) is None

@@ -13,6 +13,8 @@ from tests.support.pausing import paused
 from tests.support.statements import statements
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

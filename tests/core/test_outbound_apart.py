@@ -19,6 +19,8 @@ from tests.support.fragile import Fragile, Life
 from tests.support.pausing import paused
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

@@ -18,6 +18,8 @@ from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import Fragile, KilledError, Life, fragile
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 FUNDS = 100 * AMOUNT
 

@@ -11,6 +11,8 @@ from cambist.domain.intents import IntentKind
 from tests.support.fragile import KilledError, Life, fragile
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

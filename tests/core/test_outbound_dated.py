@@ -8,6 +8,8 @@ from cambist.services.sending.context import EngineContext
 from tests.support.dated_treasury import LIFETIME_S, dated_treasury
 from tests.support.fragile import KilledError, Life, fragile
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

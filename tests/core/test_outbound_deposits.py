@@ -7,6 +7,8 @@ import pytest
 from cambist.services.accounting.ledger import PLATFORM, Account, Purpose, lock_balances
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):

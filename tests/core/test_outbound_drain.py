@@ -13,6 +13,8 @@ from cambist.testing.memory.family import named_address
 from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 ONE = 10**6
 TREASURE = 100_000 * ONE
 CAP, FRESH_CAP = 1_000 * ONE, 150 * ONE

@@ -7,6 +7,8 @@ import pytest
 from cambist_tron_node import Fault
 from tests.support.tron_treasury import tron_treasury
 
+pytestmark = pytest.mark.slow
+
 ONE = 10**6
 
 

@@ -15,6 +15,8 @@ from cambist.testing.memory.blocks import Output
 from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

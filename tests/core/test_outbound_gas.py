@@ -8,6 +8,8 @@ from cambist.services.accounting import ledger
 from cambist.testing.memory.blocks import Output
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 COIN = 10**18
 
 

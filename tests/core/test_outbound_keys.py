@@ -18,6 +18,8 @@ from cambist.testing.memory.payload import KeyedPayload, open_raw
 from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

@@ -11,6 +11,8 @@ from cambist.services.sending.context import EngineContext
 from cambist.signer.protocol import SignReply
 from tests.support.dated_treasury import dated_treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 STAKE = 10**12
 

@@ -9,6 +9,8 @@ from cambist.services.errors import InvalidError
 from cambist.services.recovery.reconcile import reconcile_chain
 from tests.support.tron_treasury import SUN, tron_treasury
 
+pytestmark = pytest.mark.slow
+
 ONE = 10**6
 STAKE_SUN = 200_000 * SUN
 

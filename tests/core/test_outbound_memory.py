@@ -9,6 +9,8 @@ from cambist.services.sending.engine import Engine
 from tests.support.fragile import Fragile, KilledError, Life
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

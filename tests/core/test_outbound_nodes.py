@@ -13,6 +13,8 @@ from tests.support.anvil_treasury import anvil_treasury
 from tests.support.fragile import KilledError, Life, fragile
 from tests.support.tron_treasury import tron_treasury
 
+pytestmark = pytest.mark.slow
+
 ONE = 10**6
 TREASURIES = {"anvil": anvil_treasury, "tron": tron_treasury}
 

@@ -16,6 +16,8 @@ from cambist.signer.rules import Rules
 from tests.support.dated_treasury import dated_treasury
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 
 

@@ -28,6 +28,8 @@ from tests.support.forgotten import (
 )
 from tests.support.fragile import KilledError, Life, fragile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["memory"])
 async def treasury(request, db, clock, ids, tmp_path):

@@ -31,6 +31,8 @@ from tests.support.forgotten import (
 from tests.support.node_treasury import plugin_context
 from tests.support.payment_env import registry
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["memory"])
 async def treasury(request, db, clock, ids, tmp_path):

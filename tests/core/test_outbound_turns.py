@@ -18,6 +18,8 @@ from tests.core.test_outbound_review import bring_back, steal
 from tests.support.fragile import Fragile, Life
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 BACK_OFF_S = 30
 """What a worker waits at most after a tick that failed."""
 

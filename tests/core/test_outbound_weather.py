@@ -13,6 +13,8 @@ from cambist.plugin import ChainError
 from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import KilledError, Life, fragile
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 60 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 3
 AMOUNT = 5_000_000
 STEPS = 60

@@ -16,6 +16,8 @@ from cambist.services.payouts.read import COLUMNS, payout_row
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PURPOSES, PayoutEnv, person
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 8
 AT_ONCE = 25
 FUNDS = 400

@@ -9,6 +9,8 @@ from cambist.services.recovery.reconcile import Impossible, as_text, reconcile_c
 from cambist.testing.memory import Output
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 NATIVE = asset_key("memory", None)
 
 

@@ -9,6 +9,8 @@ from cambist.testing.memory import Output
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):

@@ -12,6 +12,8 @@ from cambist.testing.memory import MemoryLendingChain
 from tests.support.dated_treasury import dated_treasury
 from tests.support.forgetful import ForgetfulLender
 
+pytestmark = pytest.mark.slow
+
 COIN = 10**18
 STAKE = 10**12
 

@@ -7,6 +7,8 @@ import pytest
 from cambist.services.recovery.reconcile import reconcile_chain
 from tests.support.tron_treasury import STATION_SUN, SUN, tron_treasury
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):

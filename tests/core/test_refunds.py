@@ -9,6 +9,8 @@ from cambist.services.sandbox.requests import FailPayout
 from tests.support.payment_env import PaymentEnv
 from tests.support.refunds import CUSTOMER, RefundEnv
 
+pytestmark = pytest.mark.slow
+
 PAID = ["payment.detected", "payment.confirming", "payment.paid"]
 OVERPAID = [*PAID[:2], "payment.overpaid"]
 

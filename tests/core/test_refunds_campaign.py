@@ -11,6 +11,8 @@ from cambist.services.sandbox.requests import FailPayout
 from tests.support.payment_env import PaymentEnv
 from tests.support.refunds import REQUIRED, RefundEnv
 
+pytestmark = pytest.mark.slow
+
 FULL = os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full"
 ROUNDS = 60 if FULL else 40
 AT_ONCE = 4

@@ -16,6 +16,8 @@ from tests.support.payment_env import PaymentEnv
 from tests.support.refunds import REQUIRED, RefundEnv
 from tests.support.shop import Shop
 
+pytestmark = pytest.mark.slow
+
 PAID = ["payment.detected", "payment.confirming", "payment.paid"]
 OVERPAID = [*PAID[:2], "payment.overpaid"]
 

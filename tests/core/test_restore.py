@@ -20,6 +20,8 @@ from tests.support.payment_env import registry
 from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def make_chain():

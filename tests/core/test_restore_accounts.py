@@ -19,6 +19,8 @@ from tests.support.account_rows import give_account
 from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 _OF_ACCOUNTS = """
 SELECT a.account_id, a.public_id, a.external_id, a.is_active, j.project_id, j.name, m.merchant_id, d.family, d.address,
     d.purpose, ARRAY(SELECT chain FROM account_chains c WHERE c.account_pk = a.id AND c.address_pk = d.id) AS chains

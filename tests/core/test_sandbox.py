@@ -13,6 +13,8 @@ from cambist.services.sandbox.requests import SECONDS_MAX, AdvanceTime, Deposit,
 from cambist.services.sandbox.service import _EveryAddress
 from tests.support.payment_env import CHAINS, PaymentEnv, registry
 
+pytestmark = pytest.mark.slow
+
 ONE = 1_000_000
 
 

@@ -9,6 +9,8 @@ from tests.support.exchange_booth import DEEP, MEM, ONE, ExchangeBooth
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv, person
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def booth(db, clock, ids):

@@ -11,6 +11,8 @@ from cambist.services.receiving.deposits import judging
 from cambist.services.sandbox import blocks
 from tests.support.payment_env import PaymentEnv
 
+pytestmark = pytest.mark.slow
+
 CHAIN = "memory"
 
 

@@ -18,6 +18,8 @@ from cambist.services.sandbox.requests import FailPayout, Mine
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv, person
 
+pytestmark = pytest.mark.slow
+
 ONE = 1_000_000
 CHAIN = "memory"
 CUSTODY = (Purpose.CUSTODY_DEPOSITS, Purpose.CUSTODY_WALLET)

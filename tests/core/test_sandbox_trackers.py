@@ -8,6 +8,8 @@ from cambist.services.trackers.fan_out import FanOut
 from tests.support.payment_env import PaymentEnv
 from tests.support.trackers import Watchers
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def payment_env(db, clock, ids):

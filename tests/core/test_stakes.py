@@ -13,6 +13,8 @@ from cambist.services.sending.gas.stakes import list_stake_requests, request_sta
 from tests.support.dated_treasury import RULES, dated_treasury
 from tests.support.fragile import KilledError, Life, fragile
 
+pytestmark = pytest.mark.slow
+
 AMOUNT = 5_000_000
 TRANSFER_STAKE = 60_000 * RULES.stake_per_work
 """The stake that covers one transfer of a token."""

@@ -16,6 +16,8 @@ from tests.support.exchange_booth import DEEP, MEM, ONE, ExchangeBooth
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv
 
+pytestmark = pytest.mark.slow
+
 USDX = Token(symbol="USDX", contract="0x1", decimals=6, label="Example dollar")
 ASSET = "memory/0x1"
 

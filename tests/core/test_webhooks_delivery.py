@@ -40,6 +40,8 @@ from tests.support.webhooks import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def rows(db: Database) -> list:
     async with db.transaction() as conn:

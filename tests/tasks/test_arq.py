@@ -35,6 +35,8 @@ from cambist_tasks.supervision import keep_running
 from tests.core.test_statements import HISTORY
 from tests.support.webhooks import make_project
 
+pytestmark = pytest.mark.slow
+
 ARQ = str(Path(sys.executable).with_name("arq"))
 SETTINGS = "cambist_tasks.worker.WorkerSettings"
 

@@ -18,6 +18,8 @@ from cambist_tasks.job_lease import LEASE_S
 from cambist_tasks.requested import TRIES, JobRunner, Requested, queue_due
 from tests.tasks.test_arq import running, until
 
+pytestmark = pytest.mark.slow
+
 SLICES = 5
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from structlog.testing import capture_logs
 
 from cambist_tasks.supervision import Backoff, keep_running, run_all
+
+pytestmark = pytest.mark.slow
 
 
 def test_pauses_double_up_to_their_ceiling_and_begin_anew_after_a_success() -> None:

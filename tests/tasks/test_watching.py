@@ -20,6 +20,8 @@ from cambist_tasks.watching import ChainWatch
 from tests.support.payment_env import registry
 from tests.support.shop import Shop
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def watching(watch: ChainWatch) -> AsyncIterator[asyncio.Task[None]]:

@@ -39,6 +39,8 @@ from tests.support.shop import Shop, memory_of
 from tests.support.trackers import Watchers
 from tests.support.webhooks import SECRET, receiver
 
+pytestmark = pytest.mark.slow
+
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", "cambist.plugins")
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.support.payout_env import person
 from tests.support.web import refused
+
+pytestmark = pytest.mark.slow
 
 PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
 BACK = {"toAddress": person("thief"), "amount": "1"}

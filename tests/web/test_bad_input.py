@@ -9,6 +9,8 @@ from tests.support.payout_env import person
 from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS
 from tests.support.web import refused
 
+pytestmark = pytest.mark.slow
+
 STORED = (
     "payouts", "payout_batches", "outbound_intents", "idempotency_keys", "ledger_transactions", "usage_records",
     "refund_parts", "approved_addresses", "webhook_deliveries",

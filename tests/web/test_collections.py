@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.uncollected_rows import insert_uncollected
 from tests.support.web import ADMIN_KEY, refused
+
+pytestmark = pytest.mark.slow
 
 PATH = "/api/merchant/wallet/collections"
 

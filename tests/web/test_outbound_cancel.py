@@ -13,6 +13,8 @@ from tests.support.operators import Officer
 from tests.support.payout_env import person
 from tests.support.web import refused
 
+pytestmark = pytest.mark.slow
+
 QUEUE = "/api/admin/outbound"
 OWN = """
 INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_pk, to_address, token, decimals,

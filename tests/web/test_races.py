@@ -14,6 +14,8 @@ from tests.support.payout_env import person
 from tests.support.two_merchants import APPROVED, RESOLUTIONS, WALLET, WITHDRAWALS
 from tests.support.web import PASSWORD
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = "/api/admin/settings"
 COIN = {"chain": "memory", "token": "USDX"}
 PAY = {**COIN, "toAddress": person(), "amount": "1"}

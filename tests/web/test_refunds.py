@@ -7,6 +7,8 @@ import pytest
 from tests.support.payout_env import person
 from tests.support.web import Merchant, refused
 
+pytestmark = pytest.mark.slow
+
 BODY = {"toAddress": person("customer")}
 LIST = "/api/payment/refunds/list"
 RESOLUTIONS = "/api/merchant/resolutions"

@@ -9,6 +9,8 @@ from tests.support.payout_env import person
 from tests.support.treasury import Treasury
 from tests.support.web import Merchant, memory_gateway, web_settings
 
+pytestmark = pytest.mark.slow
+
 UNITS = 10_000_000
 
 

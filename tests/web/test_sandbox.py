@@ -5,6 +5,8 @@ import pytest
 from cambist.testing.memory.family import named_address
 from tests.support.web import refused
 
+pytestmark = pytest.mark.slow
+
 BODY = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
 
 

@@ -14,6 +14,8 @@ from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import Asset
 from tests.support.web import refused
 
+pytestmark = pytest.mark.slow
+
 PATH = "/api/sandbox/fail-exchange"
 ONE = 1_000_000
 

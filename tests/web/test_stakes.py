@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.web import ADMIN_KEY, refused
 
+pytestmark = pytest.mark.slow
+
 PATH = "/api/admin/stakes"
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
 

@@ -16,6 +16,8 @@ from cambist_web.start import worker as started_worker
 from tests.support.checkout import serving
 from tests.support.web import lent_app
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import multiprocessing, os, signal
 

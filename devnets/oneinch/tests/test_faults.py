@@ -10,6 +10,8 @@ from cambist_oneinch_node import STRANGER, Fault
 from .conftest import connected
 from .test_swaps import trade
 
+pytestmark = pytest.mark.slow
+
 BROKEN = {
     Fault.SLOW: "did not answer within",
     Fault.HTTP_500: "answers with status 500",

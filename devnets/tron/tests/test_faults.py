@@ -14,6 +14,8 @@ import pytest
 from cambist_tron_node import Face, Fault, NoMachine, TronNode
 from cambist_tron_node.faults import BACK_BLOCKS, LAG_BLOCKS
 
+pytestmark = pytest.mark.slow
+
 TRX = 1_000_000
 INFOS = "wallet/gettransactioninfobyblocknum"
 Post = Callable[..., Awaitable[tuple[int, str]]]

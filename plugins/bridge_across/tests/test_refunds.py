@@ -29,6 +29,8 @@ from .samples import (
 from .test_events import DEPOSIT as RECORDED
 from .test_events import FOUND, RECEIPT, changed
 
+pytestmark = pytest.mark.slow
+
 POOL, USDT, WETH = spoke_pool(ETHEREUM), side(ETHEREUM, "USDT").token.contract, wrapped(ETHEREUM)
 DEPOSIT = replace(RECORDED, refund_to=WALLET)
 PAID = transfer_log(USDT, POOL, WALLET, 500)

@@ -17,6 +17,8 @@ from cambist.plugin import (
 )
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
 
+pytestmark = pytest.mark.slow
+
 Connect = Scan = Callable[..., Any]
 
 SECRET = "sECRETkEY0123456789"

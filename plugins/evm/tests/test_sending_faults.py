@@ -11,6 +11,8 @@ import pytest
 from cambist.plugin import Chain, ChainUnavailableError, InconsistentChainError, Intent, SignedTx
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
+pytestmark = pytest.mark.slow
+
 Connect = Sealed = Callable[..., Any]
 MakeIntent = Callable[..., Intent]
 

@@ -25,6 +25,8 @@ from cambist_tron.family import TronFamily
 from .canned import CannedNode
 from .forging import USDT, Mined, call, chain, info, inner, log, trx
 
+pytestmark = pytest.mark.slow
+
 Connect = Scan = Callable[..., Any]
 
 SECRET = "sECRETkEY0123456789"
