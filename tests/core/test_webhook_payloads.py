@@ -11,7 +11,7 @@ from cambist.domain.webhooks import EVENTS, EXTENDED_EVENTS, TEST_EVENT, TRACKER
 from cambist.ports import Ids
 from cambist.services.trackers import bodies, testing
 from cambist.services.webhooks.payloads import PAYLOADS
-from cambist.services.webhooks.test_deliveries import sample
+from cambist.services.webhooks.samples import sample
 from tests.support.payloads import as_described
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

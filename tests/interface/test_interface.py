@@ -12,8 +12,8 @@ import pytest
 
 from cambist.settings import WebSettings
 from cambist_web.app import build_app
-from cambist_web.openapi import described
-from cambist_web.openapi_audiences import Audience, of_audience
+from cambist_web.openapi.audiences import Audience, of_audience
+from cambist_web.openapi.description import described
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE.parent / "node_modules"

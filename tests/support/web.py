@@ -35,7 +35,7 @@ from cambist.signer.keystore import new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist_web.app import attach, build_app
 from cambist_web.live.hub import LiveOptions
-from cambist_web.openapi_pages import whole_description
+from cambist_web.openapi.pages import whole_description
 from tests.support.authenticator import Authenticator
 
 MEMORY = EntryPoint("memory", "cambist.testing.memory.plugin", GROUP)

@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from cambist_web.auth import ADMIN_SCHEME
-from cambist_web.openapi_audiences import Audience
+from cambist_web.openapi.audiences import Audience
 from tests.support.operators import Officer
 from tests.support.payout_env import person
 from tests.support.tracker_api import CREATE, make

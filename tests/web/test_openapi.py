@@ -12,14 +12,14 @@ from litestar.response import Stream
 from msgspec import Struct
 from structlog.testing import capture_logs
 
-from cambist_web import openapi_errors, openapi_examples, openapi_fields
 from cambist_web.csv_columns import columns_of
 from cambist_web.lists import items_of
 from cambist_web.live.response import LiveStream
-from cambist_web.openapi import _camel_path, described, handlers_of
-from cambist_web.openapi_examples import answer_example, answered_by, body_example
-from cambist_web.openapi_fields import describe_parameter, describe_schemas
-from cambist_web.openapi_pages import descriptions
+from cambist_web.openapi import errors, examples, fields
+from cambist_web.openapi.description import _camel_path, described, handlers_of
+from cambist_web.openapi.examples import answer_example, answered_by, body_example
+from cambist_web.openapi.fields import describe_parameter, describe_schemas
+from cambist_web.openapi.pages import descriptions
 from cambist_web.requests import decode_json
 from cambist_web.schemas import with_moments
 from tests.support import web
@@ -108,10 +108,10 @@ async def test_every_value_and_every_sentence_is_of_something(app, monkeypatch):
     tables = {
         (module, name): Noted(getattr(module, name))
         for module, name in (
-            (openapi_examples, "VALUES"),
-            (openapi_fields, "WORDS"),
-            (openapi_fields, "OWN_WORDS"),
-            (openapi_fields, "CHOICES"),
+            (examples, "VALUES"),
+            (fields, "WORDS"),
+            (fields, "OWN_WORDS"),
+            (fields, "CHOICES"),
         )
     }
     for (module, name), table in tables.items():
@@ -141,10 +141,10 @@ def test_a_field_or_parameter_without_words_example_or_choices_is_told_of():
             describe_schemas({cls.__name__: {"properties": {name: {"type": "string"}}}}, {cls}, ())
         describe_parameter("listPayments", {"in": "query", "name": "noSuchName", "schema": {"type": "string"}})
     assert [entry["what"] for entry in logs] == [
-        "Unheard.no_such_name has no words: add a line to openapi_words.py that says what it is.",
+        "Unheard.no_such_name has no words: add a line to openapi/words.txt that says what it is.",
         "Unheard.no_such_name has no example in VALUES",
-        "Vague.status may be any text: say in CHOICES of openapi_own_words.py which.",
-        "The parameter noSuchName of listPayments has no words: add a line to openapi_own_words.py.",
+        "Vague.status may be any text: say in CHOICES of openapi/own_words.py which.",
+        "The parameter noSuchName of listPayments has no words: add a line to openapi/own_words.py.",
     ]
 
 
@@ -240,7 +240,7 @@ async def test_what_an_operation_rarely_answers_is_described_and_what_it_never_d
 
 async def test_an_error_that_is_not_described_fails_in_every_test(client, merchant, monkeypatch):
     monkeypatch.setattr(web, "_errors", {})
-    monkeypatch.setattr(openapi_errors, "_OF_SCHEME", {name: {} for name in openapi_errors._OF_SCHEME})
+    monkeypatch.setattr(errors, "_OF_SCHEME", {name: {} for name in errors._OF_SCHEME})
     monkeypatch.setattr(client._transport.app.state, "description", None, raising=False)
     with pytest.raises(AssertionError, match=r"GET /api/merchant/wallet: 401 API_KEY_MISSING is not described"):
         await client.get("/api/merchant/wallet")
@@ -249,7 +249,7 @@ async def test_an_error_that_is_not_described_fails_in_every_test(client, mercha
 def test_every_row_of_the_errors_is_about_an_operation_and_no_code_is_unknown(description):
     documented = (Path(__file__).parents[2] / "docs/merchants/errors.md").read_text()
     paths = [(path, method) for path, item in description["paths"].items() for method in item]
-    for pattern, method, codes in openapi_errors._OF_NOUN:
+    for pattern, method, codes in errors._OF_NOUN:
         about = any(pattern.search(path) and name.startswith(method) for path, name in paths)
         assert about, (pattern.pattern, method)
         for status, names in codes.items():

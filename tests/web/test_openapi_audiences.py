@@ -11,10 +11,10 @@ from cambist.services.webhooks.payloads import PAYLOADS
 from cambist.settings import WebSettings
 from cambist_web.app import build_app
 from cambist_web.auth import SCOPE, STEP_UP
-from cambist_web.openapi import _camel_path, described, handlers_of
-from cambist_web.openapi_audiences import SCHEMES, Audience, of_audience
-from cambist_web.openapi_pages import descriptions
-from cambist_web.openapi_webhooks import example
+from cambist_web.openapi.audiences import SCHEMES, Audience, of_audience
+from cambist_web.openapi.description import _camel_path, described, handlers_of
+from cambist_web.openapi.pages import descriptions
+from cambist_web.openapi.webhooks import example
 from cambist_web.permissions import PERMISSION, PERMISSIONS
 from tests.support.payloads import as_described
 from tests.support.web import refused

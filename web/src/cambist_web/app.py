@@ -33,8 +33,8 @@ from .context import Web
 from .errors import on_busy, on_http_error, on_service_error, on_unexpected
 from .lists import provide_asked, provide_period
 from .live.hub import Live
-from .openapi import DecimalNumbers, openapi_config
-from .openapi_pages import Swagger
+from .openapi.description import DecimalNumbers, openapi_config
+from .openapi.pages import Swagger
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
 from .requests import JsonRequest, RefuseUnstorable, query_names, refuse_unknown_parameters

@@ -10,8 +10,8 @@ import msgspec
 from cambist.settings import WebSettings
 
 from .app import build_app
-from .openapi import described
-from .openapi_audiences import Audience, of_audience
+from .openapi.audiences import Audience, of_audience
+from .openapi.description import described
 
 
 def write_descriptions(folder: Path) -> None:

@@ -16,7 +16,7 @@ from cambist.services.identity.projects import Url
 from cambist.services.listing import Listed, Part, Sort
 from cambist.services.trackers import transactions
 from cambist.services.trackers.bodies import TRANSACTION_PREFIX
-from cambist.services.webhooks import log, redelivery, test_deliveries
+from cambist.services.webhooks import log, redelivery, samples
 from cambist.services.webhooks.log import DeliveryAnswer, Json
 from cambist.services.webhooks.sender import AttemptResult, Message, Sender
 from cambist_web.auth import needs, owned_project_routes, project_routes
@@ -147,7 +147,7 @@ async def send_test(
     """Send a made-up event to the project's URL or an endpoint's, signed by its real secret."""
     await web.limiter.take(TESTS, actor.project_id)
     async with web.db.autocommit() as conn:
-        url, message = await test_deliveries.prepare(
+        url, message = await samples.prepare(
             conn,
             actor,
             event=asked.event,

@@ -17,9 +17,9 @@ from cambist.services.errors import ConflictError, InvalidError
 
 from . import endpoints
 from .outbox import encode_body, moment
+from .samples import receiver, signing
 from .secrets import ENDPOINT_FIELD, FIELD, SigningSecrets
 from .sender import AttemptResult, Message
-from .test_deliveries import receiver, signing
 
 _MESSAGES = {
     "genuine": "This is a test, signed rightly. It tells of nothing. Answer it with a 2xx status.",

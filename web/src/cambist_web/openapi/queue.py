@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .openapi_values import MOMENT
+from .values import MOMENT
 
 _TOO_SMALL = "It is worth less than the least amount that is collected before its time."
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .openapi_merchants import MERCHANT_VALUES
-from .openapi_overviews import OVERVIEW_VALUES
-from .openapi_queue import QUEUE_VALUES
-from .openapi_trail import TRAIL_VALUES
-from .openapi_values import ADDRESS, CONTRACT, MOMENT
+from .merchants import MERCHANT_VALUES
+from .overviews import OVERVIEW_VALUES
+from .queue import QUEUE_VALUES
+from .trail import TRAIL_VALUES
+from .values import ADDRESS, CONTRACT, MOMENT
 
 _WATCHED = {"address": ADDRESS, "label": "Hot wallet", "metadata": {"basket": 42}, "addedAt": MOMENT}
 

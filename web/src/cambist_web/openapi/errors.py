@@ -8,15 +8,15 @@ from http import HTTPStatus
 from typing import Any
 
 from cambist.services.identity.team import MEMBER_ROLES
+from cambist_web.auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
+from cambist_web.errors import HTTP_ERRORS
+from cambist_web.permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
-from .errors import HTTP_ERRORS
-from .openapi_admin import ADMIN_ERRORS
-from .openapi_merchants import MERCHANT_ERRORS
-from .openapi_overviews import OVERVIEW_ERRORS
-from .openapi_queue import QUEUE_ERRORS
-from .openapi_webhooks import WEBHOOK_ERRORS
-from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, READ, SCOPE, member_permission_of
+from .admin import ADMIN_ERRORS
+from .merchants import MERCHANT_ERRORS
+from .overviews import OVERVIEW_ERRORS
+from .queue import QUEUE_ERRORS
+from .webhooks import WEBHOOK_ERRORS
 
 _OF_SCHEME: Mapping[str, Mapping[int, Sequence[str]]] = {
     API_KEY_SCHEME: {

@@ -1,4 +1,4 @@
-"""What single fields and parameters mean, where ``openapi_words.py`` would say something else, and what texts may be.
+"""What single fields and parameters mean, where ``words.txt`` would say something else, and what texts may be.
 
 A line begins with the Struct's name and the field's, or with the operation's and the parameter's as it is sent; for
 all parameters of a name, with ``parameter``.
@@ -20,12 +20,12 @@ from cambist.services.identity.api_keys import SCOPES
 from cambist.services.oversight.kinds import Name
 from cambist.services.sending.collections.explaining import NOT_LOOKED_AT, PAUSED
 from cambist.services.trackers.transactions import Direction, MovementStatus
+from cambist_web.permissions import MEMBER_PERMISSIONS, PERMISSIONS
 
-from .openapi_merchants import VERSION_WORDS
-from .openapi_overviews import OVERVIEW_WORDS
-from .openapi_trail import TRAIL_WORDS
-from .openapi_words import read
-from .permissions import MEMBER_PERMISSIONS, PERMISSIONS
+from .merchants import VERSION_WORDS
+from .overviews import OVERVIEW_WORDS
+from .trail import TRAIL_WORDS
+from .words import read
 
 OWN_WORDS: Mapping[str, str] = {
     **read("""

@@ -13,9 +13,9 @@ from cambist.ports import Ids
 from cambist.services.trackers import testing
 from cambist.services.webhooks import signature_checks
 from cambist.services.webhooks.payloads import PAYLOADS
-from cambist.services.webhooks.test_deliveries import sample
+from cambist.services.webhooks.samples import sample
 
-from .openapi_fields import classes_in, describe_schemas
+from .fields import classes_in, describe_schemas
 
 _NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _REFERENCE = "#/components/schemas/{name}"

@@ -1,4 +1,4 @@
-"""A value for each field of the API's bodies and answers: what ``openapi_examples.py`` makes examples of."""
+"""A value for each field of the API's bodies and answers: what ``examples.py`` makes examples of."""
 
 from __future__ import annotations
 

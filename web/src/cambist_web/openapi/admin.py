@@ -54,4 +54,4 @@ ADMIN_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/sources/\{name\}/set-aside$", "post", {404: ["PRICE_SOURCE_NOT_FOUND"], 409: ["SET_ASIDE_ALREADY"]}),
     (r"/sources/\{name\}/take-back$", "post", {409: ["NOT_SET_ASIDE"]}),
 )
-"""By path and method, as in ``openapi_errors.py``."""
+"""By path and method, as in ``errors.py``."""

@@ -19,16 +19,17 @@ from litestar.response import Stream
 from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, TRACKER_SCHEME
-from .csv_columns import columns_of
-from .errors import camel
-from .lists import items_of
-from .openapi_audiences import describe_needs
-from .openapi_errors import codes_of, error_answer
-from .openapi_examples import answer_example, answered_by, body_example
-from .openapi_fields import classes_in, describe_parameter, describe_schemas, doc, renamed, with_names
-from .openapi_webhooks import webhooks
-from .operation_ids import operation_id
+from cambist_web.auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, TRACKER_SCHEME
+from cambist_web.csv_columns import columns_of
+from cambist_web.errors import camel
+from cambist_web.lists import items_of
+from cambist_web.operation_ids import operation_id
+
+from .audiences import describe_needs
+from .errors import codes_of, error_answer
+from .examples import answer_example, answered_by, body_example
+from .fields import classes_in, describe_parameter, describe_schemas, doc, renamed, with_names
+from .webhooks import webhooks
 
 API_VERSION = "1.0.0"
 """The specification's, section 9."""

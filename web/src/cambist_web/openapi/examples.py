@@ -1,7 +1,7 @@
 """Examples of bodies and answers for the API's description, made from the Structs that are read and answered.
 
-A field has the value that ``openapi_values.py`` has under its name; where that would not fit, the one that
-``openapi_own_values.py`` has under its Struct's name and its own. Whatever a Struct gets a field for fails until
+A field has the value that ``values.py`` has under its name; where that would not fit, the one that
+``own_values.py`` has under its Struct's name and its own. Whatever a Struct gets a field for fails until
 there is a value for it, so that no example goes stale.
 """
 
@@ -17,13 +17,13 @@ from litestar.response import Stream
 from msgspec import inspect
 
 from cambist.services.accounting.statements.export import COLUMNS
+from cambist_web.live.messages import ChangeMessage, changes_event
+from cambist_web.live.response import LiveStream
+from cambist_web.schemas import with_moments
 
-from .live.messages import ChangeMessage, changes_event
-from .live.response import LiveStream
-from .openapi_own_values import OWN_VALUES
-from .openapi_values import MOMENT
-from .openapi_values import VALUES as NAMED_VALUES
-from .schemas import with_moments
+from .own_values import OWN_VALUES
+from .values import MOMENT
+from .values import VALUES as NAMED_VALUES
 
 VALUES: Mapping[str, Any] = {**NAMED_VALUES, **OWN_VALUES}
 

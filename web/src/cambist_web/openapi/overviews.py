@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .openapi_values import CONTRACT, MOMENT
+from .values import CONTRACT, MOMENT
 
 OVERVIEW_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"^/api/(admin|dashboard)/overview$", "get", {503: ["OVERVIEW_TOO_SLOW"]}),

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from .auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
-from .permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, SCOPE, member_permission_of
+from cambist_web.auth import ADMIN_SCHEME, API_KEY_SCHEME, OPERATOR_SCHEME, SESSION_SCHEME, STEP_UP, TRACKER_SCHEME
+from cambist_web.permissions import MEMBER_PERMISSIONS, PERMISSION, PERMISSIONS, SCOPE, member_permission_of
 
 
 class Audience(Enum):

@@ -18,8 +18,8 @@ from litestar import Controller, Litestar, MediaType, Request, Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from .openapi import described
-from .openapi_audiences import Audience, of_audience
+from .audiences import Audience, of_audience
+from .description import described
 
 _WHOLE = "whole"
 _building = Lock()

@@ -1,7 +1,7 @@
 """What the API's description says of schemas, fields and parameters: words, an example, what a text may be.
 
 A schema has its Struct's docstring. A field has the description of its own type, else the sentence that
-``openapi_own_words.py`` or ``openapi_words.py`` has for its name; ``x_id`` and ``x_at`` need none. What the tables
+``own_words.py`` or ``words.txt`` has for its name; ``x_id`` and ``x_at`` need none. What the tables
 lack is logged as ``not_described``, and fails a test.
 """
 
@@ -17,10 +17,11 @@ import structlog
 from msgspec import Struct
 from msgspec import inspect as types
 
-from .errors import camel
-from .openapi_examples import example_of, type_info
-from .openapi_own_words import CHOICES, CHOSEN, OWN_WORDS
-from .openapi_words import WORDS
+from cambist_web.errors import camel
+
+from .examples import example_of, type_info
+from .own_words import CHOICES, CHOSEN, OWN_WORDS
+from .words import WORDS
 
 log = structlog.get_logger(__name__)
 
@@ -102,7 +103,7 @@ def _describe_field(one: dict[str, Any], cls: type[Struct], name: str, *, is_sen
     if words is None and not has_class:
         words = one.get("description") or words_for(name)
         if words is None:
-            _lacks(f"{cls.__name__}.{name} has no words: add a line to openapi_words.py that says what it is.")
+            _lacks(f"{cls.__name__}.{name} has no words: add a line to openapi/words.txt that says what it is.")
             words = f"{name.replace('_', ' ').capitalize()}."
     if words is not None:
         one["description"] = words
@@ -113,7 +114,7 @@ def _describe_field(one: dict[str, Any], cls: type[Struct], name: str, *, is_sen
         if choices is not None:
             _choose(one, [str(choice) for choice in choices])
         elif name in CHOSEN and one.get("type") == "string" and not one.keys() & {"enum", "const"}:
-            _lacks(f"{cls.__name__}.{name} may be any text: say in CHOICES of openapi_own_words.py which.")
+            _lacks(f"{cls.__name__}.{name} may be any text: say in CHOICES of openapi/own_words.py which.")
     _exemplify(one, cls, name)
 
 
@@ -124,7 +125,7 @@ def _exemplify(one: dict[str, Any], cls: type[Struct], name: str) -> None:
         _lacks(str(error))
         return
     if example is None and one.get("type") in _SCALARS:
-        _lacks(f"{cls.__name__}.{name} is never null: say in openapi_own_values.py what it may be.")
+        _lacks(f"{cls.__name__}.{name} is never null: say in openapi/own_values.py what it may be.")
         return
     one["examples"] = [example if example in one.get("enum", [example]) else one["enum"][0]]
 
@@ -167,7 +168,7 @@ def describe_parameter(operation: str, one: dict[str, Any]) -> None:
         )
         words = next((OWN_WORDS[key] for key in keys if key in OWN_WORDS), None) or words_for(snake)
         if words is None:
-            _lacks(f"The parameter {name} of {operation} has no words: add a line to openapi_own_words.py.")
+            _lacks(f"The parameter {name} of {operation} has no words: add a line to openapi/own_words.py.")
         one["description"] = words or f"{snake.replace('_', ' ').capitalize()}."
     for usual in ("deprecated", "allowEmptyValue", "allowReserved"):
         if one.get(usual) is False:
