@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -31,6 +33,8 @@ from cambist.plugin import (
 from cambist.services.audit import entries
 from cambist.services.identity.api_keys import SCOPES
 from cambist.testing.harness import Abilities, ChainHarness
+from cambist_tasks.crons import CRONS, MINUTE_S
+from cambist_tasks.requested import REQUESTED
 from cambist_web import auth, operator_auth, tracker_auth
 from cambist_web.errors import camel
 from cambist_web.permissions import MEMBER_PERMISSIONS, PERMISSIONS, member_permission_of
@@ -171,6 +175,20 @@ def test_every_action_of_the_audit_log_is_documented_and_no_other_is():
     assert told == set(entries.Action)
 
 
+def test_every_recurring_job_is_documented_with_its_interval_and_no_other_is():
+    jobs = page("operators/worker.md").partition("## Jobs")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| (\d+ \w+) \|", jobs, re.MULTILINE))
+    every = {
+        one.name: f"{one.every_s} s" if one.every_s < MINUTE_S else f"{one.every_s // MINUTE_S} min" for one in CRONS
+    }
+    assert told == every
+
+
+def test_every_kind_of_job_is_documented_for_operators_and_no_other_is():
+    table = page("operators/jobs.md").partition("| kind |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| (\w+) \|", table, re.MULTILINE)) == set(REQUESTED)
+
+
 NOT_AUDITED = {
     "accounts.Accounts.create": "gives out an address, and moves nothing",
     "accounts.Accounts.add_chains": "likewise",
@@ -281,11 +299,22 @@ def quoted(name: str) -> set[str]:
     return set(re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", page(name), flags=re.MULTILINE | re.DOTALL)))
 
 
-@pytest.mark.parametrize("name", ["architecture.md", "recipes.md", "security.md", "threat-model.md"])
+FILES_MIN = {
+    "../CONTRIBUTING.md": 6,
+    "architecture.md": 100,
+    "glossary.md": 2,
+    "recipes.md": 80,
+    "security.md": 20,
+    "threat-model.md": 20,
+}
+"""Pages about the code, and how many files each names at least: a rule that finds none of them would hold nothing."""
+
+
+@pytest.mark.parametrize("name", FILES_MIN)
 def test_every_file_that_is_named_exists(name):
     words = {word for word in quoted(name) if re.fullmatch(r"[\w./<>-]*(/[\w.<>-]*|\.(py|md|toml))", word)}
-    files = {word.partition("<")[0] for word in words if not word.startswith("/")}
-    assert len(files) > 20
+    files = {word.partition("<")[0] for word in words if not word.startswith("/") and "node_modules" not in word}
+    assert len(files) >= FILES_MIN[name]
     assert {file for file in files if not any((folder / file).exists() for folder in FOLDERS)} == set()
 
 
@@ -317,6 +346,57 @@ def test_every_row_of_the_standard_is_answered_once():
     assert len(answered) == len(set(answered)) == 253, "those of levels 1 and 2 in OWASP ASVS 5.0"
 
 
+def test_every_class_and_constant_of_the_glossary_exists():
+    meanings = " ".join(line.split("|")[2] for line in page("glossary.md").splitlines() if line.count("|") == 5)
+    names = set(re.findall(r"`([A-Z]\w+)`", meanings))
+    assert len(names) > 15
+    code = "".join(path.read_text() for folder in FOLDERS[1:] for path in folder.rglob("*.py"))
+    code += "".join(path.read_text() for path in ROOT.glob("chainkit/src/**/*.py"))
+    defined = r"^(?:class {0}\b|{0}(?::| =))"
+    assert {one for one in names if not re.search(defined.format(one), code, re.MULTILINE)} == set()
+
+
+CORE = ROOT / "core/src/cambist"
+
+
+def children(folder: Path) -> set[str]:
+    """Return the modules and folders of a folder of code, without their endings."""
+    return {path.stem for path in folder.iterdir() if path.suffix in {"", ".py"} and not path.name.startswith("__")}
+
+
 def test_every_room_is_on_the_map():
-    rooms = {path.name for path in (ROOT / "core/src/cambist/services").iterdir() if not path.name.startswith("__")}
+    rooms = {path.name for path in (CORE / "services").iterdir() if not path.name.startswith("__")}
     assert {f"services/{room}" for room in rooms} <= quoted("architecture.md")
+
+
+@pytest.mark.parametrize("name", ["../CONTRIBUTING.md", "architecture.md"])
+def test_all_of_the_core_and_every_plugin_is_on_the_map(name):
+    drawn = page(name).partition("## The map")[2].split("```")[1]
+    members = {path.parent.name for path in ROOT.glob("*/*/pyproject.toml")}
+    wanted = children(CORE) | members | {"core", "web", "tasks", "chainkit", "plugins", "devnets", "dashboard"}
+    assert len(members) > 5
+    assert wanted - set(re.findall(r"\w+", drawn)) == set()
+
+
+def room_layers() -> Mapping[str, int]:
+    """Return how deep each room of the use cases lies, as import-linter holds it; 0 is above all others."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(one["layers"] for one in contracts if one.get("containers") == ["cambist.services"])
+    return {room: depth for depth, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
+
+
+def test_rooms_are_told_of_in_the_order_that_is_held():
+    depths = room_layers()
+    rooms = [
+        [depths[room.partition(".")[0]] for room in re.findall(r"`services/([\w.]+)`", line.split("|")[1])]
+        for line in page("architecture.md").splitlines()
+        if line.startswith("| `services/")
+    ]
+    flat = [(min(row), max(row)) for row in rooms]
+    assert len(flat) > 15
+    assert all(upper[1] <= lower[0] for upper, lower in pairwise(flat))
+    drawn = page("../CONTRIBUTING.md").partition("that it may use:")[2].partition("signer/")[0]
+    listed = re.findall(r"\w+", drawn)
+    from_below = [depths[room] for room in listed]
+    assert from_below == sorted(from_below, reverse=True)
+    assert set(listed) == {room for room in depths if (CORE / "services" / room).is_dir()}

@@ -6,6 +6,10 @@ import json
 import re
 from pathlib import Path
 
+from cambist.domain.intents import IntentKind
+from cambist.services.jobs.requests import Kind
+from cambist_tasks.crons import CRONS
+
 LANGUAGES = Path("web/dashboard/src/i18n")
 SAID = json.loads((LANGUAGES / "de" / "said.json").read_text())
 CORE = Path("core/src/cambist")
@@ -39,3 +43,10 @@ def test_reasons_to_wait_are_those_of_the_queue_and_of_collections():
 def test_reasons_why_nothing_is_done_by_itself_are_the_gateways():
     payouts = "".join(path.read_text() for path in (CORE / "services" / "payouts").glob("*.py"))
     assert {code for code in SAID["automatic"] if f'"{code}"' not in payouts} == set()
+
+
+def test_kinds_of_intents_and_jobs_have_a_name_in_every_language():
+    names = {"kind": set(IntentKind), "job": set(Kind), "recurring": {cron.name for cron in CRONS}}
+    for path in LANGUAGES.glob("*/api.json"):
+        texts = json.loads(path.read_text())
+        assert {group: set(texts[group]) for group in names} == names, path

@@ -11,7 +11,7 @@ from cambist.logs import redact_text
 from cambist.plugin import API_VERSION
 from cambist.registry import Registry, RegistryError, installed_plugins
 from cambist.settings import Settings, SettingsError
-from cambist.signer.rules import load_rules, refuse_missing
+from cambist.signer.rules import check_caps, load_rules
 
 from .options import Invocation, settings_options
 from .plugin_project import KINDS, PluginProjectError, write_project
@@ -108,5 +108,5 @@ def _start(settings: Settings) -> Sequence[str]:
     if not signs_elsewhere:
         rules = load_rules(settings, registry.chains, registry.families)
         if settings.production:
-            refuse_missing(rules, registry.chains)
+            check_caps(rules, registry.chains)
     return registry.plugins

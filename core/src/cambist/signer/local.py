@@ -17,7 +17,7 @@ from cambist.ports import Clock
 from .answers import WRONG_MAX, WRONG_PERIOD_S, is_right, same_question
 from .keystore import Keystore
 from .outflows import Refusal
-from .policy import decide, slot_number
+from .policy import refuse_or_allow, slot_number
 from .protocol import (
     NOT_REACHED,
     REQUESTS_MAX,
@@ -141,7 +141,7 @@ class LocalSigner(KeystoreXpubs, Signer):
                 refusal = _unreached(answer, decided) or _away_too_long(answer, now)
                 if refusal is None and isinstance(answer, Reading) and _is_ruled(answer):
                     facts = book.facts(self._rules, answer)
-                    verdict = decide(self._rules, answer, facts)
+                    verdict = refuse_or_allow(self._rules, answer, facts)
                     book.record(self._rules, answer, facts, verdict)
                     refusal = verdict.refusal
                 decided.append(refusal or answer)

@@ -1,4 +1,4 @@
-"""Decides what may be signed: facts in, verdict out.
+"""Decides what the signer refuses and what it signs: facts in, verdict out.
 
 Amounts are counted per slot, which is a sequence of an address: of all payloads for one slot at most one takes
 effect, so the largest amount counts, once, when it was first signed. Without sequences each payload is a slot.
@@ -99,8 +99,8 @@ def needs_approval(rules: Rules, outflow: Outflow, elsewhere: str | None) -> boo
     return elsewhere is not None or (limit is not None and outflow.amount >= limit)
 
 
-def decide(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
-    """Refuse what the operator's rules forbid, or allow it. Of several refusals, the one that lasts longest is told."""
+def refuse_or_allow(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
+    """Say whether the signer refuses or signs, by the operator's rules. Of several refusals the longest is told."""
     refusal = _voided(reading) if facts.is_voided else _forbidden(rules, reading)
     if refusal is not None:
         return Verdict(refusal=refusal, counts={})

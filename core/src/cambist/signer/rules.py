@@ -102,8 +102,8 @@ def unlimited(rules: Rules, chains: Mapping[str, ChainInfo]) -> Sequence[str]:
     return _missing(rules, chains, wanted)
 
 
-def refuse_missing(rules: Rules, chains: Mapping[str, ChainInfo]) -> None:
-    """Refuse to sign for real money without the caps that bound a theft. Raises SettingsError, naming what lacks.
+def check_caps(rules: Rules, chains: Mapping[str, ChainInfo]) -> None:
+    """Check that the caps are set which bound a theft of real money. Raises SettingsError, naming what lacks.
 
     Said to be "unlimited" on purpose, nothing lacks.
     """

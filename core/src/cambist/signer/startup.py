@@ -18,7 +18,7 @@ from .local import LocalSigner
 from .protocol import Signer
 from .reading import Reader
 from .remote import RemoteSigner
-from .rules import load_rules, refuse_missing
+from .rules import check_caps, load_rules
 from .store import Store, StoreError
 
 
@@ -51,7 +51,7 @@ async def open_local_signer(
     """
     rules = load_rules(settings, registry.chains, registry.families)
     if settings.production:
-        refuse_missing(rules, registry.chains)
+        check_caps(rules, registry.chains)
     answers_key = _answers_key(settings)
     keystore = keystore or await _configured_keystore(settings)
     try:
