@@ -124,11 +124,23 @@ async def test_a_cancelled_job_takes_no_more_writes_and_goes_on_where_it_was_whe
     assert (again.progress, again.lease_token, again.attempts) == ({"n": 0}, 2, 0)
 
 
-async def test_a_reconcile_that_is_tried_again_compares_everything_anew(jobs):
-    job = await jobs.request()
+@pytest.mark.parametrize("kind", requests.COMPARISONS)
+async def test_a_comparison_that_is_tried_again_compares_everything_anew(jobs, kind):
+    job = await jobs.request(replace(NEW, kind=kind))
     await jobs.save(await jobs.claim(job), {"n": 0})
     await jobs.now(requests.cancel, job.job_id)
     assert (await jobs.now(requests.retry, job.job_id)).progress == {}
+
+
+async def test_the_last_one_is_the_one_that_ended_last_however_long_ago_it_was_asked_for(jobs):
+    first = await jobs.request()
+    await jobs.now(requests.cancel, first.job_id)
+    await jobs.now(leases.succeed, await jobs.claim(await jobs.request()), {"agrees": True})
+    jobs.clock.advance(1)
+    await jobs.now(requests.retry, first.job_id)
+    await jobs.now(leases.succeed, await jobs.claim(first), {"agrees": False})
+    async with jobs.db.autocommit() as conn:
+        assert (await requests.last_succeeded(conn, Kind.RECONCILE)).result == {"agrees": False}
 
 
 async def test_what_failed_is_due_again_after_a_pause_and_can_be_tried_again_by_hand_once_it_ended(jobs):

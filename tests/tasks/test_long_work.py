@@ -107,7 +107,16 @@ async def test_the_audit_log_is_compared_with_its_seals_and_what_was_changed_is_
     assert "was changed" in job.result["problems"][0]
 
 
-async def test_a_verification_goes_on_where_another_worker_left_it(gateway, monkeypatch):
+async def one_slice(gateway, lease):
+    assert await verify_audit_log(gateway, lease) is None
+    raise LaterError("It is another worker's turn.", 0)
+
+
+ONE_SLICE = {Kind.AUDIT_VERIFICATION: Requested(handler=one_slice, slice_timeout_s=30)}
+
+
+async def asked_to_verify(gateway, monkeypatch):
+    """Write and seal three entries, and ask for a comparison that takes a step for each; return the job."""
     for name in ("SEALS_MAX", "ENTRIES_AT_ONCE"):
         monkeypatch.setattr(verify, name, 1)
     for number in range(3):
@@ -116,15 +125,31 @@ async def test_a_verification_goes_on_where_another_worker_left_it(gateway, monk
         await seal_audit_log(gateway)
     async with gateway.db.transaction() as conn:
         new = NewJob(kind=Kind.AUDIT_VERIFICATION, arguments={}, requested_by="a test")
-        job = await requests.request(conn, gateway.ids, new, gateway.clock.now())
+        return await requests.request(conn, gateway.ids, new, gateway.clock.now())
 
-    async def one_slice(gateway, lease):
-        assert await verify_audit_log(gateway, lease) is None
-        raise LaterError("It is another worker's turn.", 0)
 
-    requested = {Kind.AUDIT_VERIFICATION: Requested(handler=one_slice, slice_timeout_s=30)}
+async def test_a_verification_that_is_tried_again_sees_what_was_changed_in_what_it_had_compared(gateway, monkeypatch):
+    job, now = await asked_to_verify(gateway, monkeypatch), gateway.clock.now()
     for number in (1, 2):
-        await JobRunner(gateway, f"worker {number}", requested).run(job.pk)
+        await JobRunner(gateway, f"worker {number}", ONE_SLICE).run(job.pk)
+    async with gateway.db.transaction() as conn:
+        assert (await requests.cancel(conn, job.job_id, now)).progress["number"] == 2
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql("UPDATE audit_entries SET subject = 'another' WHERE subject = 'job_0'")
+    async with gateway.db.transaction() as conn:
+        await requests.retry(conn, job.job_id, now)
+    await JobRunner(gateway, "the last").run(job.pk)
+    async with gateway.db.autocommit() as conn:
+        found = await requests.get(conn, job.job_id)
+    assert (found.state, found.result["agrees"], found.result["seals"]) == ("succeeded", False, 3)
+    assert ["was changed" in problem for problem in found.result["problems"]] == [True]
+
+
+async def test_a_verification_goes_on_where_another_worker_left_it(gateway, monkeypatch):
+    job = await asked_to_verify(gateway, monkeypatch)
+    for number in (1, 2):
+        await JobRunner(gateway, f"worker {number}", ONE_SLICE).run(job.pk)
         async with gateway.db.autocommit() as conn:
             found = await requests.get(conn, job.job_id)
         assert (found.state, found.progress["number"], found.progress["entries"]) == ("queued", number, number)

@@ -313,6 +313,9 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
             # What proves nothing, or looks at one chain alone, ends no alarm.
             " ('job_5', 'audit_verification', '{}', 'operator', 'succeeded', $1, $1, '{\"problem\": \"too long\"}'),"
             " ('job_6', 'reconcile', '{\"chains\": [\"a\"]}', 'operator', 'succeeded', $1, $1, '{\"agrees\": true}'),"
+            # Asked for later, and done before: a job that was tried again ended behind them.
+            " ('job_7', 'reconcile', '{}', 'operator', 'succeeded', $1, $2, '{\"agrees\": true}'),"
+            " ('job_8', 'audit_verification', '{}', 'operator', 'succeeded', $1, $2, '{\"agrees\": true}'),"
             " ('job_3', 'rescan', '{}', 'operator', 'failed', $2, $2, NULL)",
             (now - timedelta(hours=2), now - timedelta(days=8)),
         )

@@ -115,7 +115,7 @@ def show(invocation: Invocation, job_id: str, output: Path | None) -> None:
 @settings_options
 @click.argument("job_id", metavar="ID")
 def retry(invocation: Invocation, job_id: str) -> None:
-    """Queue a job again that has failed or was cancelled. It goes on from where it was; a reconcile begins anew."""
+    """Queue a job again that has failed or was cancelled. It goes on from where it was; a comparison begins anew."""
 
     async def retried(conn: AsyncConnection) -> Job:
         job = await requests.retry(conn, job_id, SystemClock().now())

@@ -196,7 +196,7 @@ class Jobs(Controller):
 
     @post("/{job_id:str}/retry", status_code=200, summary="Retry a job", opt=permits("jobs.change"))
     async def retry(self, job_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]) -> JobAnswer:
-        """Queue a job again that failed or was cancelled. It goes on from where it was; a reconcile begins anew."""
+        """Queue a job again that failed or was cancelled. It goes on from where it was; a comparison begins anew."""
         async with web.db.transaction() as conn:
             job = await requests.retry(conn, job_id, web.clock.now())
             await audit.record(conn, Action.JOB_CHANGED, subject=job.job_id, kind=job.kind, state=job.state)

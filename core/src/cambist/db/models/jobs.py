@@ -27,8 +27,9 @@ class Job(Base):
         partial_index("ix_jobs_unfinished", "kind", "unique_key", unique=True, where="state IN ('queued', 'running')"),
         partial_index("ix_jobs_finished_at", "finished_at", where="finished_at IS NOT NULL"),
         Index("ix_jobs_created_at", "created_at", "id"),
-        # What came of the last one of a kind, however many others were asked for since.
-        partial_index("ix_jobs_succeeded", "kind", "id", where="state = 'succeeded'"),
+        # What came of the last one of a kind, however many others were asked for since. One that was tried again ends
+        # behind those that were asked for later.
+        partial_index("ix_jobs_succeeded", "kind", "finished_at", "id", where="state = 'succeeded'"),
     )
 
     id: Mapped[PrimaryKey]

@@ -41,6 +41,10 @@ class Kind(StrEnum):
     WEBHOOK_REDELIVERY = "webhook_redelivery"
 
 
+COMPARISONS = (Kind.RECONCILE, Kind.AUDIT_VERIFICATION)
+"""What compares things as they are now: what was compared long ago says nothing about them."""
+
+
 class Job(Struct, frozen=True, kw_only=True):
     """A job as its row says. ``progress`` is what the next slice goes on from; ``lease_token`` fences its writes."""
 
@@ -133,13 +137,14 @@ async def cancel(conn: AsyncConnection, job_id: str, now: datetime) -> Job:
 
 
 async def retry(conn: AsyncConnection, job_id: str, now: datetime) -> Job:
-    """Queue a failed or cancelled job again; it goes on from where it was, but a reconcile begins anew.
+    """Queue a failed or cancelled job again; it goes on from where it was, but a comparison begins anew.
 
     Raises NotFoundError and ConflictError.
     """
     again = {"state": "queued", "attempts": 0, "error": None, "finished_at": None, "due_at": now}
-    # A reconcile begins anew: what it compared before says nothing about now.
-    progress = case((models.Job.kind == Kind.RECONCILE, literal({}, JSONB)), else_=models.Job.progress)
+    progress = case(
+        (models.Job.kind.in_([str(kind) for kind in COMPARISONS]), literal({}, JSONB)), else_=models.Job.progress
+    )
     ended = models.Job.job_id == job_id, models.Job.state.in_(("failed", "cancelled"))
     try:
         async with conn.begin_nested():
@@ -183,9 +188,11 @@ _HAS_SUCCEEDED = text("state = 'succeeded'")
 
 
 async def last_succeeded(conn: AsyncConnection, kind: Kind) -> Job | None:
-    """Return the newest job of a kind that succeeded, or None where none is kept."""
+    """Return the job of a kind that succeeded last, however long ago it was asked for, or None where none is kept."""
     wanted = select(*COLUMNS).where(models.Job.kind == str(kind), _HAS_SUCCEEDED)
-    row = (await conn.execute(wanted.order_by(models.Job.id.desc()).limit(1))).one_or_none()
+    row = (
+        await conn.execute(wanted.order_by(models.Job.finished_at.desc(), models.Job.id.desc()).limit(1))
+    ).one_or_none()
     return None if row is None else to_struct(Job, row)
 
 

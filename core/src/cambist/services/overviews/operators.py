@@ -116,7 +116,7 @@ _KINDS = (
         rows="""SELECT finished_at FROM (SELECT finished_at, result FROM jobs
                 WHERE kind = 'reconcile' AND state = 'succeeded'
                     AND (arguments -> 'chains' IS NULL OR result ->> 'agrees' = 'false')
-                ORDER BY id DESC LIMIT 1) AS last
+                ORDER BY finished_at DESC, id DESC LIMIT 1) AS last
             WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
     ),
     Kind(
@@ -125,7 +125,7 @@ _KINDS = (
         where="/api/admin/audit",
         rows="""SELECT finished_at FROM (SELECT finished_at, result FROM jobs
                 WHERE kind = 'audit_verification' AND state = 'succeeded' AND result ->> 'agrees' IS NOT NULL
-                ORDER BY id DESC LIMIT 1) AS last
+                ORDER BY finished_at DESC, id DESC LIMIT 1) AS last
             WHERE $1 = 'live' AND $2::timestamptz IS NOT NULL AND last.result ->> 'agrees' = 'false'""",
     ),
     Kind(

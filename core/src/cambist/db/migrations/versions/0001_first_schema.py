@@ -406,7 +406,7 @@ TABLES = (
     """,
     "CREATE INDEX ix_jobs_created_at ON jobs (created_at, id)",
     "CREATE INDEX ix_jobs_finished_at ON jobs (finished_at) WHERE finished_at IS NOT NULL",
-    "CREATE INDEX ix_jobs_succeeded ON jobs (kind, id) WHERE state = 'succeeded'",
+    "CREATE INDEX ix_jobs_succeeded ON jobs (kind, finished_at, id) WHERE state = 'succeeded'",
     "CREATE UNIQUE INDEX ix_jobs_unfinished ON jobs (kind, unique_key) WHERE state IN ('queued', 'running')",
     """
     CREATE TABLE ledger_accounts (
