@@ -68,6 +68,7 @@ def test_tokens_that_mean_nothing_are_refused(own: list[dict[str, Any]], said: s
         (["http://[::1"], 1, "number 1 is no http"),
         (["http://a.example:0"], 1, "number 1 is no http"),
         (["http://a.example", "http://a.example"], 1, "twice"),
+        (["http://a.example/key", "HTTP://A.example:80//key/?"], 1, "twice"),
         (["http://a.example"], 2, "quorum is 2, but there are only 1"),
     ],
 )

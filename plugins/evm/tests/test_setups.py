@@ -70,5 +70,6 @@ async def test_two_endpoints_must_tell_the_same_of_a_token(
     async with connect(node.url, "http://127.0.0.1:9") as chain:
         with pytest.raises(ChainUnavailableError, match="2 endpoints of local must tell the same"):
             await chain.token_at(token.address)
-    async with connect(node.url, node.url + "/") as chain:
+    # By another name: nothing that compares addresses can tell that it is the same node.
+    async with connect(node.url, node.url.replace("127.0.0.1", "localhost")) as chain:
         assert await chain.token_at(token.address) is not None

@@ -81,7 +81,7 @@ from .sending import (
     Unprepared,
     UnsignedTx,
 )
-from .setups import NetworkSetup
+from .setups import NetworkSetup, endpoint_key
 from .sweeping import Authorization, Sweep, SweeperDeployment, SweepingChain, SweepPlan
 from .text import printable
 from .types import (
@@ -198,6 +198,7 @@ __all__ = [
     "UnsignedTx",
     "Watch",
     "account_name",
+    "endpoint_key",
     "hookimpl",
     "printable",
 ]

@@ -8,6 +8,10 @@ connection. Where a plugin has neither method, its chains stay as the operator's
 
 from __future__ import annotations
 
+import ipaddress
+import posixpath
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
 from msgspec import Struct
 
 from .types import Token
@@ -24,3 +28,31 @@ class NetworkSetup(Struct, frozen=True, kw_only=True):
     endpoints: tuple[str, ...]
     quorum: int = 1
     tokens: tuple[Token, ...] = ()
+
+
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+
+def endpoint_key(url: str) -> str:
+    """Return the one spelling of a node's address: two addresses of the same spelling name the same node.
+
+    Two witnesses must be two nodes, so what only looks like another one counts as the same: capitals in scheme and
+    host, the port that the scheme has anyway, slashes at the end, who signs in. Where a text cannot be read, it stands
+    for itself.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return url
+    path = posixpath.normpath("/" + quote(unquote(parts.path), safe="/:@!$&'()*+,;=").lstrip("/"))
+    query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
+    return f"{parts.scheme}://{_host_key(parts.hostname or '')}:{port}{path}?{query}"
+
+
+def _host_key(host: str) -> str:
+    host = host.rstrip(".")
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainEndpoint
 from cambist.db.structs import columns_of, to_struct
-from cambist.plugin import ChainInfo, NetworkSetup
+from cambist.plugin import ChainInfo, NetworkSetup, endpoint_key
 from cambist.registry import Registry, SetupError
 from cambist.secrets import SecretsBox
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError, check_text
@@ -108,8 +108,13 @@ async def add(
     replaced = None
     if new.replaces is not None:
         replaced = _find(known, chain.id, new.replaces, states=("in_use",))
-    same = [one for one in known if one.url_encrypted is not None and _url(box, one) == new.url]
-    if any(one.state in _OPEN for one in same):
+    node = endpoint_key(new.url)
+    told = [(one, endpoint_key(_url(box, one))) for one in known if one.url_encrypted is not None]
+    # One that is replaced makes room for itself: its key is another one from then on.
+    same = [one for one, key in told if key == node and (one is not replaced or _url(box, one) == new.url)]
+    # Of what is in the file, a worker that has started has told; of what is not told, nobody has removed anything.
+    untold = {endpoint_key(url) for url in file.endpoints} - {key for _, key in told}
+    if node in untold or any(one.state in _OPEN for one in same):
         raise ConflictError("ENDPOINT_KNOWN", f"{chain.id} has this endpoint already, or it is being checked.")
     if sum(one.state in _OPEN for one in known) >= ENDPOINTS_MAX + (replaced is not None):
         raise ConflictError("TOO_MANY_ENDPOINTS", f"A chain has at most {ENDPOINTS_MAX} endpoints; remove one first.")
@@ -121,7 +126,8 @@ async def add(
         "changed_at": now,
     }
     # One of the file that was removed is the same row again, so that the file's own is not there twice.
-    again = next((one for one in same if one.origin == "file" and one.state == "removed"), None)
+    removed = [one for one in same if one.origin == "file" and one.state == "removed"]
+    again = next((one for one in removed if _url(box, one) == new.url), None)
     if again is not None:
         await conn.execute(update(ChainEndpoint).where(ChainEndpoint.id == again.pk).values(values))
         return await get(conn, chain.id, again.endpoint_id)

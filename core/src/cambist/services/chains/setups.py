@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainEndpoint, ChainToken
 from cambist.db.structs import columns_of, to_struct
-from cambist.plugin import NetworkSetup, Token
+from cambist.plugin import NetworkSetup, Token, endpoint_key
 from cambist.registry import ChainConnections, Registry, SetupError
 from cambist.secrets import SecretsBox, SecretsError
 
@@ -129,7 +129,9 @@ def with_endpoints(box: SecretsBox, file: NetworkSetup, stored: Iterable[StoredE
     removed = {url for one, url in urls if one.origin == "file" and one.state != "in_use"}
     added = [url for one, url in urls if one.origin == "added" and one.state == "in_use"]
     wanted = [url for url in file.endpoints if url not in removed] + added
-    return replace(file, endpoints=tuple(dict.fromkeys(wanted)) or file.endpoints)
+    # One that has come into the file since, or was spelt otherwise, is one node all the same.
+    nodes = {endpoint_key(url): url for url in reversed(wanted)}
+    return replace(file, endpoints=tuple(url for url in wanted if nodes[endpoint_key(url)] is url) or file.endpoints)
 
 
 def with_tokens(
