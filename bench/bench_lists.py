@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import uvloop
 from _harness import Row, at_most, percentile, report, sized, unjudged
 from _servers import migrated_servers
+from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database, connect
@@ -205,7 +206,11 @@ PARTS: Mapping[str, Part] = {
     "newest": Part(),
     "oldest": Part(sort="createdAt"),
     "100 at a time": Part(limit=100),
+    "the oldest 100 at a time": Part(sort="createdAt", limit=100),
     "the last page by number": Part(page=100, limit=100),
+    "the oldest's last page by number": Part(sort="createdAt", page=100, limit=100),
+    "the last page by number, behind a cursor": Part(page=100, limit=100),
+    "the oldest's last page by number, behind a cursor": Part(sort="createdAt", page=100, limit=100),
 }
 
 
@@ -225,9 +230,9 @@ async def measure(db: Database) -> Took:
                     page = await read(conn, after)
                 if time_no:
                     took.append((time.perf_counter() - started) * 1000)
-                if page.last is not None and part.page == 1:
+                if page.last is not None and (part.page == 1 or which.endswith("behind a cursor")):
                     # On from page to page, as somebody does who looks through it.
-                    after = Part(limit=part.limit, sort=part.sort, after=page.last)
+                    after = replace(part, after=page.last)
     for text in ("order-777", "pay_777", "1@b.example", "nothing"):
         took = found.setdefault("search", {}).setdefault(text, [])
         for _ in range(TIMES):

@@ -75,6 +75,9 @@ async def test_an_endpoint_is_asked_for_and_its_address_is_in_no_answer(client, 
     assert (await admin(client, "GET", path))["endpoint"] == asked
     assert "s3cr3t" not in (await client.get(CHAINS, headers=HEADERS)).text
     refused(await client.post(f"{CHAINS}/memory/endpoints", json={"url": url}, headers=HEADERS), 409, "ENDPOINT_KNOWN")
+    for spelling in ("memory://Node.Example/s3cr3t", f"{url}/", "memory://user@node.example//s3cr3t?#x"):
+        answer = await client.post(f"{CHAINS}/memory/endpoints", json={"url": spelling}, headers=HEADERS)
+        refused(answer, 409, "ENDPOINT_KNOWN")
     body = {"url": "http://169.254.169.254/"}
     refused(await client.post(f"{CHAINS}/memory/endpoints", json=body, headers=HEADERS), 400, "INVALID_ENDPOINT", "url")
     body = {"url": url + "/2", "replaces": "end_none"}
@@ -87,6 +90,24 @@ async def test_an_endpoint_is_asked_for_and_its_address_is_in_no_answer(client, 
         entries = [tuple(row) for row in log]
     assert [action for action, _ in entries] == ["chain_endpoint.added", "chain_endpoint.removed"]
     assert "s3cr3t" not in str(entries)
+
+
+async def test_an_endpoint_of_the_file_is_known_however_it_is_spelt(client, seen):
+    answer = await client.post(f"{CHAINS}/memory/endpoints", json={"url": "memory://Memory/"}, headers=HEADERS)
+    refused(answer, 409, "ENDPOINT_KNOWN")
+
+
+async def test_it_is_known_before_any_worker_has_told_of_it(client):
+    answer = await client.post(f"{CHAINS}/memory/endpoints", json={"url": "memory://Memory/"}, headers=HEADERS)
+    refused(answer, 409, "ENDPOINT_KNOWN")
+
+
+@pytest.mark.parametrize("what", ["watching", "sending"])
+async def test_what_no_worker_is_connected_to_cannot_be_paused(client, what):
+    body = {"what": what, "reason": "just in case"}
+    for chain in ("pretend", "idle"):
+        answer = await client.post(f"{CHAINS}/{chain}/pause", json=body, headers=HEADERS)
+        refused(answer, 409, "CHAIN_NOT_CHANGEABLE")
 
 
 async def activated(gateway, token_id):

@@ -6,7 +6,7 @@ from cambist.services.audit.entries import newest
 from cambist.services.jobs import requests
 from cambist_tasks.requested import JobRunner
 from tests.support.operators import Officer
-from tests.support.web import ADMIN_KEY, refused
+from tests.support.web import ADMIN_KEY, Merchant, refused
 
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
 WEBHOOKS, RESOLUTIONS = "/api/admin/webhooks", "/api/admin/resolutions"
@@ -56,6 +56,14 @@ async def test_what_was_dropped_is_sent_again_in_bulk_with_the_same_ids(client, 
     refused(
         await officer.ask("POST", f"{WEBHOOKS}/redeliver", {**EVERY, "merchantId": "mer_x"}), 404, "MERCHANT_NOT_FOUND"
     )
+    bob = await Merchant(client).open("zoe@shop.example", mode="sandbox")
+    for named, code in (
+        ({"projectId": ada.project_id + "x"}, "PROJECT_NOT_FOUND"),
+        ({"projectId": bob.project_id, "merchantId": ada.merchant_id}, "PROJECT_NOT_FOUND"),
+        ({"endpointId": "whe_x"}, "ENDPOINT_NOT_FOUND"),
+        ({"endpointId": "whe_x", "projectId": ada.project_id}, "ENDPOINT_NOT_FOUND"),
+    ):
+        refused(await officer.ask("POST", f"{WEBHOOKS}/redeliver", {**EVERY, **named}), 404, code)
     refused(await officer.ask("POST", f"{WEBHOOKS}/redeliver", {}), 400, "VALIDATION_ERROR")
 
 

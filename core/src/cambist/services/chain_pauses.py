@@ -52,9 +52,16 @@ _COLUMNS = columns_of(Pause, models.ChainPause)
 
 
 async def pause(conn: AsyncConnection, registry: Registry, new: Pause) -> None:
-    """Pause watching or sending. Raises NotFoundError for an unknown chain, ConflictError where it is paused."""
-    if new.chain not in registry.chains:
+    """Pause watching or sending.
+
+    Raises NotFoundError for an unknown chain, ConflictError where nothing watches it or sends on it, since it is
+    simulated or has no endpoint, and where it is paused.
+    """
+    chain = registry.chains.get(new.chain)
+    if chain is None:
         raise chain_not_found(new.chain)
+    if chain.availability != "live":
+        raise ConflictError("CHAIN_NOT_CHANGEABLE", f"{new.chain} is {chain.availability}: there is nothing to pause.")
     row = {field: getattr(new, field) for field in new.__struct_fields__} | {"what": str(new.what)}
     made = await conn.execute(insert(models.ChainPause).values(row).on_conflict_do_nothing())
     if not made.rowcount:

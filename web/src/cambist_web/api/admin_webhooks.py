@@ -11,11 +11,12 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, to_builtins
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.services.identity import projects
 from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.listing import Listed, Part, Period, Sort
-from cambist.services.webhooks import log, troubles
+from cambist.services.webhooks import endpoints, log, troubles
 from cambist.services.webhooks.bulk import Failed
 from cambist.services.webhooks.redelivery import REDELIVERED_MAX
 from cambist.services.webhooks.troubles import DeliveryFilters, FailingTarget, OperatorDelivery, Status
@@ -150,9 +151,13 @@ class AllWebhooks(Controller):
 
 
 async def _check_named(conn: AsyncConnection, failed: Failed) -> None:
-    """Raise NotFoundError for a merchant that does not exist: a misspelt one must not look as if all were well."""
-    if failed.merchant_id is not None:
-        await find_pk(conn, failed.merchant_id)
+    """Raise NotFoundError for what nobody has, or another: a misspelt one must not look as if all were well."""
+    merchant_pk = None if failed.merchant_id is None else await find_pk(conn, failed.merchant_id)
+    project_pk = None
+    if failed.project_id is not None:
+        project_pk = await projects.find_pk(conn, failed.project_id, merchant_pk)
+    if failed.endpoint_id is not None:
+        await endpoints.check_exists(conn, failed.endpoint_id, project_pk=project_pk, merchant_pk=merchant_pk)
 
 
 controllers = [admin_routes("/api/admin/webhooks", AllWebhooks)]

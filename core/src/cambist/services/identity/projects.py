@@ -246,6 +246,23 @@ async def list_projects(conn: AsyncConnection, principal: SessionPrincipal, part
     return await read_list(conn, owned, partial(to_struct, Project), _LIST, part)
 
 
+async def find_pk(conn: AsyncConnection, project_id: str, merchant_pk: int | None) -> int:
+    """Return the primary key of a project, of this merchant where one is named. Raises NotFoundError."""
+    wanted = select(models.Project.id).where(models.Project.project_id == project_id)
+    if merchant_pk is not None:
+        wanted = wanted.where(models.Project.merchant_pk == merchant_pk)
+    pk = await conn.scalar(wanted)
+    if pk is None:
+        raise NotFoundError("PROJECT_NOT_FOUND", "There is no such project.")
+    return pk
+
+
+async def has_live(conn: AsyncConnection, merchant_pk: int) -> bool:
+    """Say whether a merchant has a live project, granted live mode still or not: they stay, and so may their money."""
+    mine = models.Project.merchant_pk == merchant_pk, models.Project.mode == "live"
+    return await conn.scalar(select(models.Project.id).where(*mine).limit(1)) is not None
+
+
 async def modes_of(conn: AsyncConnection, project_pks: Sequence[int]) -> Collection[str]:
     """Return the modes that these projects are in."""
     table = models.Project

@@ -159,6 +159,18 @@ async def find(conn: AsyncConnection, project_pk: int, endpoint_id: str, *, lock
     )
 
 
+async def check_exists(
+    conn: AsyncConnection, endpoint_id: str, *, project_pk: int | None, merchant_pk: int | None
+) -> None:
+    """Raise NotFoundError for an endpoint that nobody has, or not this project or merchant where one is named."""
+    table, project = models.WebhookEndpoint, models.Project
+    wanted = select(table.id).join(project).where(table.endpoint_id == endpoint_id, table.deleted_at.is_(None))
+    for column, pk in ((project.id, project_pk), (project.merchant_pk, merchant_pk)):
+        wanted = wanted if pk is None else wanted.where(column == pk)
+    if await conn.scalar(wanted) is None:
+        raise NotFoundError("ENDPOINT_NOT_FOUND", "There is no such webhook endpoint.")
+
+
 _LIST = ListOf(models.WebhookEndpoint.id)
 
 
