@@ -159,7 +159,7 @@ SESSION = """
 -:audit.read       -        GET    /api/dashboard/audit
 -:team.read        -        GET    /api/dashboard/members
 -:self             -        GET    /api/dashboard/members/me
--:self             -        POST   /api/dashboard/members/leave
+-:self             step-up  POST   /api/dashboard/members/leave
 -:team.manage      step-up  PATCH  /api/dashboard/members/{memberId}
 -:team.manage      step-up  DELETE /api/dashboard/members/{memberId}
 -:team.recover     step-up  POST   /api/dashboard/members/{memberId}/two-factor/reset

@@ -8,6 +8,7 @@ import pytest
 
 from cambist.services.identity.sessions import STEP_UP_S
 from tests.support.payout_env import person
+from tests.support.team import Teammate
 from tests.support.two_factor import HERE as TWO_FACTOR
 from tests.support.two_factor import enrol
 from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
@@ -141,6 +142,60 @@ async def test_the_sandbox_asks_for_neither(merchant):
     await merchant.add_project(mode="sandbox")
     for row in sensitive(merchant):
         response = await ask(merchant, row)
+        assert (response.status_code, response.json().get("code")) == row[3:], row
+
+
+def of_the_team(member_id):
+    """Name requests that open or close access to a merchant's team, and how each ends where it is let in."""
+    invited = {"email": "thief@team.example", "name": "Thief", "role": "owner"}
+    return [
+        ("POST", "/api/dashboard/invitations", invited, 201, None),
+        ("PATCH", f"/api/dashboard/members/{member_id}", {"role": "owner"}, 200, None),
+        ("POST", f"/api/dashboard/members/{member_id}/two-factor/reset", None, 200, None),
+        ("DELETE", f"/api/dashboard/members/{member_id}", None, 200, None),
+        ("POST", "/api/dashboard/members/leave", None, 409, "LAST_OWNER"),
+    ]
+
+
+async def take_live_back(merchant):
+    path = f"/api/admin/merchants/{merchant.merchant_id}"
+    assert (await merchant.client.put(path, json={"live": False}, headers=ADMIN)).status_code == 200
+
+
+@pytest.mark.parametrize("stolen", ["from who has a second factor", "from who has none"])
+async def test_live_mode_that_is_taken_back_opens_the_team_to_no_access_token_alone(enrolled, client, stolen):
+    """Else a thief with one makes himself an owner, enrols a phone of his own, and withdraws what came in before."""
+    has_none = await Teammate(client, enrolled).settle("owner", name="ben", enrolled=False, stepped_up=False)
+    rows = of_the_team((await Teammate(client, enrolled).settle("owner", name="ann")).member_id)
+    await take_live_back(enrolled)
+    bearer = enrolled.bearer if stolen.endswith("factor") else has_none.bearer
+    code = "STEP_UP_REQUIRED" if stolen.endswith("factor") else "TWO_FACTOR_REQUIRED"
+    for row in rows:
+        refused(await ask(enrolled, row, bearer), 403, code)
+    assert (await enrolled.ask("GET", "/api/dashboard/invitations"))["total"] == 0
+    assert len((await enrolled.ask("GET", "/api/dashboard/members"))["members"]) == 3
+    await enrolled.step_up()
+    await enrolled.ask("DELETE", f"/api/dashboard/members/{has_none.member_id}")
+    for row in rows:
+        response = await ask(enrolled, row)
+        assert (response.status_code, response.json().get("code")) == row[3:], row
+
+
+async def test_before_live_mode_is_granted_who_has_a_second_factor_is_asked_for_it(client, clock):
+    """An owner who is planted then is there when live mode is granted; who has none can go on in the sandbox."""
+    ada = Merchant(client)
+    await ada.register("ada@shop.example")
+    await take_live_back(ada)
+    await ada.add_project(mode="sandbox")
+    rows = of_the_team((await Teammate(client, ada).settle("viewer", enrolled=False, stepped_up=False)).member_id)
+    invite = rows[0]
+    assert (await ask(ada, invite)).status_code == 201
+    await enrol(ada, clock)
+    for row in rows:
+        refused(await ask(ada, row), 403, "STEP_UP_REQUIRED")
+    await ada.step_up()
+    for row in rows:
+        response = await ask(ada, row)
         assert (response.status_code, response.json().get("code")) == row[3:], row
 
 

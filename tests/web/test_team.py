@@ -10,6 +10,7 @@ from cambist.services.audit.seals import seal
 from cambist.services.audit.verify import verify
 from tests.support.authenticator import Authenticator
 from tests.support.team import Teammate
+from tests.support.waiting import waits_for_a_lock
 from tests.support.web import PASSWORD, Merchant, refused
 
 MEMBERS, INVITATIONS = "/api/dashboard/members", "/api/dashboard/invitations"
@@ -229,6 +230,27 @@ async def test_who_manages_the_team_no_more_has_no_invitation_out(client, team):
     refused(await join(client, token), 400, "INVITATION_INVALID")
 
 
+async def test_an_owner_who_is_one_no_more_makes_no_owner(client, merchant):
+    ann = await Teammate(client, merchant).settle("owner", name="ann")
+    owner, viewer = [await invite(ann, role, email=f"{role}@team.example") for role in ("owner", "viewer")]
+    await merchant.ask("PATCH", f"{MEMBERS}/{ann.member_id}", {"role": "admin"})
+    refused(await join(client, token_of(owner)), 400, "INVITATION_INVALID")
+    assert [one["role"] for one in (await merchant.ask("GET", INVITATIONS))["invitations"]] == ["viewer"]
+    assert (await join(client, token_of(viewer))).status_code == 200, "which admins may give"
+
+
+async def test_who_joins_while_the_inviter_is_demoted_is_refused(client, gateway, merchant):
+    ann = await Teammate(client, merchant).settle("owner", name="ann")
+    token = token_of(await invite(ann, "owner"))
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM merchants FOR UPDATE")
+        await conn.exec_driver_sql("UPDATE members SET role = 'admin' WHERE id = $1", (ann.pk,))
+        joining = asyncio.create_task(join(client, token))
+        await waits_for_a_lock(conn, joining)
+    refused(await joining, 400, "INVITATION_INVALID")
+    assert [one["role"] for one in (await merchant.ask("GET", MEMBERS))["members"]] == ["owner", "admin"]
+
+
 async def test_keys_stay_when_their_maker_goes_unless_they_are_revoked_with_him(client, team):
     merchant, members = team
     developer = members["developer"]
@@ -290,19 +312,11 @@ async def test_what_waits_while_its_session_is_ended_is_refused(client, gateway,
         await conn.exec_driver_sql("SELECT FROM merchants FOR UPDATE")
         await conn.exec_driver_sql("UPDATE sessions SET revoked_at = now() WHERE member_pk = $1", (ann.pk,))
         act = asyncio.create_task(ann.ask(method, path.format(eve=eve.member_id, invited=invited), body))
-        async with asyncio.timeout(30):
-            while not act.done() and not await _waiting(conn):  # noqa: ASYNC110  PostgreSQL's, which sets no event
-                await asyncio.sleep(0.02)
+        await waits_for_a_lock(conn, act)
     refused(await act, 401, "SESSION_ENDED")
     members = (await merchant.ask("GET", MEMBERS))["members"]
     assert [(one["role"], one["hasTwoFactor"]) for one in members[1:]] == [("owner", True), ("viewer", True)]
     assert [one["email"] for one in (await merchant.ask("GET", INVITATIONS))["invitations"]] == ["bob@team.example"]
-
-
-async def _waiting(conn):
-    """Return how many of this database wait for a lock."""
-    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    return (await conn.exec_driver_sql(query)).scalar_one()
 
 
 async def test_an_owner_lets_another_member_back_in_and_nobody_himself(client, merchant, clock):

@@ -180,7 +180,12 @@ def check_member(session: SessionPrincipal, handler: BaseRouteHandler) -> None:
 
     Which projects are open to a member, ``projects.authorize()`` sees.
     """
-    permission = MEMBER_PERMISSIONS[member_permission_of(handler.opt)]
+    check_role(session, member_permission_of(handler.opt))
+
+
+def check_role(session: SessionPrincipal, name: str) -> None:
+    """Let a member do what one of ``MEMBER_PERMISSIONS`` is for. Raises ForbiddenError."""
+    permission = MEMBER_PERMISSIONS[name]
     if session.role not in permission.roles:
         raise ForbiddenError(
             "ROLE_NOT_ALLOWED", f"This is for {' and '.join(permission.roles)}, not for {session.role}."

@@ -20,6 +20,7 @@ from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.permissions import scopes_of
 from cambist_web.schemas import Answer, CursorPageAnswer
+from cambist_web.standing import still
 
 
 class KeyIssued(Answer, frozen=True, kw_only=True):
@@ -52,6 +53,7 @@ class Keys(Controller):
         Leave `scopes` out for a key that may do all that you may; give it no more than its program needs.
         """
         async with web.db.transaction() as conn:
+            session = await still(conn, session, "keys", actor)
             issued = await api_keys.issue(
                 conn,
                 actor,

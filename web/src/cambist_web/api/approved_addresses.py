@@ -19,6 +19,7 @@ from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, CursorPageAnswer
+from cambist_web.standing import still
 
 
 class ApprovedAnswer(Answer, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ class ApprovedAddresses(Controller):
         address = approved_addresses.check(web.gateway.registry, data, live=session.live)
         await web.two_factor.require_code(session.member_pk, data.totp_code)
         async with web.db.transaction() as conn:
+            await still(conn, session, "approvals")
             found = await approved_addresses.approve(conn, session.merchant_pk, data, address, web.ids, web.clock.now())
             told = {"chain": data.chain, "address": found.address, "mode": found.mode}
             await audit.record(conn, Action.ADDRESS_APPROVED, subject=found.approval_id, **told)

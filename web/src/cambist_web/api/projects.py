@@ -26,6 +26,7 @@ from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, CursorPageAnswer, sent
+from cambist_web.standing import still
 
 from .signature_checks import SignatureCheckView, check_view
 
@@ -129,6 +130,7 @@ class Projects(Controller):
         """Add a live or sandbox project. `webhookSecret`, 64 hexadecimal characters, is shown this once."""
         name = merchants.check_name(data.name)
         async with web.db.transaction() as conn:
+            await still(conn, session, "projects.add")
             project, secret = await web.projects.create(
                 conn,
                 session.merchant_pk,
@@ -172,6 +174,7 @@ class Project(Controller):
         self,
         data: JSONBody[ChangeProject],
         actor: NamedDependency[Actor],
+        session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> ProjectAnswer:
@@ -183,6 +186,7 @@ class Project(Controller):
         if data.name is not UNSET:
             merchants.check_name(data.name)
         async with web.db.transaction() as conn:
+            await still(conn, session, "projects.change", actor)
             project, secret = await web.projects.change(conn, actor, data, now=web.clock.now())
             await audit.record(conn, Action.PROJECT_CHANGED, subject=actor.project_id, changed=sent(data))
         if data.is_active is not UNSET:
@@ -199,6 +203,7 @@ class Project(Controller):
     async def rotate_secret(
         self,
         actor: NamedDependency[Actor],
+        session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
         data: JSONBody[RotateSecret | None] = None,
@@ -206,6 +211,7 @@ class Project(Controller):
         """Return a new signing secret, shown this once. The old one is invalid at once, if no overlap is asked for."""
         asked, now = data or RotateSecret(), web.clock.now()
         async with web.db.transaction() as conn:
+            await still(conn, session, "projects.change", actor)
             secret = await web.projects.rotate_secret(conn, actor, overlap=asked.overlap, now=now)
             await audit.record(
                 conn, Action.WEBHOOK_SECRET_ROTATED, subject=actor.project_id, overlap_minutes=asked.overlap_minutes

@@ -147,7 +147,7 @@ class Members(Controller):
             member = await team.read(conn, session.merchant_pk, session.member_id)
         return OwnMemberAnswer(member=member, permissions=member_permissions_of(session.role))
 
-    @post("/leave", status_code=200, summary="Leave the team", opt=needs(member="self"))
+    @post("/leave", status_code=200, summary="Leave the team", opt=needs(member="self", step_up=True))
     async def leave(
         self, session: NamedDependency[SessionPrincipal], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> Answer:
@@ -171,7 +171,7 @@ class Members(Controller):
         """Give a member another role or other projects, from the next request on. The last owner stays one.
 
         Only owners change owners, and make somebody one. API keys that the member made go on working: see them in the
-        projects' lists of keys. A member who no longer manages the team has no invitation out any more. `projectIds`
+        projects' lists of keys. Invitations of the member to what he may not give any more are gone. `projectIds`
         replaces what is there by the `version` that was read: `VERSION_MISMATCH` where somebody was faster.
         """
         wanted: dict[str, Any] = {"role": data.role, "project_ids": data.project_ids, "version": data.version}

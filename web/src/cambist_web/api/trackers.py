@@ -28,6 +28,7 @@ from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, CursorPageAnswer, Limit, Page, PageAnswer, sent
+from cambist_web.standing import still
 from cambist_web.tracker_auth import Creator, creator_routes, tracker_routes
 
 from .deliveries import TESTS, TestResult, told_of_test
@@ -144,7 +145,8 @@ class NewTrackers(Controller):
             if creator.actor is not None:
                 project = creator.actor
             elif creator.session is not None:
-                project = await create.owner_in_person(conn, creator.session, data.project_id)
+                session = await still(conn, creator.session, "trackers")
+                project = await create.owner_in_person(conn, session, data.project_id)
             else:
                 project = await create.owner_for_operator(conn, data.project_id, data.merchant_id)
             return await _make(conn, web, audit, project, data)
@@ -281,11 +283,13 @@ class ProjectTrackers(Controller):
         self,
         data: JSONBody[NewTracker],
         actor: NamedDependency[Actor],
+        session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> TrackerMade:
         """Make a tracker for this project. `authToken` and `secretKey` are shown this once."""
         async with web.db.transaction() as conn:
+            await still(conn, session, "trackers", actor)
             return await _make(conn, web, audit, actor, data)
 
     @get("/{webhook_id:str}", summary="Read a project's tracker", opt=needs("read"))

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
+from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Listed, Part, Sort
 from cambist.services.webhooks import endpoints, log
 from cambist.services.webhooks.endpoints import ChangeEndpoint, Endpoint, EventNames, Url
@@ -24,6 +25,7 @@ from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter, sent
+from cambist_web.standing import still
 
 from .deliveries import DeliveryList, ResourceFilter, TestResult, TestWebhook, send_test
 from .projects import RotateSecret, SecretRotated, rotated
@@ -91,12 +93,14 @@ class WebhookEndpoints(Controller):
         self,
         data: JSONBody[CreateEndpoint],
         actor: NamedDependency[Actor],
+        session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> EndpointMade:
         """Add a URL that hears of the project's events from now on. `webhookSecret` is shown this once."""
         now = web.clock.now()
         async with web.db.transaction() as conn:
+            await still(conn, session, "webhooks", actor)
             endpoint, secret = await web.endpoints.create(
                 conn, actor.project_pk, url=data.url, events=data.events, paused=data.paused, now=now
             )
@@ -131,11 +135,12 @@ class WebhookEndpoints(Controller):
         return EndpointDetail(endpoint=endpoint_view(endpoint, web.clock.now()))
 
     @patch("/{endpoint_id:str}", summary="Change a webhook endpoint", opt=needs(member="webhooks", step_up=True))
-    async def change(
+    async def change(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         endpoint_id: FromPath[str],
         data: JSONBody[ChangeEndpoint],
         actor: NamedDependency[Actor],
+        session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> EndpointDetail:
@@ -145,6 +150,7 @@ class WebhookEndpoints(Controller):
         """
         now = web.clock.now()
         async with web.db.transaction() as conn:
+            await still(conn, session, "webhooks", actor)
             endpoint = await web.endpoints.change(conn, actor.project_pk, endpoint_id, data, now=now)
             await audit.record(conn, Action.ENDPOINT_CHANGED, subject=endpoint_id, changed=sent(data))
         await web.gateway.hints.publish("webhooks")
@@ -175,10 +181,11 @@ class WebhookEndpoints(Controller):
         summary="Replace an endpoint's secret",
         opt=needs(member="webhooks", step_up=True),
     )
-    async def rotate_secret(
+    async def rotate_secret(  # noqa: PLR0913, PLR0917  the path, the body, and what the use case needs
         self,
         endpoint_id: FromPath[str],
         actor: NamedDependency[Actor],
+        session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
         data: JSONBody[RotateSecret | None] = None,
@@ -186,6 +193,7 @@ class WebhookEndpoints(Controller):
         """Return a new signing secret, shown this once. The old one is invalid at once, if no overlap is asked for."""
         asked, now = data or RotateSecret(), web.clock.now()
         async with web.db.transaction() as conn:
+            await still(conn, session, "webhooks", actor)
             secret = await web.endpoints.rotate_secret(
                 conn, actor.project_pk, endpoint_id, overlap=asked.overlap, now=now
             )

@@ -1,7 +1,7 @@
 """Invitations to a merchant's team: made, listed, taken back, and accepted.
 
 Whoever is invited gets a link, which whoever invites hands over; the password is set by it, once. An invitation goes
-with the member who made it.
+with the member who made it, and with the role by which it was made.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.listing import Listed, ListOf, Part, read_list
 
 from .members import Member
+from .merchants import lock_merchant
 from .sessions import MemberRole, SessionPrincipal, token_hash
-from .team import MEMBERS_MAX, Share, acting, project_ids_of, project_pks_of
+from .team import MEMBERS_MAX, Share, acting, project_ids_of, project_pks_of, roles_given_by
 
 TOKEN_PREFIX = "inv_"  # noqa: S105  of tokens
 
@@ -46,6 +47,7 @@ class Invited(Struct, frozen=True, kw_only=True):
 
     merchant_name: str
     merchant_id: str
+    merchant_pk: int
     email: str
     name: str
     role: MemberRole
@@ -151,16 +153,21 @@ async def of_token(conn: AsyncConnection, token: str, *, now: datetime) -> Invit
 async def accept(conn: AsyncConnection, token: str, *, password_hash: str, ids: Ids, now: datetime) -> Member:
     """Make the bearer of a token a member. The token is used up.
 
-    Raises what ``of_token`` raises, and ConflictError where the address became a member's since.
+    Raises what ``of_token`` raises, also where who invited may not give the role by now, and ConflictError where the
+    address became a member's since.
     """
     invited = await of_token(conn, token, now=now)
-    table = models.MemberInvitation
+    # Behind the lock of whoever changes the team: what was taken from the inviter meanwhile is seen.
+    await lock_merchant(conn, invited.merchant_pk)
+    table, inviter = models.MemberInvitation, models.Member
+    by = select(inviter.role).where(inviter.id == table.invited_by_pk).correlate(table).scalar_subquery()
     used = delete(table).where(table.token_hash == token_hash(token))
-    row = (await conn.execute(used.returning(table.merchant_pk, table.role, table.project_pks))).one_or_none()
-    if row is None:
+    row = (await conn.execute(used.returning(table.role, table.project_pks, by.label("by")))).one_or_none()
+    if row is None or row.role not in roles_given_by(row.by):
         raise _bad_invitation()
     member_id = ids.new("mem")
-    stored = {"member_id": member_id, "email": invited.email, "name": invited.name, **row._mapping}  # noqa: SLF001
+    stored = {"member_id": member_id, "email": invited.email, "name": invited.name, "role": row.role}
+    stored |= {"merchant_pk": invited.merchant_pk, "project_pks": row.project_pks}
     made = (
         insert(models.Member)
         .values(**stored, password_hash=password_hash, created_at=now)
@@ -174,7 +181,7 @@ async def accept(conn: AsyncConnection, token: str, *, password_hash: str, ids: 
         member_id=member_id,
         email=invited.email,
         name=invited.name,
-        merchant_pk=row.merchant_pk,
+        merchant_pk=invited.merchant_pk,
         merchant_id=invited.merchant_id,
     )
 

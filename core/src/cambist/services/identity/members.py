@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,7 +16,7 @@ from cambist.services.errors import ConflictError, NotFoundError
 
 from . import merchants
 from .people import People, Person
-from .sessions import SessionPrincipal
+from .sessions import SessionPrincipal, check_going_on, session_ended
 
 
 class Member(Person, frozen=True, kw_only=True):
@@ -112,6 +113,23 @@ async def merchant_of(conn: AsyncConnection, member_id: str) -> str:
     wanted = select(models.Merchant.merchant_id).join(models.Member, _OF_MEMBER)
     merchant_id: str = (await conn.execute(wanted.where(models.Member.member_id == member_id))).scalar_one()
     return merchant_id
+
+
+async def hold(conn: AsyncConnection, by: SessionPrincipal) -> SessionPrincipal:
+    """Return a member as he is behind a lock that an act has waited for; until the transaction ends he stays so.
+
+    For acts that leave access behind: whoever ends the session, changes the role or removes the member meanwhile waits,
+    and then finds what was made. Raises UnauthenticatedError where that is done already.
+    """
+    member, session = models.Member, models.Session
+    # The member first, as everybody locks both.
+    kept = select(member.role, member.project_pks).where(member.id == by.member_pk)
+    row = (await conn.execute(kept.with_for_update(read=True))).one_or_none()
+    if row is None:
+        raise session_ended()
+    await conn.execute(select(session.id).where(session.session_id == by.session_id).with_for_update(read=True))
+    await check_going_on(conn, MEMBERS, by.session_id)
+    return replace(by, role=row.role, project_pks=row.project_pks)
 
 
 async def sign_out_all(conn: AsyncConnection, merchant_pk: int, *, now: datetime) -> None:

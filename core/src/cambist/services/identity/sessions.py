@@ -13,8 +13,8 @@ begins with the exchange, asking again does not prolong it, and a token older th
 once. It must come from the same address and the same kind of browser: to stay unseen a thief would have to have both,
 and exchange within seconds of the owner each time.
 
-**Step-up**: a session alone, which can be stolen, moves no live money and opens no live access. For ``STEP_UP_S`` after
-a code of the second factor it may; ``step_up()`` says so, for this one session.
+**Step-up**: a session alone, which can be stolen, moves no live money and opens no access to it. For ``STEP_UP_S``
+after a code of the second factor it may; ``step_up()`` says so, for this one session.
 """
 
 from __future__ import annotations

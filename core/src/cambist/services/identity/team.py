@@ -97,7 +97,7 @@ async def change(  # noqa: PLR0913  each by name
 ) -> tuple[MemberView, MemberView]:
     """Give a member another role, or other projects, which hold from the next request on; return before and after.
 
-    Who manages the team no longer has no invitation out any more. A list of projects replaces what is there, so it
+    Invitations to what the member may not give any more are gone. A list of projects replaces what is there, so it
     needs the ``version`` that was read. Raises ForbiddenError for a role that whoever changes it may not give,
     InvalidError for projects that the merchant does not have, NotFoundError, and ConflictError for the last owner and
     for a member who was changed since.
@@ -114,9 +114,10 @@ async def change(  # noqa: PLR0913  each by name
     project_pks = await project_pks_of(conn, by.merchant_pk, share)
     if share.role != "owner":
         await _keep_an_owner(conn, member)
-    if share.role not in WHOLE_ROLES:
-        made = models.MemberInvitation.invited_by_pk == member.id
-        await conn.execute(delete(models.MemberInvitation).where(made))
+    if share.role != "owner":
+        invitation = models.MemberInvitation
+        made = invitation.invited_by_pk == member.id, ~invitation.role.in_(roles_given_by(share.role))
+        await conn.execute(delete(invitation).where(*made))
     changed = update(models.Member).where(models.Member.id == member.id)
     values = {"role": share.role, "project_pks": project_pks, "version": models.Member.version + 1}
     await conn.execute(changed.values(values))
@@ -177,6 +178,13 @@ async def recover(  # noqa: PLR0913  each by name
     return await read(conn, by.merchant_pk, member_id), token
 
 
+def roles_given_by(role: MemberRole) -> Sequence[MemberRole]:
+    """Return the roles that somebody with this one may give: owners all, and who else manages the team all but that."""
+    if role not in WHOLE_ROLES:
+        return ()
+    return [given for given in MEMBER_ROLES if given != "owner" or role == "owner"]
+
+
 async def acting(conn: AsyncConnection, by: SessionPrincipal, gives: MemberRole | None = None) -> SessionPrincipal:
     """Let one such change of a team happen at a time, by somebody who still manages it; return him as he is now.
 
@@ -187,7 +195,7 @@ async def acting(conn: AsyncConnection, by: SessionPrincipal, gives: MemberRole 
     role: MemberRole | None = await conn.scalar(select(models.Member.role).where(models.Member.id == by.member_pk))
     if role is None or role not in WHOLE_ROLES:
         raise ForbiddenError("ROLE_NOT_ALLOWED", "Only owners and admins manage the team.")
-    if gives == "owner" and role != "owner":
+    if gives is not None and gives not in roles_given_by(role):
         raise _owners_only("makes somebody an owner")
     return replace(by, role=role)
 

@@ -49,11 +49,9 @@ from .codes import Enrolment, enrolment, new_recovery_code, recovery_hash, step_
 from .state import State, change, count_wrong, forget, forgive, read
 
 SECRET_BYTES = 20
-
+RECOVERY_CODES = 10
 PENDING_S = 900
 """How long a secret that was shown waits for its first code."""
-
-RECOVERY_CODES = 10
 
 log = structlog.get_logger(__name__)
 
@@ -204,11 +202,13 @@ class TwoFactor(Generic[V, P]):
     ) -> Sequence[str]:
         """Put the secret last made into force with its first code, and return recovery codes, which are told once.
 
-        Ends the person's other sessions: they were opened without it. ``sign_in`` as for ``enrol``: it is for people
-        who show the password alone, without a session.
+        Ends the person's other sessions: they were opened without it. UnauthenticatedError for one that has ended.
+        ``sign_in`` as for ``enrol``: it is for people who show the password alone, without a session.
         """
         async with self._judging() as conn:
             await credentials.lock_person(conn, self._people, person_pk, sign_in)
+            if session_id:
+                await sessions.check_going_on(conn, self._people, session_id)
             state, now = await read(conn, self._people, person_pk), self._clock.now()
             if (
                 state is None

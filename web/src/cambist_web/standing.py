@@ -1,0 +1,34 @@
+"""Looking at a member again, for acts that leave access behind: keys, secrets, addresses that money may go to.
+
+Such an act waits for locks, and who asked for it may be signed out, demoted or removed meanwhile::
+
+    async with web.db.transaction() as conn:
+        session = await still(conn, session, "keys", actor)
+        ...
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from cambist.services.actor import Actor
+from cambist.services.identity import members, merchants, projects
+from cambist.services.identity.sessions import SessionPrincipal
+
+from .permissions import check_role
+
+
+async def still(
+    conn: AsyncConnection, session: SessionPrincipal, permission: str, actor: Actor | None = None
+) -> SessionPrincipal:
+    """Wait for the merchant's lock, and return a member who may still do this, for this project; he stays so.
+
+    That is until the transaction ends. ``permission`` is one of ``MEMBER_PERMISSIONS``. Raises UnauthenticatedError for
+    a session that has ended, ForbiddenError for a role or a project that was taken away.
+    """
+    await merchants.lock_merchant(conn, session.merchant_pk)
+    session = await members.hold(conn, session)
+    check_role(session, permission)
+    if actor is not None:
+        await projects.authorize(conn, session, actor.project_id)
+    return session
