@@ -11,10 +11,12 @@ import sys
 import time
 
 import asyncpg
+import psutil
 import pytest
 import redis
 
 from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir
+from cambist.embedded.postgres import shared_buffers_mb, usable_memory
 
 OWNER = """
 import os, sys, time
@@ -174,3 +176,20 @@ def test_where_the_path_is_too_long_for_a_socket_loopback_and_a_password_serve(t
             _query(servers.database_url.replace("cambist:", "cambist:x", 1), "SELECT 1")
         with redis.Redis.from_url(servers.redis_url) as client:
             assert client.ping()
+
+
+@pytest.mark.parametrize(
+    "memory, kept", [(2**29, 128), (2 * 2**30, 256), (4 * 2**30, 512), (24 * 2**30, 1024), (512 * 2**30, 1024)]
+)
+def test_postgresql_keeps_an_eighth_of_the_memory_within_bounds(memory, kept):
+    assert shared_buffers_mb(memory) == kept
+
+
+def test_a_containers_limit_counts_where_it_is_lower(monkeypatch, tmp_path):
+    machine = psutil.virtual_memory().total
+    lower, higher, word = (tmp_path / name for name in ("lower", "higher", "word"))
+    for path, text in ((lower, f"{machine // 2}\n"), (higher, f"{machine * 4}\n"), (word, "max\n")):
+        path.write_text(text)
+    for paths, memory in (([lower, higher], machine // 2), ([higher, word, tmp_path / "none"], machine)):
+        monkeypatch.setattr("cambist.embedded.postgres._MEMORY_LIMITS", paths)
+        assert usable_memory() == memory

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
+
 from cambist.ports import RandomBytes
 
 from .processes import (
@@ -40,7 +42,6 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "full_page_writes": "on",
     "max_connections": "200",
-    "shared_buffers": "128MB",
     "wal_compression": "on",
     "checkpoint_timeout": "15min",
     "max_wal_size": "2GB",
@@ -49,6 +50,24 @@ _SETTINGS = {
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
 }
+
+_BUFFERS_MIN_MB, _BUFFERS_MAX_MB = 128, 1024
+_BUFFERS_SHARE = 8
+"""PostgreSQL's manual advises a quarter of a machine that serves a database alone; this one runs the gateway, too."""
+
+_MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux tells a container's limit, by its two ways to group processes; a word, or a huge number, is none."""
+
+
+def shared_buffers_mb(memory: int) -> int:
+    """Return how many megabytes of tables PostgreSQL keeps, of so many bytes of memory; it takes them as it reads."""
+    return min(max(memory // 2**20 // _BUFFERS_SHARE, _BUFFERS_MIN_MB), _BUFFERS_MAX_MB)
+
+
+def usable_memory() -> int:
+    """Return the bytes of memory that this machine has, or its container may use."""
+    limits = [path.read_text().strip() for path in _MEMORY_LIMITS if path.exists()]
+    return min([psutil.virtual_memory().total, *(int(limit) for limit in limits if limit.isdecimal())])
 
 
 class EmbeddedPostgres:
@@ -62,7 +81,8 @@ class EmbeddedPostgres:
         self._log_file = data_dir / "postgres.log"
         self._password_file = data_dir / "postgres.password"
         self._random_bytes = random_bytes
-        self._settings = _SETTINGS | dict(settings or {})
+        buffers = {"shared_buffers": f"{shared_buffers_mb(usable_memory())}MB"}
+        self._settings = _SETTINGS | buffers | dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0 if not socket_fits(self._sockets / ".s.PGSQL.5432") else 5432
         self._over_tcp = self._port == 0

@@ -102,7 +102,8 @@ def _of_project(actor: Actor) -> ColumnElement[bool]:
     return (Payment.project_pk == actor.project_pk) | of_none
 
 
-LIST = ListOf(Deposit.id, Deposit.first_seen_at)
+LIST = ListOf(Deposit.id, Deposit.first_seen_at, window=1_000)
+"""A window is small: the payment of each deposit in it is looked up, and for many PostgreSQL reads all payments."""
 HELD = literally(Deposit.status, "confirmed"), Deposit.available_units + Deposit.returned_units < Deposit.units
 
 
