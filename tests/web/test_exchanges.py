@@ -378,10 +378,14 @@ async def test_platform_fees_are_told_as_numbers_in_percent(client, merchant):
         return (await client.get(f"{HERE}/platform-fees", headers=merchant.key)).json()
 
     zero = {"swapFeePercent": 0.0, "bridgeFeePercent": 0.0, "autoConvertMarkupPercent": 0.0, "defaultSlippage": 1.0}
-    assert await fees() == {"success": True, **zero}
+    assert await fees() == {"success": True, **zero, "payoutSwapEnabled": False}
     await put(client, swapFeeBps=30, bridgeFeeBps=25, autoConvertMarkupBps=5, defaultSlippageBps=150)
     said = {"swapFeePercent": 0.3, "bridgeFeePercent": 0.25, "autoConvertMarkupPercent": 0.05, "defaultSlippage": 1.5}
-    assert await fees() == {"success": True, **said}
+    assert await fees() == {"success": True, **said, "payoutSwapEnabled": False}
+    version = (await client.get("/api/admin/settings", headers=ADMIN)).json()["version"]
+    body = {"payoutSwapEnabled": True, "version": version}
+    assert (await client.put("/api/admin/settings", json=body, headers=ADMIN)).status_code == 200
+    assert (await fees())["payoutSwapEnabled"] is True
 
 
 @pytest.mark.parametrize(

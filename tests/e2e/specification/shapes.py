@@ -267,6 +267,7 @@ class PlatformFees(Success, frozen=True, kw_only=True):
     bridge_fee_percent: Number
     default_slippage: Number
     auto_convert_markup_percent: Number
+    payout_swap_enabled: bool
 
 
 class SecretRotated(Success, frozen=True, kw_only=True):

@@ -67,12 +67,16 @@ class ExchangeList(CursorPageAnswer, frozen=True, kw_only=True):
 
 
 class PlatformFees(Answer, frozen=True, kw_only=True):
-    """What the platform keeps of swaps and bridges, and the slippage where none is said; all are percentages."""
+    """What the platform keeps of swaps and bridges, and the slippage where none is said, in percent.
+
+    `payoutSwapEnabled` says whether payouts may be paid out of another token.
+    """
 
     swap_fee_percent: float
     bridge_fee_percent: float
     default_slippage: float
     auto_convert_markup_percent: float
+    payout_swap_enabled: bool
 
 
 async def offered(web: Web, actor: Actor, wanted: SwapAsk) -> tuple[Prepared, Offer]:
@@ -200,12 +204,14 @@ class Exchanges(Controller):
     @get("/platform-fees", summary="What the platform keeps", opt=needs("read"))
     async def platform_fees(self, web: NamedDependency[Web]) -> PlatformFees:
         """Return the platform's fees in percent: of a swap's output, and of what is given into a bridge."""
-        rule = (await web.platform.get()).exchanges
+        settings = await web.platform.get()
+        rule = settings.exchanges
         return PlatformFees(
             swap_fee_percent=rule.swap_fee_bps / 100,
             bridge_fee_percent=rule.bridge_fee_bps / 100,
             default_slippage=rule.default_slippage_bps / 100,
             auto_convert_markup_percent=rule.auto_convert_markup_bps / 100,
+            payout_swap_enabled=settings.payout_swap_enabled,
         )
 
 
