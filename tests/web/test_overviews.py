@@ -107,6 +107,22 @@ async def test_a_merchant_reads_what_came_in_by_day_coin_and_state(client, clock
     assert [(one["code"], one["count"]) for one in found["attention"]] == [("RESOLUTIONS_OPEN", 1)]
 
 
+async def test_what_the_merchant_owes_is_told_in_each_project_as_the_wallet_is_of_all(client, gateway, story):
+    owed = {"RECEIVABLE_OUTSTANDING": 1}
+    assert await _attention(client, story, "RECEIVABLE_OUTSTANDING") == {}
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO ledger_accounts (mode, merchant_pk, asset, purpose, guarded, debit_normal, balance)"
+            " SELECT 'sandbox', id, 'memory/owed', 'receivable', false, false, -5 FROM merchants"
+        )
+    assert await _attention(client, story, "RECEIVABLE_OUTSTANDING") == owed
+
+
+async def _attention(client, merchant, code):
+    found = await overview(client, merchant.bearer, f"&project={merchant.project_id}")
+    return {one["code"]: one["count"] for one in found["attention"] if one["code"] == code}
+
+
 async def test_the_time_its_steps_and_the_currency_are_what_is_asked_for(client, clock, story):
     today = clock.now().date()
     one_day = await overview(client, story.bearer, f"&from={today}&step=hour")

@@ -123,7 +123,8 @@ _KINDS = (
         message="A reorganization of the chain took back money that was spent; nothing of these coins is paid out.",
         where="/api/dashboard/projects/{projectId}/wallet",
         rows="""SELECT NULL::timestamptz FROM ledger_accounts WHERE merchant_pk = $1 AND mode = $2
-            AND purpose = 'receivable' AND balance < 0 AND $3::bigint[] IS NULL AND $4::timestamptz IS NOT NULL""",
+            AND purpose = 'receivable' AND balance < 0
+            AND ($3::bigint[] IS NULL OR true) AND $4::timestamptz IS NOT NULL""",  # the wallet is of all projects
     ),
 )
 
