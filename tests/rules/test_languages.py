@@ -1,18 +1,68 @@
-"""What other languages say in place of the API's own sentences: for codes that it has, all that need attention."""
+"""What other languages say in place of the API's own sentences: for every code that the dashboards can be told."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from cambist.domain.intents import IntentKind
 from cambist.services.jobs.requests import Kind
 from cambist_tasks.crons import CRONS
+from cambist_web.app import build_app
+from cambist_web.openapi.audiences import Audience, of_audience
+from cambist_web.openapi.description import described
+from tests.support.web import web_settings
 
 LANGUAGES = Path("web/dashboard/src/i18n")
 SAID = json.loads((LANGUAGES / "de" / "said.json").read_text())
 CORE = Path("core/src/cambist")
+
+
+def attention_codes() -> set[str]:
+    overviews = CORE / "services" / "overviews"
+    return {
+        code
+        for path in (overviews / "attention.py", overviews / "operators.py")
+        for code in re.findall(r'code="([A-Z_]+)"', path.read_text())
+    }
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Give every code that an operation of the dashboards' can answer; the description needs no gateway."""
+    whole = json.loads(described(build_app(web_settings("postgresql://nobody/none", "redis://nobody").web)))
+    found = {
+        code
+        for audience in (Audience.DASHBOARD, Audience.OPERATOR)
+        for item in of_audience(whole, audience)["paths"].values()
+        for operation in item.values()
+        for status, answer in operation["responses"].items()
+        if status[0] in "45"
+        for code in _enums(answer["content"]["application/json"]["schema"])
+    }
+    assert len(found) > 150
+    return found
+
+
+def _enums(schema: dict[str, Any]) -> Iterator[str]:
+    for part in schema.get("allOf", ()):
+        yield from part.get("properties", {}).get("code", {}).get("enum", ())
+
+
+def test_every_error_that_the_dashboards_can_be_told_has_a_sentence_in_every_language(told):
+    for said in sorted(LANGUAGES.glob("*/said.json")):
+        sentences = json.loads(said.read_text())["errors"]
+        assert {code for code in told if not sentences.get(code, "").strip()} == set(), said
+
+
+def test_all_that_needs_attention_leads_to_where_somebody_sees_to_it():
+    places = Path("web/dashboard/src/ui/places.ts").read_text()
+    assert set(re.findall(r"^  ([A-Z_]+): ", places, re.MULTILINE)) == attention_codes()
 
 
 def test_sentences_for_errors_are_for_codes_that_are_documented():
@@ -21,12 +71,7 @@ def test_sentences_for_errors_are_for_codes_that_are_documented():
 
 
 def test_all_that_needs_attention_is_said_in_every_language():
-    overviews = CORE / "services" / "overviews"
-    codes = {
-        code
-        for path in (overviews / "attention.py", overviews / "operators.py")
-        for code in re.findall(r'code="([A-Z_]+)"', path.read_text())
-    }
+    codes = attention_codes()
     assert set(SAID["attention"]) == codes
     for said in LANGUAGES.glob("*/said.json"):
         assert set(json.loads(said.read_text())["attention"]) == codes, said

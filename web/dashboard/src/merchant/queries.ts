@@ -76,23 +76,27 @@ export function paymentLinksQuery(projectId: string, paymentId: string) {
   });
 }
 
+/** The newest events of something, and whether there are no others. */
 export function eventsQuery(projectId: string, resourceId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "events", resourceId],
     queryFn: async ({ signal }) => {
       const params = { path: { projectId }, query: { resourceId, limit: 100 } };
-      return (await unwrap(api.GET("/api/dashboard/projects/{projectId}/events", { params, signal }))).events;
+      const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/events", { params, signal }));
+      return { events: answer.events, isAll: !listed(answer.events, answer).hasNext };
     },
   });
 }
 
+/** The newest refunds of a payment, and whether there are no others. */
 export function refundsQuery(projectId: string, paymentId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "refunds", paymentId],
     queryFn: async ({ signal }) => {
       const params = { path: { projectId }, query: { paymentId, limit: 100 } };
       const path = "/api/dashboard/projects/{projectId}/payments/refunds/list";
-      return (await unwrap(api.GET(path, { params, signal }))).refunds;
+      const answer = await unwrap(api.GET(path, { params, signal }));
+      return { refunds: answer.refunds, isAll: !listed(answer.refunds, answer).hasNext };
     },
   });
 }

@@ -2,10 +2,11 @@ import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
-import { asApiError } from "../api/errors";
+import { asApiError, type ApiError } from "../api/errors";
 
 import styles from "./Feedback.module.css";
 import { Quoted, Said } from "./Said";
+import { SecondFactorOff } from "./SecondFactorOff";
 
 /** Codes whose sentences name an amount, a limit, a reason or an id, which another language's sentence does not. */
 const WITH_PARTICULARS: ReadonlySet<string> = new Set([
@@ -28,6 +29,16 @@ const WITH_PARTICULARS: ReadonlySet<string> = new Set([
   "SCOPE_MISSING",
 ]);
 
+/** Say whether the API's own sentence for a code tells more than another language's can. */
+export function hasParticulars(code: string): boolean {
+  return WITH_PARTICULARS.has(code);
+}
+
+/** Say whether an act was refused as there is no second factor to show. At signing in, the same codes ask for one. */
+function isSecondFactorOff({ status, code }: ApiError): boolean {
+  return status === 403 && (code === "TWO_FACTOR_REQUIRED" || code === "TWO_FACTOR_NOT_ENROLLED");
+}
+
 interface ErrorNoteProps {
   readonly error: unknown;
   readonly onRetry?: (() => void) | undefined;
@@ -41,10 +52,12 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
   return (
     <div role="alert" className={styles.error}>
       <p>
-        {i18n.exists(key) ? (
+        {isSecondFactorOff(found) ? (
+          <SecondFactorOff />
+        ) : i18n.exists(key) ? (
           t(key as "errors.OFFLINE")
         ) : (
-          <Said of="errors" code={found.code} words={found.message} withOwn={WITH_PARTICULARS.has(found.code)} />
+          <Said of="errors" code={found.code} words={found.message} withOwn={hasParticulars(found.code)} />
         )}
       </p>
       {found.details.length > 0 && (

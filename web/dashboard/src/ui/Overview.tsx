@@ -1,5 +1,4 @@
 /** What the overviews of both apps show alike. */
-import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { ChainName, useChainName } from "./ChainName";
@@ -10,12 +9,9 @@ import { Empty } from "./Feedback";
 import { numbers, showDay, showFiat, showHour, showPercent } from "./format";
 import { Facts, Section } from "./Page";
 import { Plain } from "./Plain";
-import { Said } from "./Said";
-import type { NavGroup } from "./Shell";
 import { Shares, Stacks } from "./Stacks";
-import { Chip, toneOf } from "./Status";
+import { toneOf } from "./Status";
 import { plus } from "./units";
-import { When } from "./When";
 
 const STATES = [
   "pending",
@@ -217,77 +213,5 @@ function ByChain({ coins, currency }: ByChainProps) {
         }))}
       />
     </Section>
-  );
-}
-
-/** Where somebody does something about each, in both apps; the page is named as the navigation names it. */
-const PAGE_OF: Readonly<Partial<Record<string, string>>> = {
-  RESOLUTIONS_OPEN: "resolutions",
-  WEBHOOKS_FAILED: "webhooks",
-  PAYOUTS_WAITING: "payouts",
-  PAYOUTS_FAILED: "payouts",
-  KEYS_EXPIRING: "keys",
-  AUTO_CONVERT_REFUSED: "coins",
-  CREDITS_USED_UP: "usage",
-  CREDITS_LOW: "usage",
-  CHAINS_FAILING: "chains",
-  CHAIN_CHANGES_REFUSED: "chains",
-  ENDPOINTS_SET_ASIDE: "chains",
-  CHAINS_PAUSED: "chains",
-  GAS_LOW: "gas",
-  OUTBOUND_WAITING: "queue",
-  OUTBOUND_UNCONFIRMED: "queue",
-  JOBS_FAILED: "jobs",
-  RECURRING_JOBS_FAILED: "jobs",
-  BOOKS_DIFFER: "reconcile",
-  AUDIT_LOG_CHANGED: "audit",
-  PRICE_SOURCES_SET_ASIDE: "prices",
-  APPROVALS_WAITING: "signer",
-  SIGNER_SILENT: "signer",
-};
-
-interface AttentionProps {
-  /** The pages that the reader has; what is on one of them leads there. */
-  readonly nav?: readonly NavGroup[];
-  readonly attention: readonly {
-    readonly code: string;
-    readonly message: string;
-    readonly count: number;
-    readonly since: string | null;
-  }[];
-}
-
-/** What somebody should look at, the most pressing first. */
-export function AttentionView({ attention, nav }: AttentionProps) {
-  const { t } = useTranslation();
-  return (
-    <Section title={t("overview.attention")}>
-      {attention.length === 0 ? (
-        <p>{t("overview.allWell")}</p>
-      ) : (
-        <AttentionList attention={attention} nav={nav ?? []} />
-      )}
-    </Section>
-  );
-}
-
-/** How many there are of each, what it is, and since when. */
-export function AttentionList({ attention, nav = [] }: AttentionProps) {
-  const { t, i18n } = useTranslation();
-  const number = numbers(i18n.language);
-  const pages = nav.flatMap(({ items }) => items);
-  return (
-    <ul className="stack" aria-label={t("overview.attention")}>
-      {attention.map((one) => {
-        const page = pages.find(({ to }) => to.endsWith(`/${PAGE_OF[one.code] ?? ""}`));
-        return (
-          <li key={one.code}>
-            <Chip tone="care">{number.format(one.count)}</Chip>{" "}
-            <Said of="attention" code={one.code} words={one.message} /> {one.since !== null && <When at={one.since} />}{" "}
-            {page !== undefined && <Link to={page.to}>{page.label}</Link>}
-          </li>
-        );
-      })}
-    </ul>
   );
 }

@@ -1,10 +1,15 @@
 /** What stands in the page's address. Two apps share these pieces, so no one router's types are everybody's. */
 import { useParams, useSearch } from "@tanstack/react-router";
 
+/** Return a part of the path; undefined where the page has none of that name. */
+export function usePathPartIfAny(name: string): string | undefined {
+  const params: unknown = useParams({ strict: false });
+  return (params as Record<string, string | undefined>)[name];
+}
+
 /** Return a part of the path. Throws where the page has none of that name. */
 export function usePathPart(name: string): string {
-  const params: unknown = useParams({ strict: false });
-  const value = (params as Record<string, string | undefined>)[name];
+  const value = usePathPartIfAny(name);
   if (value === undefined) throw new Error(`The page's path has no ${name}.`);
   return value;
 }

@@ -4,38 +4,44 @@ import { useTranslation } from "react-i18next";
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
-import { Filters, SelectFilter } from "../../ui/Filters";
+import { timesOf } from "../../ui/days";
+import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meaning } from "../../ui/Meaning";
 import { chosenOf } from "../../ui/options";
 import { Section } from "../../ui/Page";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
-import { useCoinChains } from "../coins/queries";
+import { coinsQuery, useCoinChains } from "../coins/queries";
 import { ProjectCsv } from "../ProjectCsv";
 import { useProjectId } from "../project";
 
 import { accountDepositsQuery, type AccountDeposit } from "./queries";
 
 const STATUSES = ["detected", "confirmed", "orphaned"] as const;
-const FILTERS = ["status", "chain"] as const;
+const FILTERS = ["status", "chain", "token", "from", "until", "sort"] as const;
+const SORTS = ["-createdAt", "createdAt"] as const;
 
 /** What came to an end user's addresses, newest first. */
 export function AccountDeposits({ accountId }: { readonly accountId: string }) {
   const { t } = useTranslation();
   const search = useListSearch(FILTERS);
-  const { status, chain } = search.filters;
+  const { status, chain, token, from, until, sort } = search.filters;
   const chains = useCoinChains();
-  const query = useQuery(
-    accountDepositsQuery(useProjectId(), accountId, {
-      page: search.page,
-      ...chosenOf("status", STATUSES, status),
-      ...(chain === undefined ? {} : { chain }),
-    }),
-  );
+  const projectId = useProjectId();
+  const { data: coins = [] } = useQuery(coinsQuery(projectId));
+  const tokens = [...new Set(coins.map((one) => one.token))].sort();
+  const asked = {
+    ...chosenOf("status", STATUSES, status),
+    ...(chain === undefined ? {} : { chain }),
+    ...(token === undefined ? {} : { token }),
+    ...timesOf(from, until),
+    ...chosenOf("sort", SORTS, sort),
+  };
+  const query = useQuery(accountDepositsQuery(projectId, accountId, { page: search.page, ...asked }));
   const columns: readonly Column<AccountDeposit>[] = [
-    { id: "seen", title: t("resolutions.came"), cell: (one) => <When at={one.seenAt} /> },
+    { id: "seen", title: t("resolutions.came"), sort: "createdAt", cell: (one) => <When at={one.seenAt} /> },
     { id: "status", title: t("payments.status"), cell: (one) => <How deposit={one} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "tx", title: t("statement.tx"), cell: (one) => <Address value={one.txHash} /> },
@@ -45,7 +51,7 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
     <Section
       title={t("payment.deposits")}
       flush
-      actions={<ProjectCsv list={`accounts/${accountId}/deposits`} query={search.filters} />}
+      actions={<ProjectCsv list={`accounts/${accountId}/deposits`} query={asked} />}
     >
       <Filters>
         <SelectFilter
@@ -64,14 +70,24 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
             search.filter({ chain: chosen });
           }}
         />
+        <SelectFilter
+          label={t("payments.token")}
+          value={token}
+          options={tokens.map((one) => ({ value: one, label: one }))}
+          onFilter={(chosen) => {
+            search.filter({ token: chosen });
+          }}
+        />
+        <DaysFilter from={from} until={until} onFilter={search.filter} />
       </Filters>
       <List
         label={t("payment.deposits")}
         columns={columns}
         query={query}
         rowKey={(one) => one.depositId}
+        {...newestFirst(search)}
         onPage={search.goTo}
-        empty={t(status === undefined && chain === undefined ? "account.noDeposits" : "account.noDepositsFiltered")}
+        empty={t(search.isFiltered ? "account.noDepositsFiltered" : "account.noDeposits")}
       />
     </Section>
   );

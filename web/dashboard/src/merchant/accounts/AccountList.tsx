@@ -9,7 +9,8 @@ import { SelectFilter, TextFilter } from "../../ui/Filters";
 import { showList } from "../../ui/format";
 import type { Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
-import { useListSearch } from "../../ui/search";
+import { chosenOf } from "../../ui/options";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
@@ -18,7 +19,8 @@ import { usePermitted, useProjectId } from "../project";
 import { NewAccount } from "./NewAccount";
 import { accountsQuery, type Account } from "./queries";
 
-const FILTERS = ["externalId", "isActive"] as const;
+const FILTERS = ["externalId", "isActive", "sort"] as const;
+const SORTS = ["-createdAt", "createdAt", "externalId", "-externalId"] as const;
 
 /** End users with addresses of their own, newest first. */
 export function AccountList() {
@@ -26,17 +28,18 @@ export function AccountList() {
   const chainName = useChainName();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
-  const { externalId, isActive } = search.filters;
+  const { externalId, isActive, sort } = search.filters;
   const [isAdding, setAdding] = useState(false);
   const query = useQuery(
     accountsQuery(projectId, {
       page: search.page,
       ...(externalId === undefined ? {} : { externalId }),
       ...(isActive === "true" || isActive === "false" ? { isActive: isActive === "true" } : {}),
+      ...chosenOf("sort", SORTS, sort),
     }),
   );
   const columns: readonly Column<Account>[] = [
-    { id: "user", title: t("account.user"), cell: (one) => one.externalId },
+    { id: "user", title: t("account.user"), sort: "externalId", cell: (one) => one.externalId },
     {
       id: "status",
       title: t("payments.status"),
@@ -52,7 +55,7 @@ export function AccountList() {
           i18n.language,
         ),
     },
-    { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "created", title: t("payments.created"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
   ];
   const create = usePermitted("accounts") && (
     <Button
@@ -97,6 +100,7 @@ export function AccountList() {
         query={query}
         rowKey={(one) => one.accountId}
         href={(one) => `/${projectId}/accounts/${one.accountId}`}
+        {...newestFirst(search)}
         none={t("account.none")}
         noneFiltered={t("account.noneFiltered")}
       />

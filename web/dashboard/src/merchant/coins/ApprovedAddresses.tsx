@@ -14,6 +14,7 @@ import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
 import { api, unwrap } from "../api";
 import { CodeInput } from "../CodeInput";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { usePermitted } from "../project";
 import type { Project } from "../queries";
 
@@ -100,6 +101,7 @@ function Approve({ project, onClose }: { readonly project: Project; readonly onC
       onConfirm={approve}
       onClose={onClose}
     >
+      <NeedsSecondFactor always />
       <p>{t("approved.words")}</p>
       <Select label={t("payments.chain")} required searchable value={chain} data={chains} onChange={setChain} />
       <Text

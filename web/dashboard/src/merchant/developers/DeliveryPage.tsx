@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
@@ -7,15 +7,17 @@ import { showMilliseconds } from "../../ui/format";
 import { api, unwrap } from "../api";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
-import { Empty, ErrorNote } from "../../ui/Feedback";
+import { Empty } from "../../ui/Feedback";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
-import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
+import { About } from "../about";
 import { usePermitted, useProjectId } from "../project";
 
-import { deliveryQuery, type Delivery } from "./queries";
+import { Body } from "./Body";
+import { deliveryQuery, type DeliveryAsSent } from "./queries";
+import { Redelivered, useRedeliver } from "./redeliver";
 
 /** One delivery: what was sent, each attempt, and what was answered. */
 export function DeliveryPage() {
@@ -24,19 +26,22 @@ export function DeliveryPage() {
   const query = useQuery(deliveryQuery(projectId, usePathPart("deliveryId")));
   return (
     <QueryPage title={t("webhooks.delivery")} query={query}>
-      {(delivery) => <Shown projectId={projectId} delivery={delivery} />}
+      {(found) => <Shown projectId={projectId} found={found} />}
     </QueryPage>
   );
 }
 
-function Shown({ projectId, delivery }: { readonly projectId: string; readonly delivery: Delivery }) {
+interface ShownProps {
+  readonly projectId: string;
+  readonly found: DeliveryAsSent;
+}
+
+function Shown({ projectId, found: { delivery, body } }: ShownProps) {
   const { t, i18n } = useTranslation();
-  const client = useQueryClient();
   const mayRedeliver = usePermitted("webhooks");
-  const redeliver = useAct(async () => {
+  const redeliver = useRedeliver(() => {
     const params = { path: { projectId, deliveryId: delivery.deliveryId } };
-    await unwrap(api.POST("/api/dashboard/projects/{projectId}/deliveries/{deliveryId}/redeliver", { params }));
-    void client.invalidateQueries({ queryKey: ["project", projectId] });
+    return unwrap(api.POST("/api/dashboard/projects/{projectId}/deliveries/{deliveryId}/redeliver", { params }));
   });
   return (
     <Page
@@ -59,7 +64,7 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
         )
       }
     >
-      {redeliver.error !== null && <ErrorNote error={redeliver.error} />}
+      <Redelivered act={redeliver} />
       <Section title={t("payment.details")}>
         <Facts
           facts={[
@@ -79,7 +84,15 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
                 </Link>
               ),
             ],
-            [t("webhooks.about"), delivery.resourceId],
+            [t("webhooks.about"), <About key="about" payload={delivery.payload} resourceId={delivery.resourceId} />],
+            [
+              t("events.one"),
+              delivery.eventId === null ? null : (
+                <Link key="event" to={`/${projectId}/events/${delivery.eventId}`}>
+                  <code>{delivery.eventId}</code>
+                </Link>
+              ),
+            ],
             [
               t("webhooks.delivered"),
               delivery.deliveredAt === null ? null : <Moment key="at" at={delivery.deliveredAt} />,
@@ -109,11 +122,7 @@ function Shown({ projectId, delivery }: { readonly projectId: string; readonly d
           </ol>
         )}
       </Section>
-      <Section title={t("webhooks.payload")}>
-        <pre className="code" tabIndex={0}>
-          {JSON.stringify(delivery.payload, null, 2)}
-        </pre>
-      </Section>
+      <Body text={body} />
     </Page>
   );
 }

@@ -1,33 +1,25 @@
 import { Button } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
-import { Empty, ErrorNote } from "../../ui/Feedback";
+import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
-import { useAct } from "../../ui/useAct";
 import { When } from "../../ui/When";
 import { api, unwrap } from "../api";
+import { About } from "../about";
 import { usePermitted, useProjectId } from "../project";
 
+import { Body } from "./Body";
 import { eventQuery, type Event, type EventAsSent } from "./eventQueries";
+import { Redelivered, useRedeliver } from "./redeliver";
 
 /** While one of a delivery's is under way, there is nothing to send again. */
 const OPEN: ReadonlySet<string> = new Set(["pending", "paused"]);
-
-/** Where what an event is about has a page. */
-const PAGES: Readonly<Record<string, string>> = {
-  payment: "payments",
-  payout: "payouts",
-  withdrawal: "withdrawals",
-  refund: "refunds",
-  exchange: "exchanges",
-};
 
 /** One event: what it is about, where it went, and its body. */
 export function EventPage() {
@@ -60,7 +52,7 @@ function Shown({ found: { event, body } }: { readonly found: EventAsSent }) {
             <code>{event.eventId}</code>
           </Copyable>
           <When at={event.createdAt} />
-          <About event={event} />
+          <About payload={event.payload} kind={event.resource} resourceId={event.resourceId} />
         </span>
       }
       actions={
@@ -76,7 +68,7 @@ function Shown({ found: { event, body } }: { readonly found: EventAsSent }) {
         )
       }
     >
-      {redeliver.error !== null && <ErrorNote error={redeliver.error} />}
+      <Redelivered act={redeliver} />
       <Section title={t("webhooks.log")} flush>
         {event.deliveries.length === 0 ? (
           <Empty title={t("events.toNobody")} />
@@ -90,26 +82,6 @@ function Shown({ found: { event, body } }: { readonly found: EventAsSent }) {
       </Section>
       <Body text={body} />
     </Page>
-  );
-}
-
-function useRedeliver(send: () => Promise<unknown>) {
-  const client = useQueryClient();
-  const projectId = useProjectId();
-  return useAct(async () => {
-    await send();
-    void client.invalidateQueries({ queryKey: ["project", projectId] });
-  });
-}
-
-function About({ event: { resource, resourceId } }: { readonly event: Event }) {
-  const projectId = useProjectId();
-  const page = PAGES[resource];
-  if (page === undefined) return <code>{resourceId}</code>;
-  return (
-    <Link to={`/${projectId}/${page}/${resourceId}`}>
-      <code>{resourceId}</code>
-    </Link>
   );
 }
 
@@ -150,38 +122,7 @@ function Delivery({ delivery }: { readonly delivery: Event["deliveries"][number]
           </span>
         )}
       </div>
-      {redeliver.error !== null && <ErrorNote error={redeliver.error} />}
+      <Redelivered act={redeliver} />
     </li>
-  );
-}
-
-/** What was sent, byte for byte, as the signature is of it; or indented, to be read. */
-function Body({ text }: { readonly text: string }) {
-  const { t } = useTranslation();
-  const [isIndented, setIndented] = useState(false);
-  return (
-    <Section
-      title={t("events.body")}
-      actions={
-        <>
-          <Button
-            variant="default"
-            aria-pressed={isIndented}
-            onClick={() => {
-              setIndented(!isIndented);
-            }}
-          >
-            {t("events.indent")}
-          </Button>
-          <Copyable text={text} label={t("events.body")}>
-            {t("events.copyBody")}
-          </Copyable>
-        </>
-      }
-    >
-      <pre className={isIndented ? "code" : "code whole"} tabIndex={0}>
-        {isIndented ? JSON.stringify(JSON.parse(text), null, 2) : text}
-      </pre>
-    </Section>
   );
 }

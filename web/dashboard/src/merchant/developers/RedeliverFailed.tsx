@@ -1,4 +1,5 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { Select } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -9,9 +10,14 @@ import { useOpened } from "../../ui/useOpened";
 import { api, unwrap } from "../api";
 import { useProjectId } from "../project";
 
+import { endpointsQuery } from "./queries";
+
 const DAY_MS = 24 * 3_600_000;
 
-/** Sends again what failed since a time: the one the list begins with, or a day ago, unless another one is chosen. */
+/**
+ * Sends again what failed since a time: the one the list begins with, or a day ago, unless another one is chosen. It may
+ * have an end, and be of one endpoint alone.
+ */
 export function RedeliverFailed({ from }: { readonly from: string | undefined }) {
   const { t } = useTranslation();
   const { open, close, opener } = useOpened<"redeliver">();
@@ -34,13 +40,18 @@ function Dialog({ from, onClose }: DialogProps) {
   const client = useQueryClient();
   const [typed, setTyped] = useState(() => typedMoment(from === undefined ? Date.now() - DAY_MS : Date.parse(from)));
   const [done, setDone] = useState<{ readonly queued: number; readonly more: boolean } | null>(null);
+  const [typedEnd, setTypedEnd] = useState("");
+  const [endpointId, setEndpointId] = useState<string | null>(null);
+  const { data: endpoints = [] } = useQuery(endpointsQuery(projectId));
   const since = momentOf(typed);
+  const until = momentOf(typedEnd);
 
   async function redeliver(): Promise<void> {
     if (since === null) return;
     const params = { path: { projectId } };
     const path = "/api/dashboard/projects/{projectId}/events/redeliver";
-    const { queued, more } = await unwrap(api.POST(path, { params, body: { since } }));
+    const body = { since, ...(until === null ? {} : { until }), ...(endpointId === null ? {} : { endpointId }) };
+    const { queued, more } = await unwrap(api.POST(path, { params, body }));
     setDone({ queued: (done?.queued ?? 0) + queued, more });
     void client.invalidateQueries({ queryKey: ["project", projectId, "events"] });
   }
@@ -66,6 +77,28 @@ function Dialog({ from, onClose }: DialogProps) {
           setDone(null);
         }}
       />
+      <Text
+        type="datetime-local"
+        label={t("list.until")}
+        min={typed}
+        value={typedEnd}
+        onText={(text) => {
+          setTypedEnd(text);
+          setDone(null);
+        }}
+      />
+      {endpoints.length > 0 && (
+        <Select
+          label={t("endpoint.one")}
+          clearable
+          value={endpointId}
+          data={endpoints.map((one) => ({ value: one.endpointId, label: one.url }))}
+          onChange={(chosen) => {
+            setEndpointId(chosen);
+            setDone(null);
+          }}
+        />
+      )}
       {done !== null && (
         <p role="status">
           {t("tracker.queued", { count: done.queued })} {done.more && t("events.more")}

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { json, one, PROJECT, show } from "../../testing/render";
 
+import { DeliveryPage } from "./DeliveryPage";
 import { EventList } from "./EventList";
 import { EventPage } from "./EventPage";
 
@@ -117,5 +118,39 @@ describe("an event", () => {
     });
     const again = await screen.findByRole<HTMLButtonElement>("button", { name: "Send again" });
     expect(again.disabled).toBe(true);
+  });
+});
+
+describe("the page of a delivery", () => {
+  const show1 = (payload: string, delivery: object) =>
+    show(DeliveryPage, {
+      path: "webhooks/$deliveryId",
+      at: "webhooks/dlv_1",
+      answers: {
+        [`GET /api/dashboard/projects/${PROJECT}/deliveries/dlv_1`]: () =>
+          new Response(
+            `{"success":true,"delivery":${JSON.stringify({ ...DROPPED, attempts: [], ...delivery }).slice(0, -1)},"payload":${payload}}}`,
+            { headers: { "Content-Type": "application/json" } },
+          ),
+      },
+    });
+  const OF = { eventId: "evt_1", event: "payment.held", resourceId: "dep_1", createdAt: EVENT.createdAt };
+  const links = () =>
+    screen
+      .getAllByRole("link")
+      .map((one) => one.getAttribute("href"))
+      .sort();
+
+  it("leads to its event and to what that is about, and has the bytes that were signed", async () => {
+    const payload = '{"event":"payment.held","data":{"resource":"deposit","paymentId":"pay_1","amount":1.50}}';
+    await show1(payload, OF);
+    expect(await screen.findByText(payload)).toBeTruthy();
+    expect(links()).toEqual([`/${PROJECT}/events/evt_1`, `/${PROJECT}/payments/pay_1`]);
+  });
+
+  it("leads to the account of a deposit, and nowhere where there is no page", async () => {
+    await show1('{"data":{"resource":"account_deposit","accountId":"acc_1"}}', OF);
+    await screen.findByText("evt_1");
+    expect(links()).toEqual([`/${PROJECT}/accounts/acc_1`, `/${PROJECT}/events/evt_1`]);
   });
 });

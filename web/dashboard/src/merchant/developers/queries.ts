@@ -3,11 +3,19 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
+import { rawAt } from "../../ui/raw";
 import { ROWS, type Schemas } from "../queries";
 
 export type Delivery = Schemas["DeliveryAnswer"];
 export type Endpoint = Schemas["EndpointView"];
 export type TestResult = Schemas["TestResult"];
+
+/** A delivery, and the bytes that it sends: those that the signature is of. */
+export interface DeliveryAsSent {
+  readonly delivery: Delivery;
+  readonly body: string;
+}
+
 export type DeliveryFilters = NonNullable<operations["listDeliveriesInProject"]["parameters"]["query"]>;
 
 const KEYS_MAX = 100;
@@ -77,10 +85,12 @@ export function endpointDeliveriesQuery(projectId: string, endpointId: string, q
 export function deliveryQuery(projectId: string, deliveryId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "delivery", deliveryId],
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ signal }): Promise<DeliveryAsSent> => {
       const params = { path: { projectId, deliveryId } };
       const path = "/api/dashboard/projects/{projectId}/deliveries/{deliveryId}";
-      return (await unwrap(api.GET(path, { params, signal }))).delivery;
+      const text = await unwrap(api.GET(path, { params, signal, parseAs: "text" }));
+      const { delivery } = JSON.parse(text) as Schemas["DeliveryDetail"];
+      return { delivery, body: rawAt(text, ["delivery", "payload"]) ?? "" };
     },
   });
 }

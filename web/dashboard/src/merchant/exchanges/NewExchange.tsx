@@ -1,4 +1,4 @@
-import { Button, NumberInput, Select } from "@mantine/core";
+import { Button, Select } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
@@ -12,19 +12,19 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
-import { coinKey as keyOf, coinsQuery, useCoinChains } from "../coins/queries";
+import { coinKey as keyOf } from "../coins/queries";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { walletQuery } from "../wallet/queries";
 
 import { feesQuery } from "./queries";
-import { quote, type Order, type Quote } from "./quoting";
+import { execute, isSwap, quote, type Order, type Quote } from "./quoting";
 import { QuoteCard } from "./QuoteCard";
+import { Slippage } from "./Slippage";
+import { useTargets } from "./targets";
 
 type Balance = Schemas["BalanceView"];
-
-const SLIPPAGE_MAX = 50;
 
 /** Exchanging one coin of the wallet for another: a quote first, then the act. */
 export function NewExchange() {
@@ -153,17 +153,9 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
               setTo(value);
             }}
           />
-          <NumberInput
-            label={t("exchange.slippage")}
-            description={t("exchange.slippageWords")}
-            min={0}
-            max={SLIPPAGE_MAX}
-            decimalScale={2}
-            suffix=" %"
-            value={slippage ?? fees?.defaultSlippage ?? ""}
-            onChange={(value) => {
-              const percent = value === "" ? null : Number(value);
-              if (Number.isNaN(percent)) return; // a sign or a point alone
+          <Slippage
+            value={slippage ?? fees?.defaultSlippage}
+            onChoice={(percent) => {
               change();
               setSlippage(percent);
             }}
@@ -184,13 +176,15 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
       {asked !== null && (
         <QuoteCard
           key={asked.at}
-          order={asked.order}
           quote={asked.quote}
           at={asked.at}
-          slippage={slippage ?? asked.quote.slippagePercent}
           isAsking={ask.isRunning}
           onAskAgain={() => void ask.run()}
-          onDone={async (made) => {
+          act={t(isSwap(asked.order) ? "exchange.swap" : "exchange.bridge")}
+          title={t(isSwap(asked.order) ? "exchange.swapTitle" : "exchange.bridgeTitle")}
+          words={t("exchange.words", { percent: slippage ?? asked.quote.slippagePercent })}
+          onConfirm={async () => {
+            const made = await execute(projectId, asked.order, slippage ?? asked.quote.slippagePercent);
             void client.invalidateQueries({ queryKey: ["project", projectId] });
             await navigate({ to: `/${projectId}/exchanges/${made.txnId}` });
           }}
@@ -198,29 +192,4 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
       )}
     </>
   );
-}
-
-interface Target {
-  readonly value: string;
-  readonly label: string;
-  readonly chain: string;
-  readonly token: string;
-}
-
-/** Every coin that could come out, chain by chain, that of what is given first. */
-function useTargets(given: Balance | undefined): readonly { readonly group: string; readonly items: Target[] }[] {
-  const { t } = useTranslation();
-  const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
-  const chains = useCoinChains();
-  if (given === undefined) return [];
-  const here = (one: { readonly value: string }) => Number(one.value === given.chain);
-  return [...chains]
-    .sort((a, b) => here(b) - here(a))
-    .map(({ value: chain, label: name }) => ({
-      group: chain === given.chain ? t("exchange.swapOn", { chain: name }) : t("exchange.bridgeTo", { chain: name }),
-      items: coins
-        .filter((one) => one.chain === chain && one.enabled && keyOf(one) !== keyOf(given))
-        .map(({ token }) => ({ value: keyOf({ chain, token }), label: `${token} · ${name}`, chain, token })),
-    }))
-    .filter(({ items }) => items.length > 0);
 }

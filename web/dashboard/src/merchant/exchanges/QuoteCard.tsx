@@ -1,37 +1,40 @@
 import { Button } from "@mantine/core";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Amount, Rate } from "../../ui/Amount";
+import { ChainName } from "../../ui/ChainName";
 import { Arrow } from "../../ui/Arrow";
 import { Confirm } from "../../ui/Confirm";
 import { Facts, Section } from "../../ui/Page";
 import { ratio } from "../../ui/units";
 import { useCountdown } from "../../ui/useCountdown";
 import { Moment } from "../../ui/When";
-import { useProjectId } from "../project";
 
-import type { Exchange } from "./queries";
-import { execute, isSwap, QUOTE_LIFE_MS, type Order, type Quote } from "./quoting";
+import { QUOTE_LIFE_MS, type Quote } from "./quoting";
 
 interface QuoteCardProps {
-  readonly order: Order;
   readonly quote: Quote;
+  /** When it came, by this machine's clock. */
   readonly at: number;
-  readonly slippage: number;
+  /** What the buttons say that do it, what is asked then, and what is said of it. */
+  readonly act: string;
+  readonly title: string;
+  readonly words: string;
+  /** What else is to be known before it is done. */
+  readonly children?: ReactNode;
   readonly isAsking: boolean;
   readonly onAskAgain: () => void;
-  readonly onDone: (made: Exchange) => Promise<void>;
+  readonly onConfirm: () => Promise<void>;
 }
 
 /** What an exchange would bring, for how long that may be believed, and the way to do it. */
-export function QuoteCard({ order, quote, at, slippage, isAsking, onAskAgain, onDone }: QuoteCardProps) {
+export function QuoteCard({ quote, at, act, title, words, children, ...asking }: QuoteCardProps) {
+  const { isAsking, onAskAgain, onConfirm } = asking;
   const { t } = useTranslation();
-  const projectId = useProjectId();
   const left = useCountdown(at + QUOTE_LIFE_MS);
   const [isOpen, setOpen] = useState(false);
   const isOver = left === 0;
-  const act = t(isSwap(order) ? "exchange.swap" : "exchange.bridge");
   return (
     <Section
       title={t("exchange.quote")}
@@ -61,22 +64,21 @@ export function QuoteCard({ order, quote, at, slippage, isAsking, onAskAgain, on
       </div>
       {isOpen && (
         <Confirm
-          title={t(isSwap(order) ? "exchange.swapTitle" : "exchange.bridgeTitle")}
+          title={title}
           act={act}
           isDangerous
           isBlocked={isOver}
-          onConfirm={async () => {
-            await onDone(await execute(projectId, order, slippage));
-          }}
+          onConfirm={onConfirm}
           onClose={() => {
             setOpen(false);
           }}
         >
           <p>
-            <Amount value={quote.srcAmount} token={quote.srcToken} /> · {quote.srcChain} <Arrow />{" "}
-            <Amount value={quote.dstAmount} token={quote.destToken} /> · {quote.destChain}
+            <Amount value={quote.srcAmount} token={quote.srcToken} /> · <ChainName of={quote.srcChain} /> <Arrow />{" "}
+            <Amount value={quote.dstAmount} token={quote.destToken} /> · <ChainName of={quote.destChain} />
           </p>
-          <p>{t("exchange.words", { percent: slippage })}</p>
+          {children}
+          <p>{words}</p>
           <p role="timer" className="muted number">
             {isOver ? t("exchange.overInDialog") : t("exchange.left", { count: left })}
           </p>
@@ -96,13 +98,13 @@ function Amounts({ quote }: { readonly quote: Quote }) {
         [
           t("exchange.give"),
           <span key="give">
-            <Amount value={quote.srcAmount} token={quote.srcToken} /> · {quote.srcChain}
+            <Amount value={quote.srcAmount} token={quote.srcToken} /> · <ChainName of={quote.srcChain} />
           </span>,
         ],
         [
           t("exchange.get"),
           <b key="get">
-            <Amount value={quote.dstAmount} token={quote.destToken} /> · {quote.destChain}
+            <Amount value={quote.dstAmount} token={quote.destToken} /> · <ChainName of={quote.destChain} />
           </b>,
         ],
         [

@@ -2,8 +2,9 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { AttentionView } from "../../ui/Attention";
 import { Fiat } from "../../ui/Amount";
-import { AttentionView, SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
+import { SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { api, unwrap } from "../api";

@@ -16,6 +16,7 @@ import { once } from "../once";
 import { Permitted } from "../Permitted";
 import { useChainOptions, useProjectId } from "../project";
 
+import { isMoreRight, More, moreOf, NOTHING_MORE, type MoreTyped } from "./More";
 import { Quote } from "./Quote";
 
 const CURRENCIES = ["usd", "eur", "gbp", "jpy", "chf", "try", "brl", "inr"];
@@ -48,6 +49,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
   const [currency, setCurrency] = useState("usd");
   const [amount, setAmount] = useState("");
   const [orderId, setOrderId] = useState("");
+  const [more, setMore] = useState<MoreTyped>(NOTHING_MORE);
   const [madeBefore, setMadeBefore] = useState<MadeBeforeProps | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
@@ -67,6 +69,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
         amount: amount.trim(),
         ...(pricing === "fiat" ? { fiatCurrency: currency } : {}),
         ...(orderId === "" ? {} : { orderId }),
+        ...moreOf(more),
       };
       const params = { path: { projectId } };
       const { payment, wasMade } = await once(`new payment ${projectId}`, async (idempotencyKey) => {
@@ -173,10 +176,11 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
             setOrderId(event.currentTarget.value);
           }}
         />
+        <More typed={more} onTyped={setMore} refused={refused} />
         {madeBefore !== null && <MadeBefore {...madeBefore} />}
         {error !== null && <ErrorNote error={error} />}
         <div className="row">
-          <Button type="submit" loading={isSending} disabled={chain === null || token === null}>
+          <Button type="submit" loading={isSending} disabled={chain === null || token === null || !isMoreRight(more)}>
             {t("payments.create")}
           </Button>
         </div>

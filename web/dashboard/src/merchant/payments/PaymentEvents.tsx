@@ -1,17 +1,14 @@
-import { Button } from "@mantine/core";
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../api";
-import { Empty, ErrorNote } from "../../ui/Feedback";
+import { Empty } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
-import { Status } from "../../ui/Status";
-import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
-import { usePermitted } from "../project";
-import { eventsQuery, type Schemas } from "../queries";
+import { eventsQuery } from "../queries";
+
+import { EventEntry } from "./EventEntry";
 
 interface PaymentEventsProps {
   readonly projectId: string;
@@ -20,23 +17,31 @@ interface PaymentEventsProps {
   readonly version: string;
 }
 
-/** What the merchant was told of a payment, whether it arrived, and the way to tell it again. */
-export function PaymentEvents({ projectId, paymentId, version }: PaymentEventsProps) {
-  const { t } = useTranslation();
+/** Return what asks for the events of something, anew at every version of it. */
+export function useEventsOf({ projectId, paymentId, version }: PaymentEventsProps) {
   const base = eventsQuery(projectId, paymentId);
-  const query = useQuery({ ...base, queryKey: [...base.queryKey, version], placeholderData: keepPreviousData });
+  return useQuery({ ...base, queryKey: [...base.queryKey, version], placeholderData: keepPreviousData });
+}
+
+/** What the merchant was told of something, whether it arrived, and the way to tell it again. */
+export function PaymentEvents(props: PaymentEventsProps) {
+  const { t } = useTranslation();
+  const { projectId, paymentId } = props;
   return (
     <Section title={t("events.title")} flush actions={<ProjectCsv list="events" query={{ resourceId: paymentId }} />}>
-      <QueryView query={query}>
-        {(events) =>
+      <QueryView query={useEventsOf(props)}>
+        {({ events, isAll }) =>
           events.length === 0 ? (
             <Empty title={t("events.none")} />
           ) : (
-            <ol className="timeline">
-              {events.map((one) => (
-                <Event key={one.eventId} projectId={projectId} event={one} />
-              ))}
-            </ol>
+            <>
+              <ol className="timeline">
+                {events.map((one) => (
+                  <EventEntry key={one.eventId} event={one} />
+                ))}
+              </ol>
+              {!isAll && <AllEvents projectId={projectId} paymentId={paymentId} />}
+            </>
           )
         }
       </QueryView>
@@ -44,48 +49,15 @@ export function PaymentEvents({ projectId, paymentId, version }: PaymentEventsPr
   );
 }
 
-function Event({ projectId, event }: { readonly projectId: string; readonly event: Schemas["EventAnswer"] }) {
+/** Leads to those that this page has no room for. */
+export function AllEvents({ projectId, paymentId }: Omit<PaymentEventsProps, "version">) {
   const { t } = useTranslation();
-  const client = useQueryClient();
-  const mayRedeliver = usePermitted("payments");
-  const [error, setError] = useState<unknown>(null);
-  const [isSending, setSending] = useState(false);
-
-  async function redeliver(): Promise<void> {
-    setSending(true);
-    setError(null);
-    try {
-      const params = { path: { projectId, eventId: event.eventId } };
-      const path = "/api/dashboard/projects/{projectId}/events/{eventId}/redeliver";
-      await unwrap(api.POST(path, { params, body: {} }));
-      void client.invalidateQueries({ queryKey: ["project", projectId, "events"] });
-    } catch (refused) {
-      setError(refused);
-    } finally {
-      setSending(false);
-    }
-  }
-
   return (
-    <li>
-      <div className="row">
-        <b>{event.event}</b>
-        <When at={event.createdAt} />
-        {mayRedeliver && event.deliveries.length > 0 && (
-          <Button size="compact-xs" variant="default" loading={isSending} onClick={() => void redeliver()}>
-            {t("events.redeliver")}
-          </Button>
-        )}
-      </div>
-      {event.deliveries.length === 0 && <div className="muted">{t("events.toNobody")}</div>}
-      {event.deliveries.map((one) => (
-        <div key={one.deliveryId} className="row muted">
-          <Status value={one.status} />
-          <span>{one.url}</span>
-          <span className="number">{t("events.attempts", { count: one.attempts })}</span>
-        </div>
-      ))}
-      {error !== null && <ErrorNote error={error} />}
-    </li>
+    <p className="muted">
+      {t("events.newest")}{" "}
+      <Link to={`/${projectId}/events`} search={{ resourceId: paymentId }}>
+        {t("events.all")}
+      </Link>
+    </p>
   );
 }

@@ -20,10 +20,10 @@ import { PaymentPanel } from "../sandbox/PaymentPanel";
 import { paymentLinksQuery, paymentQuery, type PaymentDetail } from "../queries";
 
 import { Held } from "./Held";
-import { PaymentEvents } from "./PaymentEvents";
 import { Recalculate } from "./Recalculate";
 import { Refund } from "./Refund";
 import { Refunds } from "./Refunds";
+import { Timeline } from "./Timeline";
 
 const REFUNDABLE: ReadonlySet<string> = new Set(["paid", "overpaid", "underpaid", "refunded"]);
 const POLL_MS = 5_000;
@@ -75,11 +75,7 @@ function Shown({ projectId, payment }: { readonly projectId: string; readonly pa
       </Section>
       <Held paymentId={payment.paymentId} />
       <Refunds projectId={projectId} paymentId={payment.paymentId} />
-      <PaymentEvents
-        projectId={projectId}
-        paymentId={payment.paymentId}
-        version={`${payment.status} ${payment.updatedAt}`}
-      />
+      <Timeline projectId={projectId} payment={payment} />
       <Section title={t("payment.details")}>
         <Facts facts={details(payment, t)} />
       </Section>

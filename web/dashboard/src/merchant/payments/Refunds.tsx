@@ -7,6 +7,7 @@ import { Amount } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
 import { shortId } from "../../ui/format";
 import { Section } from "../../ui/Page";
+import { Failed } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { refundsQuery } from "../queries";
@@ -19,7 +20,8 @@ interface RefundsProps {
 /** What was sent back of a payment; nothing where nothing was. Where nobody knows whether anything was, that is said. */
 export function Refunds({ projectId, paymentId }: RefundsProps) {
   const { t } = useTranslation();
-  const { data: refunds = [], error, refetch } = useQuery(refundsQuery(projectId, paymentId));
+  const { data, error, refetch } = useQuery(refundsQuery(projectId, paymentId));
+  const { refunds, isAll } = data ?? { refunds: [], isAll: true };
   const note = error !== null && <ErrorNote error={error} onRetry={() => void refetch()} />;
   if (refunds.length === 0) return note && <Section title={t("refund.list")}>{note}</Section>;
   return (
@@ -40,11 +42,16 @@ export function Refunds({ projectId, paymentId }: RefundsProps) {
               <Address value={one.toAddress} />
               {one.txHash !== null && <Address value={one.txHash} />}
               {one.reason !== null && <span>{one.reason}</span>}
-              {one.error !== null && <span>{one.error}</span>}
+              {one.error !== null && (
+                <span>
+                  <Failed code={one.errorCode ?? ""} words={one.error} />
+                </span>
+              )}
             </div>
           </li>
         ))}
       </ol>
+      {!isAll && <p className="muted">{t("events.newest")}</p>}
     </Section>
   );
 }

@@ -101,10 +101,11 @@ describe("the refunds of a payment", () => {
       },
     });
     expect(await screen.findByText("a scratch")).toBeTruthy();
-    expect(await screen.findByText("Nothing has been told yet")).toBeTruthy();
+    const timeline = within(screen.getByRole("region", { name: "Timeline" }));
+    expect(await timeline.findByText("Created")).toBeTruthy();
     await refund("0x12", "1");
     await gone();
-    for (const name of ["Refunds", "Events"]) {
+    for (const name of ["Refunds", "Timeline"]) {
       const section = within(screen.getByRole("region", { name }));
       expect(await section.findByText("UNAVAILABLE")).toBeTruthy();
     }

@@ -9,8 +9,9 @@ import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
-import { ErrorNote } from "../../ui/Feedback";
+import { ErrorNote, hasParticulars } from "../../ui/Feedback";
 import { Plain } from "../../ui/Plain";
+import { Said } from "../../ui/Said";
 import { Chip } from "../../ui/Status";
 import { useAct } from "../../ui/useAct";
 import { once } from "../once";
@@ -180,7 +181,8 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
             {left.map((one) => (
               <li key={one.row}>
                 {one.line}: <bdi dir="ltr">{one.toAddress}</bdi> <Amount value={one.amount} token={balance.token} /> ·{" "}
-                {one.error} <code>{one.code}</code>
+                <Said of="errors" code={one.code} words={one.error} withOwn={hasParticulars(one.code)} />{" "}
+                <code>{one.code}</code>
               </li>
             ))}
           </ul>
@@ -232,7 +234,10 @@ function Judgement({ row, isTwiceMeant, refusal }: JudgementProps) {
   if (refusal === undefined) return <Chip tone="good">{t("batch.good")}</Chip>;
   return (
     <>
-      <Chip tone="bad">{refusal.error}</Chip> <code>{refusal.code}</code>
+      <Chip tone="bad">
+        <Said of="errors" code={refusal.code} words={refusal.error} withOwn={hasParticulars(refusal.code)} />
+      </Chip>{" "}
+      <code>{refusal.code}</code>
     </>
   );
 }

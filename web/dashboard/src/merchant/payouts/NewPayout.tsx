@@ -14,13 +14,16 @@ import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
+import { feesQuery } from "../exchanges/queries";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
-import { useProjectId } from "../project";
+import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { walletQuery } from "../wallet/queries";
 
 import { Batch } from "./Batch";
+import { SwapPayout } from "./SwapPayout";
 
 type Balance = Schemas["BalanceView"];
 
@@ -33,6 +36,7 @@ export function NewPayout() {
   return (
     <Page title={t("payouts.new")}>
       <Permitted to="payouts">
+        <NeedsSecondFactor />
         <Section>
           <QueryView query={query}>
             {({ balances }) =>
@@ -48,21 +52,23 @@ export function NewPayout() {
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const { t } = useTranslation();
   const chainName = useChainName();
-  const [isBatch, setBatch] = useState(false);
+  const [kind, setKind] = useState<"one" | "swap" | "many">("one");
+  const mayQuote = usePermitted("exchange");
+  const { data: fees } = useQuery(feesQuery(useProjectId()));
+  const maySwap = mayQuote && fees?.payoutSwapEnabled === true;
   const [chosen, setChosen] = useState<string | null>(null);
   const balance = balances.find((one) => keyOf(one) === chosen);
   return (
     <div className="stack">
       <Choice
         label={t("payouts.howMany")}
-        value={isBatch ? "many" : "one"}
+        value={kind}
         options={[
           { value: "one", label: t("payouts.one") },
+          ...(maySwap ? [{ value: "swap", label: t("payouts.swap") } as const] : []),
           { value: "many", label: t("payouts.many") },
         ]}
-        onChoice={(value) => {
-          setBatch(value === "many");
-        }}
+        onChoice={setKind}
       />
       <Select
         label={t("payouts.from")}
@@ -80,11 +86,16 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
       )}
       {balance !== undefined && (
         <>
-          {/* Both stay, whichever is seen: what was typed into the other one is still there. */}
-          <div hidden={isBatch}>
+          {/* All stay, whichever is seen: what was typed into another one is still there. */}
+          <div hidden={kind !== "one"}>
             <Single balance={balance} />
           </div>
-          <div hidden={!isBatch}>
+          {maySwap && (
+            <div hidden={kind !== "swap"}>
+              <SwapPayout key={keyOf(balance)} balance={balance} />
+            </div>
+          )}
+          <div hidden={kind !== "many"}>
             <Batch balance={balance} />
           </div>
         </>

@@ -6,43 +6,57 @@ import { useTranslation } from "react-i18next";
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
-import { SelectFilter } from "../../ui/Filters";
+import { timesOf } from "../../ui/days";
+import { DaysFilter, SelectFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
+import { Meaning } from "../../ui/Meaning";
 import { chosenOf } from "../../ui/options";
 import { ListPage } from "../../ui/ListPage";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
-import { usePermitted, useProjectId } from "../project";
+import { useChainOptions, usePermitted, useProjectId } from "../project";
+import { useWalletTokens } from "../wallet/queries";
 
-import { PAYOUT_STATUSES, payoutsQuery, type Payout } from "./queries";
+import { isMinimum, PAYOUT_STATUSES, payoutsQuery, type Payout } from "./queries";
 
-const FILTERS = ["status", "batchId"] as const;
+const FILTERS = ["status", "chain", "token", "from", "until", "batchId", "sort"] as const;
+const SORTS = ["-createdAt", "createdAt"] as const;
 
 /** A project's payouts, newest first. */
 export function PayoutList() {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
-  const { status, batchId } = search.filters;
-  const query = useQuery(
-    payoutsQuery(projectId, {
-      page: search.page,
-      ...chosenOf("status", PAYOUT_STATUSES, status),
-      ...(batchId === undefined ? {} : { batchId }),
-    }),
-  );
+  const { status, chain, token, from, until, batchId, sort } = search.filters;
+  const chains = useChainOptions();
+  const tokens = useWalletTokens(projectId);
+  const asked = {
+    ...chosenOf("status", PAYOUT_STATUSES, status),
+    ...(chain === undefined ? {} : { chain }),
+    ...(token === undefined ? {} : { token }),
+    ...timesOf(from, until),
+    ...(batchId === undefined ? {} : { batchId }),
+    ...chosenOf("sort", SORTS, sort),
+  };
+  const query = useQuery(payoutsQuery(projectId, { page: search.page, ...asked }));
   const columns: readonly Column<Payout>[] = [
-    { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "created", title: t("payments.created"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
+    { id: "kind", title: t("statement.type"), cell: (one) => <Meaning of="kind" code={one.kind} /> },
     { id: "to", title: t("payouts.to"), cell: (one) => <Address value={one.toAddress} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     {
       id: "amount",
       title: t("payments.amount"),
       atEnd: true,
-      cell: (one) => <Amount value={one.amount} token={one.token} />,
+      cell: (one) => (
+        <>
+          {isMinimum(one) && <span className="muted">{t("exchange.atLeastOf")} </span>}
+          <Amount value={one.amount} token={one.token} />
+        </>
+      ),
     },
   ];
   const create = usePermitted("payouts") && (
@@ -64,6 +78,23 @@ export function PayoutList() {
               search.filter({ status: chosen });
             }}
           />
+          <SelectFilter
+            label={t("payments.chain")}
+            value={chain}
+            options={chains}
+            onFilter={(chosen) => {
+              search.filter({ chain: chosen });
+            }}
+          />
+          <SelectFilter
+            label={t("payments.token")}
+            value={token}
+            options={tokens}
+            onFilter={(chosen) => {
+              search.filter({ token: chosen });
+            }}
+          />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
           {batchId !== undefined && (
             <Button
               variant="default"
@@ -76,12 +107,13 @@ export function PayoutList() {
           )}
         </>
       }
-      csv={<ProjectCsv list="wallet/payouts" query={search.filters} />}
+      csv={<ProjectCsv list="wallet/payouts" query={asked} />}
       create={create}
       columns={columns}
       query={query}
       rowKey={(one) => one.payoutId}
       href={(one) => `/${projectId}/payouts/${one.payoutId}`}
+      {...newestFirst(search)}
       none={t("payouts.none")}
       noneFiltered={t("payouts.noneFiltered")}
     />

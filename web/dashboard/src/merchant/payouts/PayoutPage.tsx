@@ -2,12 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import type { Translate } from "../../i18n";
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
-import { Facts, Page, Section } from "../../ui/Page";
+import { Meaning } from "../../ui/Meaning";
+import { Facts, Page, Section, type Fact } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
@@ -18,7 +20,7 @@ import { PaymentEvents } from "../payments/PaymentEvents";
 import { usePermitted, useProjectId } from "../project";
 import { SentPanel } from "../sandbox/SentPanel";
 
-import { ENDED, payoutQuery, type Payout } from "./queries";
+import { ENDED, isMinimum, payoutQuery, type Payout } from "./queries";
 
 const POLL_MS = 5_000;
 
@@ -59,10 +61,15 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
       <Section title={t("payment.amounts")}>
         <Facts
           facts={[
-            [t("payments.amount"), <Amount key="amount" value={payout.amount} token={payout.token} />],
+            [t("statement.type"), <Meaning key="kind" of="kind" code={payout.kind} />],
+            [
+              t(isMinimum(payout) ? "exchange.atLeast" : "payments.amount"),
+              <Amount key="amount" value={payout.amount} token={payout.token} />,
+            ],
             [t("payments.chain"), <ChainName key="chain" of={payout.chain} />],
             [t("payouts.to"), <Address key="to" value={payout.toAddress} whole />],
             [t("payout.tag"), payout.toTag],
+            ...(payout.swap === null ? [] : swapped(payout.swap, payout.token, projectId, t)),
             [t("payout.tx"), payout.txHash === null ? null : <Address key="tx" value={payout.txHash} whole />],
             [t("payout.fee"), fee === null ? null : <Amount key="fee" value={fee.amount} token={fee.token} />],
             [
@@ -94,6 +101,27 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
       />
     </Page>
   );
+}
+
+type Swap = NonNullable<Payout["swap"]>;
+
+/** What the payout is paid out of, where that is another coin. */
+function swapped(swap: Swap, token: string, projectId: string, t: Translate): readonly Fact[] {
+  return [
+    [
+      t("exchange.given"),
+      <span key="given">
+        <Amount value={swap.srcAmount} token={swap.srcToken} /> · <ChainName of={swap.srcChain} />
+      </span>,
+    ],
+    [t("payment.expected"), <Amount key="expected" value={swap.expectedAmount} token={token} />],
+    [
+      t(`exchange.kinds.${swap.kind}`),
+      <Link key="exchange" to={`/${projectId}/exchanges/${swap.txnId}`}>
+        {swap.txnId}
+      </Link>,
+    ],
+  ];
 }
 
 function Cancel({ projectId, payout }: { readonly projectId: string; readonly payout: Payout }) {

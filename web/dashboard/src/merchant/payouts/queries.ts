@@ -18,6 +18,12 @@ export const PAYOUT_STATUSES = [
 export const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
 export type Payout = Schemas["PayoutView"];
+
+/** Say whether its amount is the least that the recipient was promised: it is paid out of another coin, and not yet. */
+export function isMinimum({ swap, status }: Pick<Payout, "swap" | "status">): boolean {
+  return swap !== null && status !== "completed";
+}
+
 type Filters = NonNullable<operations["listPayoutsInProject"]["parameters"]["query"]>;
 
 export function payoutsQuery(projectId: string, query: Filters) {

@@ -5,12 +5,14 @@ import { useTranslation } from "react-i18next";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
+import { timesOf } from "../../ui/days";
 import { shortId } from "../../ui/format";
-import { SelectFilter } from "../../ui/Filters";
+import { DaysFilter, SelectFilter } from "../../ui/Filters";
 import type { Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
 import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
+import { Failed } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { merchantSession } from "../api";
@@ -18,7 +20,7 @@ import { useProjectId } from "../project";
 
 import { refundListQuery, type Refund } from "./queries";
 
-const FILTERS = ["status", "sort"] as const;
+const FILTERS = ["status", "from", "until", "sort"] as const;
 const STATUSES = ["requested", "processing", "broadcast", "completed", "failed", "cancelling", "cancelled"] as const;
 const SORTS = ["createdAt", "-createdAt"] as const;
 
@@ -27,14 +29,13 @@ export function RefundList() {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
-  const { status, sort } = search.filters;
-  const query = useQuery(
-    refundListQuery(projectId, {
-      page: search.page,
-      ...chosenOf("status", STATUSES, status),
-      ...chosenOf("sort", SORTS, sort),
-    }),
-  );
+  const { status, from, until, sort } = search.filters;
+  const asked = {
+    ...chosenOf("status", STATUSES, status),
+    ...timesOf(from, until),
+    ...chosenOf("sort", SORTS, sort),
+  };
+  const query = useQuery(refundListQuery(projectId, { page: search.page, ...asked }));
   const columns: readonly Column<Refund>[] = [
     { id: "created", title: t("payments.created"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
@@ -51,7 +52,7 @@ export function RefundList() {
         ),
     },
     { id: "to", title: t("payouts.to"), cell: (one) => <Address value={one.toAddress} /> },
-    { id: "reason", title: t("refund.reason"), cell: (one) => one.error ?? one.reason ?? "–" },
+    { id: "reason", title: t("refund.reason"), cell: (one) => <Reason refund={one} /> },
     {
       id: "amount",
       title: t("payments.amount"),
@@ -74,12 +75,13 @@ export function RefundList() {
               search.filter({ status: chosen });
             }}
           />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
         </>
       }
       csv={
         <CsvButton
           path={`/api/dashboard/projects/${projectId}/payments/refunds/list`}
-          query={search.filters}
+          query={asked}
           name="refunds"
           session={merchantSession}
         />
@@ -93,4 +95,10 @@ export function RefundList() {
       noneFiltered={t("refund.noneFiltered")}
     />
   );
+}
+
+/** Why it failed, or else why it was sent back. */
+function Reason({ refund: { error, errorCode, reason } }: { readonly refund: Refund }) {
+  if (error !== null) return <Failed code={errorCode ?? ""} words={error} />;
+  return reason ?? "–";
 }

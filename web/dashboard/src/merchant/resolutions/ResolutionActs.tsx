@@ -26,6 +26,8 @@ export function ResolutionActs({ projectId, resolution }: ActsProps) {
   const client = useQueryClient();
   const [choice, setChoice] = useState<Choice | null>(null);
   const [toAddress, setToAddress] = useState("");
+  const [amount, setAmount] = useState("");
+  const [reason, setReason] = useState("");
   const mayResolve = usePermitted("payments");
   const mayRefund = usePermitted("refunds");
 
@@ -35,7 +37,11 @@ export function ResolutionActs({ projectId, resolution }: ActsProps) {
     if (choice === "accept") await unwrap(api.POST(`${base}/accept`, { params }));
     else if (choice === "release") await unwrap(api.POST(`${base}/release`, { params }));
     else {
-      const body = { toAddress: toAddress.trim() };
+      const body = {
+        toAddress: toAddress.trim(),
+        ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
+        ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
+      };
       await once(`resolution ${projectId} ${resolution.depositId}`, (idempotencyKey) =>
         unwrap(api.POST(`${base}/refund`, { params, body: { ...body, idempotencyKey } })),
       );
@@ -76,16 +82,33 @@ export function ResolutionActs({ projectId, resolution }: ActsProps) {
             <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />
           </p>
           <p>{t(`resolutions.${choice}.words`)}</p>
-          {choice === "refund" && (
-            <Text
-              label={t("refund.to")}
-              description={t("refund.toWords")}
-              required
-              autoComplete="off"
-              spellCheck={false}
-              value={toAddress}
-              onText={setToAddress}
-            />
+          {choice === "refund" ? (
+            <>
+              <Text
+                label={t("refund.to")}
+                description={t("refund.toWords")}
+                required
+                autoComplete="off"
+                spellCheck={false}
+                value={toAddress}
+                onText={setToAddress}
+              />
+              <Text
+                label={t("payments.amount")}
+                description={
+                  <>
+                    {t("refund.all")} <Amount value={resolution.heldAmount} token={resolution.token} />
+                  </>
+                }
+                inputMode="decimal"
+                autoComplete="off"
+                value={amount}
+                onText={setAmount}
+              />
+              <Text label={t("refund.reason")} value={reason} onText={setReason} />
+            </>
+          ) : (
+            <p>{t("resolutions.final")}</p>
           )}
         </Confirm>
       )}

@@ -1,17 +1,20 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
+import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
 import { api, unwrap } from "../api";
 import { ROWS, type Schemas } from "../queries";
 
 export type Resolution = Schemas["ResolutionView"];
 
-export function resolutionsQuery(projectId: string, page: number) {
+type Filters = NonNullable<operations["listResolutionsInProject"]["parameters"]["query"]>;
+
+export function resolutionsQuery(projectId: string, query: Filters) {
   return queryOptions({
-    queryKey: ["project", projectId, "resolutions", page],
+    queryKey: ["project", projectId, "resolutions", query],
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }): Promise<Listed<Resolution>> => {
-      const params = { path: { projectId }, query: { limit: ROWS, page } };
+      const params = { path: { projectId }, query: { limit: ROWS, ...query } };
       const answer = await unwrap(api.GET("/api/dashboard/projects/{projectId}/resolutions", { params, signal }));
       return listed(answer.resolutions, answer);
     },

@@ -14,7 +14,7 @@ import { RecoveryCodes } from "../../ui/RecoveryCodes";
 import { Chip } from "../../ui/Status";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
-import type { Schemas } from "../queries";
+import { meQuery, type Schemas } from "../queries";
 
 const twoFactorQuery = queryOptions({
   queryKey: ["two-factor"],
@@ -53,6 +53,7 @@ function Off({ onCodes }: OnCodes) {
     const body = { totpCode: code.trim() };
     onCodes((await unwrap(api.POST("/api/dashboard/two-factor/confirm", { body }))).recoveryCodes);
     void client.invalidateQueries(twoFactorQuery);
+    void client.invalidateQueries(meQuery);
   });
   if (enrolled === null) {
     return (
@@ -116,6 +117,7 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
     await unwrap(api.POST("/api/dashboard/two-factor/disable", { body }));
     onCodes(null);
     void client.invalidateQueries(twoFactorQuery);
+    void client.invalidateQueries(meQuery);
   }
 
   return (

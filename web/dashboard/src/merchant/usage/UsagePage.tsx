@@ -3,7 +3,8 @@ import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
 import { Copyable } from "../../ui/Copyable";
-import { Filters, SelectFilter } from "../../ui/Filters";
+import { timesOf } from "../../ui/days";
+import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
 import { numbers, showList, showMonth } from "../../ui/format";
@@ -31,16 +32,17 @@ const OPERATIONS = [
   "tracker",
   "return",
 ] as const;
-const FILTERS = ["operation"] as const;
+const FILTERS = ["operation", "from", "until"] as const;
 
 /** What the plan allows, how much of it is used, and what each credit went for. */
 export function UsagePage() {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
-  const { operation } = search.filters;
+  const { operation, from, until } = search.filters;
+  const asked = { ...chosenOf("operation", OPERATIONS, operation), ...timesOf(from, until) };
   const plan = useQuery(planQuery(projectId));
-  const usage = useQuery(usageQuery(projectId, { page: search.page, ...chosenOf("operation", OPERATIONS, operation) }));
+  const usage = useQuery(usageQuery(projectId, { page: search.page, ...asked }));
   const columns: readonly Column<Entry>[] = [
     { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
     { id: "operation", title: t("usage.for"), cell: (one) => t(`usage.operations.${one.operation}`) },
@@ -70,7 +72,7 @@ export function UsagePage() {
           <Left credit={usage.data.credit} />
         </Section>
       )}
-      <Section title={t("usage.list")} flush actions={<ProjectCsv list="usage" query={search.filters} />}>
+      <Section title={t("usage.list")} flush actions={<ProjectCsv list="usage" query={asked} />}>
         <Filters>
           <SelectFilter
             label={t("usage.for")}
@@ -80,6 +82,7 @@ export function UsagePage() {
               search.filter({ operation: chosen });
             }}
           />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
         </Filters>
         <List
           label={t("usage.list")}
@@ -87,7 +90,7 @@ export function UsagePage() {
           query={usage}
           rowKey={(one) => `${one.operation} ${one.reference} ${one.createdAt}`}
           onPage={search.goTo}
-          empty={t(operation === undefined ? "usage.none" : "usage.noneFiltered")}
+          empty={t(search.isFiltered ? "usage.noneFiltered" : "usage.none")}
         />
       </Section>
     </Page>

@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import { Amount, Fiat, Rate } from "../../ui/Amount";
 import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
+import { useMeaning } from "../../ui/Meaning";
 import { Plain } from "../../ui/Plain";
 import { When } from "../../ui/When";
 import type { Schemas } from "../queries";
@@ -17,6 +18,8 @@ interface BalancesProps {
 /** What there is of each coin, and what that is worth: at which price, who says so, and as of when. */
 export function Balances({ of, currency }: BalancesProps) {
   const { t } = useTranslation();
+  const meaning = useMeaning();
+  const isOwed = of.coins.some((one) => !isNothing(one.receivable));
   if (of.coins.length === 0) return <Empty title={t("wallet.none")} />;
   return (
     <Plain
@@ -29,6 +32,16 @@ export function Balances({ of, currency }: BalancesProps) {
         { id: "available", title: t("wallet.available"), atEnd: true, cell: (one) => <Amount value={one.available} /> },
         { id: "pending", title: t("wallet.pending"), atEnd: true, cell: (one) => <Amount value={one.pending} /> },
         { id: "held", title: t("wallet.held"), atEnd: true, cell: (one) => <Amount value={one.held} /> },
+        ...(isOwed
+          ? [
+              {
+                id: "owed",
+                title: meaning("balance", "receivable"),
+                atEnd: true,
+                cell: (one: Coin) => (isNothing(one.receivable) ? "–" : <Owed coin={one} />),
+              },
+            ]
+          : []),
         {
           id: "fiat",
           title: t("overview.worth"),
@@ -37,6 +50,19 @@ export function Balances({ of, currency }: BalancesProps) {
         },
       ]}
     />
+  );
+}
+
+function isNothing(amount: string): boolean {
+  return !/[1-9]/.test(amount);
+}
+
+/** What a reorganization took back after it was spent: the API says it below zero, deposits make up for it first. */
+function Owed({ coin }: { readonly coin: Coin }) {
+  return (
+    <b>
+      <Amount value={coin.receivable.replace("-", "")} />
+    </b>
   );
 }
 

@@ -1,4 +1,4 @@
-import { Button, Select } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
@@ -7,40 +7,65 @@ import { downloadCsv } from "../../api/download";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Arrow } from "../../ui/Arrow";
-import { ErrorNote } from "../../ui/Feedback";
+import { timesOf } from "../../ui/days";
+import { Empty, ErrorNote } from "../../ui/Feedback";
+import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
-import { Meaning } from "../../ui/Meaning";
+import { Meaning, useMeaning } from "../../ui/Meaning";
+import { chosenOf } from "../../ui/options";
 import { Section } from "../../ui/Page";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { useAct } from "../../ui/useAct";
 import { When } from "../../ui/When";
+import { BelongsTo } from "../about";
 import { merchantSession } from "../api";
-import { useChains } from "../project";
+import { useChainOptions } from "../project";
 import type { Schemas } from "../queries";
 
-import { statementQuery } from "./queries";
+import { statementQuery, useWalletTokens, WALLET_FILTERS } from "./queries";
 
 type Movement = Schemas["TransactionView"];
 
-const FILTERS = ["chain", "currency"] as const;
+const SORTS = ["-createdAt", "createdAt"] as const;
+const TYPES = [
+  "deposit",
+  "allocation",
+  "release",
+  "reversal",
+  "payout",
+  "auto_payout",
+  "refund",
+  "withdrawal",
+  "exchange",
+  "restore",
+  "adjustment",
+] as const satisfies readonly Movement["type"][];
 
 /** Every movement of the wallet, newest first, with what it belongs to; all of it as CSV. */
 export function Statement({ projectId }: { readonly projectId: string }) {
   const { t } = useTranslation();
-  const search = useListSearch(FILTERS);
-  const { chain } = search.filters;
-  const { data: chains = [] } = useChains();
-  const query = useQuery(statementQuery(projectId, { page: search.page, ...(chain === undefined ? {} : { chain }) }));
-  const download = useAct(() =>
-    downloadCsv(
-      `/api/dashboard/projects/${projectId}/wallet/transactions.csv${chain === undefined ? "" : `?chain=${chain}`}`,
-      "transactions.csv",
-      merchantSession,
-    ),
-  );
+  const meaning = useMeaning();
+  const search = useListSearch(WALLET_FILTERS);
+  const { chain, token, type, from, until, sort } = search.filters;
+  const chains = useChainOptions();
+  const tokens = useWalletTokens(projectId);
+  const asked = {
+    ...(chain === undefined ? {} : { chain }),
+    ...(token === undefined ? {} : { token }),
+    ...chosenOf("type", TYPES, type),
+    ...timesOf(from, until),
+  };
+  const query = useQuery(statementQuery(projectId, { page: search.page, ...asked, ...chosenOf("sort", SORTS, sort) }));
+  const isFiltered = Object.keys(asked).length > 0;
+  const download = useAct(() => {
+    const wanted = new URLSearchParams(asked).toString();
+    const path = `/api/dashboard/projects/${projectId}/wallet/transactions.csv`;
+    return downloadCsv(wanted === "" ? path : `${path}?${wanted}`, "transactions.csv", merchantSession);
+  });
   const columns: readonly Column<Movement>[] = [
-    { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "when", title: t("statement.when"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
     { id: "type", title: t("statement.type"), cell: (one) => <Meaning of="movement" code={one.type} /> },
+    { id: "whose", title: t("resolutions.whose"), cell: (one) => <Whose movement={one} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "way", title: t("statement.way"), cell: (one) => <Way from={one.from} to={one.to} /> },
     {
@@ -75,27 +100,75 @@ export function Statement({ projectId }: { readonly projectId: string }) {
       }
     >
       {download.error !== null && <ErrorNote error={download.error} />}
-      <div className="filters" role="search">
-        <Select
-          aria-label={t("payments.chain")}
-          placeholder={t("payments.chain")}
-          clearable
-          data={chains.map((one) => ({ value: one.chain, label: one.name }))}
-          value={chain ?? null}
-          onChange={(value) => {
-            search.filter({ chain: value ?? "" });
+      <Filters label={t("statement.title")}>
+        <SelectFilter
+          label={t("payments.chain")}
+          value={chain}
+          options={chains}
+          onFilter={(chosen) => {
+            search.filter({ chain: chosen });
           }}
         />
-      </div>
+        <SelectFilter
+          label={t("payments.token")}
+          value={token}
+          options={tokens}
+          onFilter={(chosen) => {
+            search.filter({ token: chosen });
+          }}
+        />
+        <SelectFilter
+          label={t("statement.type")}
+          value={type}
+          options={TYPES.map((one) => ({ value: one, label: meaning("movement", one) }))}
+          onFilter={(chosen) => {
+            search.filter({ type: chosen });
+          }}
+        />
+        <DaysFilter from={from} until={until} onFilter={search.filter} />
+      </Filters>
       <List
         label={t("statement.title")}
         columns={columns}
         query={query}
         rowKey={(one) => one.id}
+        {...newestFirst(search)}
         onPage={search.goTo}
-        empty={t("statement.none")}
+        empty={
+          isFiltered ? (
+            <Empty title={t("statement.noneFiltered")}>
+              <Button
+                variant="default"
+                onClick={() => {
+                  search.filter({ chain: "", token: "", type: "", from: "", until: "" });
+                }}
+              >
+                {t("list.clear")}
+              </Button>
+            </Empty>
+          ) : (
+            t("statement.none")
+          )
+        }
       />
     </Section>
+  );
+}
+
+/** What it belongs to. A refund, payout or exchange says more than the payment that it is of. */
+function Whose({ movement }: { readonly movement: Movement }) {
+  const { refundId, payoutId, withdrawalId, txnId, paymentId, depositId } = movement;
+  return (
+    <BelongsTo
+      of={[
+        ["refund", refundId],
+        ["payout", payoutId],
+        ["withdrawal", withdrawalId],
+        ["exchange", txnId],
+        ["payment", paymentId],
+      ]}
+      otherwise={depositId}
+    />
   );
 }
 

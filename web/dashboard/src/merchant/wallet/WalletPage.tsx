@@ -15,16 +15,14 @@ import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
 import { Balances } from "./Balances";
-import { addressesQuery, worthQuery } from "./queries";
+import { addressesQuery, WALLET_FILTERS, worthQuery } from "./queries";
 import { Statement } from "./Statement";
-
-const FILTERS = ["currency", "chain"] as const;
 
 /** What the merchant has, coin by coin, and every movement of it. */
 export function WalletPage() {
   const { t } = useTranslation();
   const projectId = useProjectId();
-  const search = useListSearch(FILTERS);
+  const search = useListSearch(WALLET_FILTERS);
   const worth = useQuery(worthQuery(projectId, search.filters.currency));
   const mayPay = usePermitted("payouts");
   return (

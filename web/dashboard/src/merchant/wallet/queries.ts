@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
@@ -13,6 +13,12 @@ export function walletQuery(projectId: string) {
       return unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet", { params, signal }));
     },
   });
+}
+
+/** Return the tokens of the wallet as filters offer them; none while they are not there. */
+export function useWalletTokens(projectId: string): readonly { readonly value: string; readonly label: string }[] {
+  const { data } = useQuery(walletQuery(projectId));
+  return [...new Set(data?.balances.map((one) => one.token))].sort().map((value) => ({ value, label: value }));
 }
 
 /** What there is and what it is worth; in the currency that the gateway begins with, where none is given. */
@@ -37,6 +43,9 @@ export function addressesQuery(projectId: string) {
     },
   });
 }
+
+/** What stands in the address of the wallet: the currency that it is worth so much in, and the statement's filters. */
+export const WALLET_FILTERS = ["currency", "chain", "token", "type", "from", "until", "sort"] as const;
 
 type StatementFilters = NonNullable<operations["listTransactionsInProject"]["parameters"]["query"]>;
 

@@ -15,6 +15,7 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { CodeInput } from "../CodeInput";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
@@ -32,6 +33,7 @@ export function NewWithdrawal() {
   return (
     <Page title={t("withdrawal.new")} lead={t("withdrawal.newLead")}>
       <Permitted to="withdrawals">
+        <NeedsSecondFactor always />
         <Section>
           <QueryView query={wallet}>
             {({ balances }) =>

@@ -7,11 +7,12 @@ import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
-import { SelectFilter } from "../../ui/Filters";
+import { timesOf } from "../../ui/days";
+import { DaysFilter, SelectFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
 import { ListPage } from "../../ui/ListPage";
-import { useListSearch } from "../../ui/search";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { merchantSession } from "../api";
@@ -20,19 +21,23 @@ import { usePermitted, useProjectId } from "../project";
 
 import { withdrawalsQuery, type Withdrawal } from "./queries";
 
-const FILTERS = ["status"] as const;
+const FILTERS = ["status", "from", "until", "sort"] as const;
+const SORTS = ["-createdAt", "createdAt"] as const;
 
 /** What was taken out of the wallet in person, newest first. */
 export function WithdrawalList() {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const search = useListSearch(FILTERS);
-  const { status } = search.filters;
-  const query = useQuery(
-    withdrawalsQuery(projectId, { page: search.page, ...chosenOf("status", PAYOUT_STATUSES, status) }),
-  );
+  const { status, from, until, sort } = search.filters;
+  const asked = {
+    ...chosenOf("status", PAYOUT_STATUSES, status),
+    ...timesOf(from, until),
+    ...chosenOf("sort", SORTS, sort),
+  };
+  const query = useQuery(withdrawalsQuery(projectId, { page: search.page, ...asked }));
   const columns: readonly Column<Withdrawal>[] = [
-    { id: "created", title: t("payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    { id: "created", title: t("payments.created"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
     { id: "to", title: t("payouts.to"), cell: (one) => <Address value={one.toAddress} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
@@ -63,12 +68,13 @@ export function WithdrawalList() {
               search.filter({ status: chosen });
             }}
           />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
         </>
       }
       csv={
         <CsvButton
           path="/api/dashboard/withdrawals"
-          query={{ projectId, status }}
+          query={{ projectId, ...asked }}
           name="withdrawals"
           session={merchantSession}
         />
@@ -78,6 +84,7 @@ export function WithdrawalList() {
       query={query}
       rowKey={(one) => one.withdrawalId}
       href={(one) => `/${projectId}/withdrawals/${one.withdrawalId}`}
+      {...newestFirst(search)}
       none={t("withdrawal.none")}
       noneFiltered={t("withdrawal.noneFiltered")}
     />

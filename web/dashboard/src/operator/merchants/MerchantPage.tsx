@@ -7,7 +7,7 @@ import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
-import { AttentionList } from "../../ui/Overview";
+import { AttentionList } from "../../ui/Attention";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";

@@ -2,12 +2,13 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { AttentionView } from "../../ui/Attention";
 import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Choice } from "../../ui/Choice";
 import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
-import { AttentionView, SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
+import { SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";

@@ -1,0 +1,31 @@
+import { NumberInput } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+
+const SLIPPAGE_MAX = 50;
+
+interface SlippageProps {
+  /** In percent; the gateway's own where nothing is chosen. */
+  readonly value: number | undefined;
+  readonly onChoice: (percent: number | null) => void;
+}
+
+/** How much less than an offer may come out. */
+export function Slippage({ value, onChoice }: SlippageProps) {
+  const { t } = useTranslation();
+  return (
+    <NumberInput
+      label={t("exchange.slippage")}
+      description={t("exchange.slippageWords")}
+      min={0}
+      max={SLIPPAGE_MAX}
+      decimalScale={2}
+      suffix=" %"
+      value={value ?? ""}
+      onChange={(typed) => {
+        const percent = typed === "" ? null : Number(typed);
+        if (Number.isNaN(percent)) return; // a sign or a point alone
+        onChoice(percent);
+      }}
+    />
+  );
+}

@@ -1,0 +1,54 @@
+import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import { Status } from "../../ui/Status";
+import { When } from "../../ui/When";
+import { api, unwrap } from "../api";
+import { Redelivered, useRedeliver } from "../developers/redeliver";
+import { usePermitted, useProjectId } from "../project";
+import type { Schemas } from "../queries";
+
+/** What the merchant was told, where it went and what became of it, each with a page of its own. */
+export function EventEntry({ event }: { readonly event: Schemas["EventAnswer"] }) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const mayRedeliver = usePermitted("payments");
+  const redeliver = useRedeliver(() => {
+    const params = { path: { projectId, eventId: event.eventId } };
+    const path = "/api/dashboard/projects/{projectId}/events/{eventId}/redeliver";
+    return unwrap(api.POST(path, { params, body: {} }));
+  });
+  return (
+    <li>
+      <div className="row">
+        <Link to={`/${projectId}/events/${event.eventId}`}>
+          <b>{event.event}</b>
+        </Link>
+        <When at={event.createdAt} />
+        {mayRedeliver && event.deliveries.length > 0 && (
+          <Button
+            size="compact-xs"
+            variant="default"
+            loading={redeliver.isRunning}
+            onClick={() => void redeliver.run()}
+          >
+            {t("events.redeliver")}
+          </Button>
+        )}
+      </div>
+      {event.deliveries.length === 0 && <div className="muted">{t("events.toNobody")}</div>}
+      {event.deliveries.map((one) => (
+        <div key={one.deliveryId} className="row muted">
+          <Status value={one.status} />
+          <Link to={`/${projectId}/webhooks/${one.deliveryId}`}>
+            <bdi dir="ltr">{one.url ?? one.deliveryId}</bdi>
+          </Link>
+          <span className="number">{t("events.attempts", { count: one.attempts })}</span>
+          {one.deliveredAt !== null && <When at={one.deliveredAt} />}
+        </div>
+      ))}
+      <Redelivered act={redeliver} />
+    </li>
+  );
+}

@@ -1,0 +1,108 @@
+import { fireEvent, screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { json, nothing, PROJECT, show } from "../../testing/render";
+import type { PaymentDetail, Schemas } from "../queries";
+
+import { PaymentEvents } from "./PaymentEvents";
+import { Timeline } from "./Timeline";
+
+const BASE = `/api/dashboard/projects/${PROJECT}/events`;
+const at = (minute: string) => `2026-01-01T12:${minute}:00.000Z`;
+const EVENT = {
+  eventId: "evt_1",
+  event: "payment.paid",
+  resource: "payment",
+  resourceId: "pay_1",
+  createdAt: at("20"),
+  payload: {},
+  deliveries: [
+    {
+      deliveryId: "dlv_1",
+      endpointId: null,
+      url: "https://shop.example/hook",
+      status: "delivered",
+      attempts: 1,
+      deliveredAt: at("21"),
+      nextAttemptAt: null,
+    },
+  ],
+} as const satisfies Schemas["EventAnswer"];
+const DEPOSIT = {
+  txHash: "0xaaaa",
+  chain: "polygon",
+  token: "USDT",
+  amount: "5",
+  counted: true,
+  status: "confirmed",
+  confirmations: 12,
+  requiredConfirmations: 12,
+  seenAt: at("10"),
+  minedAt: at("10"),
+  confirmedAt: at("15"),
+};
+const PAYMENT = {
+  paymentId: "pay_1",
+  status: "paid",
+  createdAt: at("00"),
+  updatedAt: at("20"),
+  deposits: [DEPOSIT],
+} as unknown as PaymentDetail;
+
+function Shown() {
+  return (
+    <>
+      <h1>One</h1>
+      <Timeline projectId={PROJECT} payment={PAYMENT} />
+    </>
+  );
+}
+
+function Others() {
+  return (
+    <>
+      <h1>One</h1>
+      <PaymentEvents projectId={PROJECT} paymentId="po_1" version="1" />
+    </>
+  );
+}
+
+describe("the timeline of a payment", () => {
+  it("has its deposits, their confirmation and what was told in one order, the newest first", async () => {
+    const detected = { ...EVENT, eventId: "evt_0", event: "payment.detected", createdAt: at("11") };
+    const answers = { [`GET ${BASE}`]: { ...nothing, total: 2, events: [EVENT, detected] } };
+    await show(Shown, { path: "payments/pay_1", answers });
+    const section = await screen.findByRole("region", { name: "Timeline" });
+    const entries = await within(section).findAllByRole("listitem");
+    expect(entries.map((one) => one.querySelector("b")?.textContent)).toEqual([
+      "payment.paid",
+      "Deposit",
+      "payment.detected",
+      "Deposit",
+      "Created",
+    ]);
+    expect([entries[1], entries[3]].map((one) => one?.textContent)).toEqual([
+      expect.stringContaining("Confirmed"),
+      expect.stringContaining("Detected"),
+    ]);
+    const links = within(section).getAllByRole("link");
+    expect(links.map((link) => link.getAttribute("href"))).toEqual([
+      `/${PROJECT}/events/evt_1`,
+      `/${PROJECT}/webhooks/dlv_1`,
+      `/${PROJECT}/events/evt_0`,
+      `/${PROJECT}/webhooks/dlv_1`,
+    ]);
+  });
+
+  it("says where there are older events, and that one is sent again", async () => {
+    const answers = {
+      [`GET ${BASE}`]: { ...nothing, limit: 100, total: 101, events: [EVENT] },
+      [`POST ${BASE}/evt_1/redeliver`]: () => json({ success: true, queued: 1 }),
+    };
+    await show(Others, { path: "payouts/po_1", answers });
+    const all = await screen.findByRole("link", { name: "Show all" });
+    expect(all.getAttribute("href")).toBe(`/${PROJECT}/events?resourceId=po_1`);
+    fireEvent.click(screen.getByRole("button", { name: "Send again" }));
+    expect(await screen.findByText("It is being sent again.")).toBeTruthy();
+  });
+});

@@ -1,0 +1,147 @@
+import { Button, Select } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Address } from "../../ui/Address";
+import { ErrorNote } from "../../ui/Feedback";
+import { Text } from "../../ui/Text";
+import { toUnits } from "../../ui/units";
+import { useAct } from "../../ui/useAct";
+import { api, unwrap } from "../api";
+import { feesQuery } from "../exchanges/queries";
+import { QuoteCard } from "../exchanges/QuoteCard";
+import { quote, type Order, type Quote } from "../exchanges/quoting";
+import { Slippage } from "../exchanges/Slippage";
+import { useTargets } from "../exchanges/targets";
+import { once } from "../once";
+import { useProjectId } from "../project";
+import type { Schemas } from "../queries";
+
+interface Asked {
+  readonly order: Order;
+  readonly amount: string;
+  readonly to: string;
+  readonly quote: Quote;
+  readonly at: number;
+}
+
+/** Paying somebody in another coin than what is given: a quote first, as of any swap or bridge. */
+export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView"] }) {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const { data: fees } = useQuery(feesQuery(projectId));
+  const [toAddress, setToAddress] = useState("");
+  const [coin, setCoin] = useState<string | null>(null);
+  const [amount, setAmount] = useState("");
+  const [slippage, setSlippage] = useState<number | null>(null);
+  const [asked, setAsked] = useState<Asked | null>(null);
+  // How often something was changed: a quote is for what was typed when it was asked for.
+  const changes = useRef(0);
+  const targets = useTargets(balance);
+  const target = targets.flatMap((group) => group.items).find((one) => one.value === coin);
+  const units = toUnits(amount.trim(), balance.decimals);
+  const percent = slippage ?? fees?.defaultSlippage;
+
+  const change = () => {
+    changes.current += 1;
+    setAsked(null);
+  };
+  const ask = useAct(async () => {
+    if (target === undefined || units === null) return;
+    const { chain: srcChain, token: srcToken } = balance;
+    const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
+    const before = changes.current;
+    const found = await quote(projectId, order);
+    if (changes.current === before) {
+      setAsked({ order, amount: amount.trim(), to: toAddress.trim(), quote: found, at: Date.now() });
+    }
+  });
+
+  async function pay({ order, amount: srcAmount, to }: Asked): Promise<void> {
+    const { srcChain, srcToken, destChain: chain, destToken: token } = order;
+    const how = slippage === null ? {} : { slippage };
+    const body = { chain, token, toAddress: to, srcChain, srcToken, srcAmount, ...how };
+    const params = { path: { projectId } };
+    const path = "/api/dashboard/projects/{projectId}/wallet/payout";
+    // The same key as of other payouts: whatever becomes of one, there is none beside it.
+    const { payout } = await once(`payout ${projectId}`, (idempotencyKey) =>
+      unwrap(api.POST(path, { params, body: { ...body, idempotencyKey } })),
+    );
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
+    await navigate({ to: `/${projectId}/payouts/${payout.payoutId}` });
+  }
+
+  return (
+    <>
+      <form className="stack" onSubmit={ask.submit} onChange={change}>
+        <Text
+          label={t("payouts.to")}
+          required
+          autoComplete="off"
+          spellCheck={false}
+          value={toAddress}
+          onText={setToAddress}
+        />
+        <Select
+          label={t("payouts.inCoin")}
+          required
+          searchable
+          value={coin}
+          data={targets}
+          onChange={(value) => {
+            change();
+            setCoin(value);
+          }}
+        />
+        <Text
+          label={t("payouts.give", { token: balance.token })}
+          required
+          inputMode="decimal"
+          autoComplete="off"
+          value={amount}
+          error={
+            amount.trim() !== "" && units === null ? t("exchange.badAmount", { count: balance.decimals }) : undefined
+          }
+          onText={setAmount}
+        />
+        <Slippage
+          value={percent}
+          onChoice={(chosen) => {
+            change();
+            setSlippage(chosen);
+          }}
+        />
+        {ask.error !== null && <ErrorNote error={ask.error} />}
+        <div className="row">
+          <Button
+            type="submit"
+            variant={asked === null ? "filled" : "default"}
+            loading={ask.isRunning}
+            disabled={units === null || target === undefined || toAddress.trim() === ""}
+          >
+            {t(asked === null ? "exchange.ask" : "exchange.askAgain")}
+          </Button>
+        </div>
+      </form>
+      {asked !== null && (
+        <QuoteCard
+          key={asked.at}
+          quote={asked.quote}
+          at={asked.at}
+          act={t("payouts.pay")}
+          title={t("payouts.confirm")}
+          words={t("payouts.swapWords", { percent: slippage ?? asked.quote.slippagePercent })}
+          isAsking={ask.isRunning}
+          onAskAgain={() => void ask.run()}
+          onConfirm={() => pay(asked)}
+        >
+          <Address value={asked.to} whole />
+        </QuoteCard>
+      )}
+    </>
+  );
+}

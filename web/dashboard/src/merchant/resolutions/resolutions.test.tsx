@@ -1,0 +1,78 @@
+import { fireEvent, screen, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+
+import { json, one, PROJECT, show } from "../../testing/render";
+
+import type { Resolution } from "./queries";
+import { ResolutionsPage } from "./ResolutionsPage";
+
+const BASE = `/api/dashboard/projects/${PROJECT}/resolutions`;
+const HELD: Resolution = {
+  depositId: "dep_1",
+  reason: "late",
+  resolution: null,
+  canAccept: true,
+  chain: "polygon",
+  token: "USDT",
+  contractAddress: null,
+  decimals: 6,
+  amount: "5",
+  heldAmount: "5",
+  address: "0x5555555555555555555555555555555555555555",
+  fromAddress: "0x6666666666666666666666666666666666666666",
+  txHash: "0xaaaa",
+  minedAt: "2026-01-01T12:00:00.000Z",
+  confirmedAt: null,
+  resolvedAt: null,
+  paymentId: "pay_1",
+  paymentStatus: "expired",
+  orderId: "A-1",
+  accountId: null,
+  externalId: null,
+};
+
+describe("the resolutions", () => {
+  it("lead to what they belong to, and are asked for as the address says", async () => {
+    const sent = await show(ResolutionsPage, {
+      path: "resolutions",
+      at: "resolutions?reason=late&chain=polygon&from=2026-01-01",
+      answers: { [`GET ${BASE}`]: { ...one, resolutions: [HELD] } },
+    });
+    const table = await screen.findByRole("table", { name: "Resolutions" });
+    expect(within(table).getByRole("link", { name: /pay_1/ }).getAttribute("href")).toBe(`/${PROJECT}/payments/pay_1`);
+    for (const text of ["Expired", "A-1"]) expect(within(table).getByText(text)).toBeTruthy();
+    expect(within(table).getByText("0x6666", { selector: "b" })).toBeTruthy();
+    const asked = new URL(sent.find(({ url }) => url.includes("/resolutions?"))?.url ?? "").searchParams;
+    const from = new Date(2026, 0, 1).toISOString();
+    expect(Object.fromEntries(asked)).toEqual({ limit: "25", page: "1", reason: "late", chain: "polygon", from });
+  });
+
+  it("say what cannot be undone, and send back a part with a reason", async () => {
+    const bodies: unknown[] = [];
+    await show(ResolutionsPage, {
+      path: "resolutions",
+      answers: {
+        [`GET ${BASE}`]: { ...one, resolutions: [HELD] },
+        [`POST ${BASE}/dep_1/refund`]: async (request) => {
+          bodies.push(await request.json());
+          return json({ success: true }, 201);
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Release" }));
+    const release = await screen.findByRole("dialog");
+    expect(within(release).getByText("This cannot be undone.")).toBeTruthy();
+    fireEvent.click(within(release).getByRole("button", { name: "Cancel" }));
+    fireEvent.click(screen.getByRole("button", { name: "Send back" }));
+    const dialog = await screen.findByRole("dialog", { name: "Send it back?" });
+    const type = (name: RegExp, value: string) => {
+      fireEvent.change(within(dialog).getByLabelText(name), { target: { value } });
+    };
+    type(/^To address/, HELD.address);
+    type(/^Amount/, "2");
+    type(/^Reason/, "Too late");
+    fireEvent.click(within(dialog).getByRole("button", { name: "Send back" }));
+    await expect.poll(() => bodies.length, { timeout: 20_000 }).toBe(1);
+    expect(bodies[0]).toMatchObject({ toAddress: HELD.address, amount: "2", reason: "Too late" });
+  });
+});

@@ -1,0 +1,74 @@
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+
+import { numbers } from "./format";
+import { Section } from "./Page";
+import { PLACES_OF, type Place } from "./places";
+import { Said } from "./Said";
+import type { NavGroup } from "./Shell";
+import { Chip } from "./Status";
+import { When } from "./When";
+
+interface AttentionProps {
+  /** The pages that the reader has; what is on one of them leads there. */
+  readonly nav?: readonly NavGroup[];
+  readonly attention: readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly count: number;
+    readonly since: string | null;
+  }[];
+}
+
+/** What somebody should look at, the most pressing first. */
+export function AttentionView({ attention, nav }: AttentionProps) {
+  const { t } = useTranslation();
+  return (
+    <Section title={t("overview.attention")}>
+      {attention.length === 0 ? (
+        <p>{t("overview.allWell")}</p>
+      ) : (
+        <AttentionList attention={attention} nav={nav ?? []} />
+      )}
+    </Section>
+  );
+}
+
+/** How many there are of each, what it is, and since when. */
+export function AttentionList({ attention, nav = [] }: AttentionProps) {
+  const { t, i18n } = useTranslation();
+  const number = numbers(i18n.language);
+  const pages = nav.flatMap(({ items }) => items);
+  return (
+    <ul className="stack" aria-label={t("overview.attention")}>
+      {attention.map((one) => (
+        <li key={one.code}>
+          <Chip tone="care">{number.format(one.count)}</Chip>{" "}
+          <Said of="attention" code={one.code} words={one.message} /> {one.since !== null && <When at={one.since} />}{" "}
+          <Places of={PLACES_OF[one.code] ?? []} pages={pages} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface PlacesProps {
+  readonly of: readonly Place[];
+  readonly pages: NavGroup["items"];
+}
+
+/** The pages that the reader has of these, each with the state that its list then shows. */
+function Places({ of, pages }: PlacesProps) {
+  const { t } = useTranslation();
+  const links = of.flatMap(({ page, status }) => {
+    const found = pages.find(({ to }) => to.endsWith(`/${page}`));
+    if (found === undefined) return [];
+    return (
+      <Link key={`${page} ${status ?? ""}`} to={found.to} {...(status === undefined ? {} : { search: { status } })}>
+        {found.label}
+        {status !== undefined && ` · ${t(`status.${status}`)}`}
+      </Link>
+    );
+  });
+  return links.length > 1 ? <div className="row">{links}</div> : links;
+}

@@ -1,0 +1,42 @@
+/** Where what needs attention is seen to, in both apps. */
+
+export interface Place {
+  /** The page, as the navigation names it. */
+  readonly page: string;
+  /** The state that its list is to show. */
+  readonly status?: "dropped" | "failed" | "processing" | "requested";
+}
+
+/** What is counted together has lists of its own. */
+const SENT = ["payouts", "refunds", "withdrawals"] as const;
+
+/** Where somebody does something about each. */
+export const PLACES_OF: Readonly<Partial<Record<string, readonly Place[]>>> = {
+  RESOLUTIONS_OPEN: [{ page: "resolutions" }],
+  // Operators have no wallet to look at, but those who owe.
+  RECEIVABLE_OUTSTANDING: [{ page: "wallet" }, { page: "merchants" }],
+  WEBHOOKS_FAILED: [{ page: "webhooks", status: "dropped" }],
+  PAYOUTS_WAITING: SENT.flatMap((page) => [
+    { page, status: "processing" } as const,
+    { page, status: "requested" } as const,
+  ]),
+  PAYOUTS_FAILED: SENT.map((page) => ({ page, status: "failed" }) as const),
+  KEYS_EXPIRING: [{ page: "keys" }],
+  AUTO_CONVERT_REFUSED: [{ page: "coins" }],
+  CREDITS_USED_UP: [{ page: "usage" }],
+  CREDITS_LOW: [{ page: "usage" }],
+  CHAINS_FAILING: [{ page: "chains" }],
+  CHAIN_CHANGES_REFUSED: [{ page: "chains" }],
+  ENDPOINTS_SET_ASIDE: [{ page: "chains" }],
+  CHAINS_PAUSED: [{ page: "chains" }],
+  GAS_LOW: [{ page: "gas" }],
+  OUTBOUND_WAITING: [{ page: "queue" }],
+  OUTBOUND_UNCONFIRMED: [{ page: "queue" }],
+  JOBS_FAILED: [{ page: "jobs" }],
+  RECURRING_JOBS_FAILED: [{ page: "jobs" }],
+  BOOKS_DIFFER: [{ page: "reconcile" }],
+  AUDIT_LOG_CHANGED: [{ page: "audit" }],
+  PRICE_SOURCES_SET_ASIDE: [{ page: "prices" }],
+  APPROVALS_WAITING: [{ page: "signer" }],
+  SIGNER_SILENT: [{ page: "signer" }],
+};
