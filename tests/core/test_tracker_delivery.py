@@ -17,7 +17,7 @@ from cambist.services.platform import PlatformSettings
 from cambist.services.trackers import telling
 from cambist.services.trackers.bodies import Stage
 from cambist.services.trackers.fan_out import FanOut
-from cambist.services.webhooks import redelivery, stopping
+from cambist.services.webhooks import claims, redelivery, stopping
 from cambist.services.webhooks.delivery import Deliverer
 from cambist.services.webhooks.redelivery import redeliver, redeliver_of_tracker
 from cambist.services.webhooks.sender import open_sender
@@ -262,6 +262,39 @@ async def test_what_was_cancelled_is_sent_when_it_is_told_again(db, clock, watch
                         await other.exec_driver_sql("SELECT FROM webhook_deliveries FOR NO KEY UPDATE NOWAIT")
             assert told.deliveries == again
             assert await worker.deliver_due() == again
+    assert await statuses(watchers, tracker) == ["delivered"]
+
+
+async def test_what_a_claim_is_about_to_cancel_is_sent_when_it_is_told_again_meanwhile(db, clock, watchers, moved):
+    """The claim looked before the address was added again, and commits after the past was told."""
+    async with receiver() as merchant, deliverer(db, clock) as worker:
+        tracker = await watchers.make([ALICE], url=merchant.url)
+        await moved(ALICE)
+        stages = [
+            Stage(*row) for row in await watchers.rows("SELECT movement_pk, stage, head, at FROM movement_stages")
+        ]
+        await watchers.remove(tracker, ALICE)
+
+        async def tell_again():
+            async with db.transaction() as conn:
+                told = await telling.tell(
+                    conn, "memory", 0, stages, settings=PlatformSettings(), now=clock.now(), only_trackers=[tracker]
+                )
+            return told.deliveries
+
+        async with db.transaction() as claiming:
+            at = {"now": clock.now(), "leased_until": clock.now() + timedelta(minutes=1)}
+            claimed = await claims.claim(claiming, **at, events_max=10, room=worker._lanes.room(), number=1)
+            assert (claimed.claims, claimed.stopped) == ([], {tracker})
+            await watchers.add(tracker, [ALICE])
+            again = asyncio.create_task(tell_again())
+            waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            async with asyncio.timeout(20):
+                while not (again.done() or await watchers.rows(waiting)):  # noqa: ASYNC110  the database says
+                    await asyncio.sleep(0.01)
+            assert not again.done(), "nobody knows yet what becomes of it"
+        assert await again == 1
+        assert await worker.deliver_due() == 1
     assert await statuses(watchers, tracker) == ["delivered"]
 
 

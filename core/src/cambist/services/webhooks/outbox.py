@@ -127,13 +127,15 @@ FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::
 ORDER BY number
 ON CONFLICT (delivery_id) DO NOTHING
 """
-# Who records attempts locks several deliveries, too: both in the order of their ids, and not in that of telling.
+# Who records attempts locks several deliveries, too: both in the order of their ids, and not in that of telling. One
+# that is pending is waited for, since a claim that looked before may be about to cancel it: what it is then decides.
 _RENEW = """
 WITH held AS MATERIALIZED (
-    SELECT id FROM webhook_deliveries WHERE delivery_id = ANY ($1::text[]) AND status = 'cancelled'
-    ORDER BY id FOR NO KEY UPDATE
+    SELECT id, status FROM webhook_deliveries
+    WHERE delivery_id = ANY ($1::text[]) AND status IN ('pending', 'cancelled') ORDER BY id FOR NO KEY UPDATE
 )
-UPDATE webhook_deliveries d SET status = 'pending', attempts = 0, due_at = $2 FROM held WHERE d.id = held.id
+UPDATE webhook_deliveries d SET status = 'pending', attempts = 0, due_at = $2
+FROM held WHERE d.id = held.id AND held.status = 'cancelled'
 """
 
 
