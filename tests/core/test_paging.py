@@ -153,7 +153,7 @@ LISTS = {
         400,
     ),
     "deliveries": Listed(
-        DELIVERIES, lambda conn, part: list_deliveries(conn, 1, part), "ix_webhook_deliveries_project_pk_id", 100
+        DELIVERIES, lambda conn, part: list_deliveries(conn, 1, part), "ix_webhook_deliveries_project_pk", 100
     ),
     "events": Listed(
         EVENTS,

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.support.web import ADMIN_KEY
+from tests.support.operators import Officer
+from tests.support.tracker_api import make
+from tests.support.web import ADMIN_KEY, PASSWORD, refused
 
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
 
@@ -16,7 +18,7 @@ ADMIN = {"X-Admin-Key": ADMIN_KEY}
 def headers_of(two_merchants, path):
     if path.startswith("/api/admin"):
         return ADMIN
-    owned = path.startswith(("/api/dashboard", "/api/merchant/projects"))
+    owned = path.startswith(("/api/dashboard", "/api/merchant/projects", "/api/merchant/webhooks", "/api/auth"))
     return two_merchants.ada.bearer if owned else two_merchants.ada.key
 
 
@@ -42,6 +44,10 @@ def items_of(answer):
         ("/api/merchant/resolutions", "deposits SET first_seen_at = $1 WHERE deposit_id = $2"),
         ("/api/admin/resolutions", "deposits SET first_seen_at = $1 WHERE deposit_id = $2"),
         (
+            "/api/dashboard/projects/{project_id}/deliveries",
+            "webhook_deliveries SET created_at = $1 WHERE delivery_id = $2",
+        ),
+        (
             "/api/merchant/usage",
             "usage_records SET created_at = $1 WHERE id = (SELECT min(id) FROM usage_records)",
         ),
@@ -49,11 +55,13 @@ def items_of(answer):
 )
 async def test_what_was_made_within_a_time_is_found_and_comes_first_or_last(two_merchants, gateway, path, changed):
     await two_merchants.client.post("/api/admin/audit/verify", headers=ADMIN)
+    path = path.format(project_id=two_merchants.ada.project_id)
     before = items_of(await get(two_merchants, f"{path}?limit=100"))
     assert before
     values = (datetime(2020, 5, 5, 12, tzinfo=UTC),)
     if "$2" in changed:
-        values += (before[-1].get("deposit", before[-1])["depositId"],)
+        oldest = before[-1].get("deposit", before[-1])
+        values += (oldest.get("depositId") or oldest["deliveryId"],)
     async with gateway.db.transaction() as conn:
         assert (await conn.exec_driver_sql(f"UPDATE {changed}", values)).rowcount == 1
     (old,) = items_of(await get(two_merchants, f"{path}?from=2020-05-05&to=2020-05-06"))
@@ -80,6 +88,7 @@ PROJECT = "/api/merchant/projects/{project_id}"
         ("/api/dashboard/approved-addresses", "approvalId", None),
         ("/api/admin/operators", "operatorId", {"email": "eve@gateway.example", "name": "Eve", "role": "auditor"}),
         ("/api/dashboard/projects/{project_id}/trackers", "webhookId", None),
+        ("/api/merchant/webhooks", "webhookId", None),
     ],
 )
 async def test_lists_of_a_few_are_sorted_either_way_go_on_by_cursors_and_make_files(two_merchants, path, id_name, made):
@@ -106,6 +115,86 @@ async def test_lists_of_a_few_are_sorted_either_way_go_on_by_cursors_and_make_fi
     rows = list(csv.DictReader(io.StringIO(file.text)))
     assert [one[id_name] for one in rows] == ids
     assert not [name for name in rows[0] if name.lower().endswith(("secret", "token"))]
+
+
+async def test_ones_own_sessions_are_sorted_by_use_and_by_age_go_on_by_cursors_and_make_a_file(two_merchants, clock):
+    client, officer = two_merchants.client, await Officer(two_merchants.client).settle("owner")
+    for who, path in ((two_merchants.ada, "/api/auth/sessions"), (officer, "/api/admin/auth/sessions")):
+        bearers = [who.bearer]
+        for _ in range(2):
+            clock.advance(60)
+            bearers.append(await signed_in(client, who, path))
+        clock.advance(60)
+        # The oldest is used last.
+        whole = (await client.get(f"{path}?limit=100", headers=bearers[0])).json()
+        ids = [one["sessionId"] for one in whole["sessions"]]
+        assert (whole["totalIsExact"], whole["nextCursor"], whole["sessions"][0]["current"]) == (True, None, True)
+        by_use, by_age = ids, [*ids[1:], ids[0]]
+        for sort, wanted in (
+            ("-lastUsedAt", by_use),
+            ("lastUsedAt", by_use[::-1]),
+            ("-createdAt", by_age),
+            ("createdAt", by_age[::-1]),
+        ):
+            seen, query = [], "limit=1"
+            while query:
+                page = (await client.get(f"{path}?sort={sort}&{query}", headers=bearers[0])).json()
+                seen += [one["sessionId"] for one in page["sessions"]]
+                query = page["nextCursor"] and f"limit=1&cursor={page['nextCursor']}"
+            assert seen == wanted, sort
+            file = await client.get(f"{path}?sort={sort}&format=csv", headers=bearers[0])
+            assert [one["sessionId"] for one in csv.DictReader(io.StringIO(file.text))] == wanted
+        refused(await client.get(f"{path}?sort=name", headers=bearers[0]), 400, "VALIDATION_ERROR", "sort")
+
+
+async def signed_in(client, who, path):
+    """Open one more session of somebody's, and return its bearer."""
+    if path.startswith("/api/admin"):
+        kept = who.bearer
+        await who.open()
+        who.bearer, made = kept, who.bearer
+        return made
+    body = {"email": who.email, "password": PASSWORD, "totpCode": who.phone.next_code()}
+    answer = await client.post("/api/auth/login", json=body)
+    client.cookies.clear()
+    return {"Authorization": f"Bearer {answer.json()['accessToken']}"}
+
+
+async def test_a_trackers_transactions_and_an_endpoints_deliveries_take_a_time(two_merchants, gateway):
+    at = f"/api/merchant/projects/{two_merchants.ada.project_id}/webhook-endpoints"
+    hook = await two_merchants.post(at, {"url": "http://127.0.0.1:1025/ada"}, two_merchants.ada.bearer)
+    endpoint = f"{at}/{hook['endpoint']['endpointId']}/deliveries"
+    await two_merchants.paid()
+    tracker = await make(two_merchants.client, two_merchants.ada.key)
+    async with gateway.db.transaction() as conn:
+        values = datetime(2020, 5, 5, 12, tzinfo=UTC), tracker.webhook_id
+        changed = "UPDATE webhook_deliveries SET created_at = $1 WHERE id = (SELECT min(id) FROM webhook_deliveries"
+        await conn.exec_driver_sql(f"{changed} WHERE endpoint_pk IS NOT NULL)", values[:1])
+        await conn.exec_driver_sql(TOLD, values)
+    for path, headers in ((endpoint, two_merchants.ada.bearer), ("/api/webhook/transaction/list", tracker.token)):
+        listed = {}
+        for query in ("limit=100", "from=2020-05-05&to=2020-05-06", "to=2020-05-05", "from=2020-05-06&limit=100"):
+            answer = await two_merchants.client.get(f"{path}?{query}", headers=headers)
+            assert answer.status_code == 200, answer.text
+            listed[query] = items_of(answer)
+        whole, old, none, later = listed.values()
+        assert (len(old), none, len(later)) == (1, [], len(whole) - 1), path
+        assert later == whole[:-1]
+        answer = await two_merchants.client.get(f"{path}?from=2020-05-05&to=2020-05-05", headers=headers)
+        refused(answer, 400, "VALIDATION_ERROR", "to")
+
+
+TOLD = """
+WITH moved AS (
+    INSERT INTO movements (chain, scope, tx_id, position, recipient, token, decimals, units, height, block_hash,
+        ordinal, mined_at, required_confirmations, status)
+    SELECT chain, scope, 'tx' || n, '0', 'a', 'USDX', 6, n, n, '0x', n, now(), 3, 'confirmed'
+    FROM trackers, generate_series(1, 3) n WHERE webhook_id = $2 RETURNING id, units
+)
+INSERT INTO tracker_transactions (transaction_id, tracker_pk, movement_pk, direction, address, created_at)
+SELECT 'mov_' || units, t.id, moved.id, 'in', 'a', $1::timestamptz + (units - 1) * interval '1 day'
+FROM moved, trackers t WHERE t.webhook_id = $2 ORDER BY moved.id
+"""
 
 
 async def test_plans_are_listed_like_all_others(two_merchants):

@@ -1,4 +1,4 @@
-"""The columns of a file of items: one for each field that JSON has, those of inner objects by their path."""
+"""The columns of a file of items: one for each field that JSON has but secrets, of inner objects by their path."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from cambist.services.csv_lines import harmless
 from cambist.services.webhooks.outbox import moment
 
 from .schemas import with_moments
+
+LEFT_OUT = frozenset({"authToken"})
+"""What JSON has and no file: secrets, since files are kept and passed on."""
 
 
 class Column(Struct, frozen=True):
@@ -38,6 +41,8 @@ def columns_of(kind: type[Struct]) -> Sequence[Column]:
 
 def _columns(kind: type[Struct], names: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Column]:
     for field in msgspec.structs.fields(kind):
+        if field.encode_name in LEFT_OUT:
+            continue
         here = (*names, field.encode_name), (*path, field.name)
         inner = _struct_in(inspect.type_info(field.type))
         if inner is None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cambist.services.listing import Period, Sort
 from cambist.services.oversight import lists
-from cambist.services.oversight.finding import TEXT_CHARS_MAX
+from cambist.services.oversight.finding import FOUND_MAX, TEXT_CHARS_MAX
 from cambist.services.oversight.kinds import Name
 from cambist.services.oversight.lists import Wanted
 
@@ -26,7 +26,8 @@ ListT = TypeVar("ListT", bound=CursorPageAnswer)
 Search = Annotated[
     str | None,
     QueryParameter(
-        description="An id, address, transaction, order, external id, e-mail address, merchant or project.",
+        description="An id, address, transaction, order, external id, e-mail address, merchant or project. Of what it"
+        f" names, the newest {FOUND_MAX:,} are filtered and sorted; where it names more, `totalIsExact` is false.",
         min_length=1,
         max_length=TEXT_CHARS_MAX,
     ),

@@ -30,21 +30,16 @@ class MadeAnswer(Answer, frozen=True, kw_only=True):
     idempotent: bool | UnsetType = UNSET
 
 
-class PageAnswer(Answer, frozen=True, kw_only=True):
-    """One page of a list. `total` counts all pages, exactly up to 10,000, which is that many or more."""
-
-    page: int
-    limit: int
-    total: int
-
-
-class CursorPageAnswer(PageAnswer, frozen=True, kw_only=True):
-    """One page of a list that grows without end; `nextCursor` is null on the last one.
+class CursorPageAnswer(Answer, frozen=True, kw_only=True):
+    """One page of a list; `nextCursor` is null on the last one. `total` counts all pages, up to 10,000.
 
     `totalIsExact` is false where there may be more than `total`. A page may then have fewer items than `limit`, or
     none, and others behind it all the same.
     """
 
+    page: int
+    limit: int
+    total: int
     total_is_exact: bool = True
     next_cursor: str | None
 

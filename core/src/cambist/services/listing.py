@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
-from sqlalchemy import ARRAY, ColumnElement, bindparam, func, literal, literal_column, select, true, tuple_
+from sqlalchemy import ARRAY, ColumnElement, DateTime, bindparam, func, literal, literal_column, select, true, tuple_
 from sqlalchemy import column as sql_column
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -68,7 +68,7 @@ class ListOf:
         created_at: InstrumentedAttribute[datetime] | None = None,
         *,
         indexed: Sequence[InstrumentedAttribute[Any]] = (),
-        orders: Mapping[str, InstrumentedAttribute[str]] = MappingProxyType({}),
+        orders: Mapping[str, InstrumentedAttribute[str] | InstrumentedAttribute[datetime]] = MappingProxyType({}),
         window: int = WINDOW,
     ) -> None:
         self.window = window
@@ -197,6 +197,7 @@ class _Order:
     def __init__(self, spec: ListOf, sort: str, own: Owner, served: Column | None) -> None:
         self.by, self.pk, self._descending = spec.by(sort), spec.pk, sort.startswith("-")
         self._is_dated = self.by is spec.created_at
+        self._is_moment = isinstance(self.by.type, DateTime)
         self._own, self.served = own, served
         self._last: list[Column] = [self.by] if self.by is self.pk else [self.by, self.pk]
         self.keys = [*own, *([] if served is None else [served]), *self._last]
@@ -225,10 +226,10 @@ class _Order:
         return statement.order_by(*(key.desc() if self._descending else key for key in keys))
 
     def place_of(self, row: AnyRow) -> Place:
-        return Place(micros(row.list_value) if self._is_dated else row.list_value, row.list_pk)
+        return Place(micros(row.list_value) if self._is_moment else row.list_value, row.list_pk)
 
     def _at(self, place: Place) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-        values = [_moment(place.value) if self._is_dated else place.value, place.pk][-len(self._last) :]
+        values = [_moment(place.value) if self._is_moment else place.value, place.pk][-len(self._last) :]
         bound = (literal(one, key.type) for one, key in zip(values, self._last, strict=True))
         return tuple_(*self._last), tuple_(*bound)
 

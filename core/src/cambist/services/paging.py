@@ -1,21 +1,18 @@
-"""One row that must be there, and lists that are read page by page: by its number, or on from where one ended."""
+"""One row that must be there, where a page of a list ended, and the times that lists are asked for by."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import InstrumentedAttribute
 
-from cambist.db.models import Base
 from cambist.db.structs import AnyRow, AnySelect
 from cambist.secrets import SecretsBox, SecretsError
 
@@ -33,13 +30,6 @@ Item = TypeVar("Item")
 
 Filters = Mapping[InstrumentedAttribute[Any], object | None]
 """What columns must be equal to; None is no filter."""
-
-
-class Page(Struct, Generic[Item], frozen=True, kw_only=True):
-    """One page of a list. ``total`` is how many items there are on all pages; ``TOTAL_MAX`` is that many or more."""
-
-    items: Sequence[Item]
-    total: int
 
 
 class Place(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -114,41 +104,3 @@ async def read_one(conn: AsyncConnection, statement: AnySelect, missing: NotFoun
     if row is None:
         raise missing
     return row
-
-
-async def read_page(  # noqa: PLR0913  a list, and which part of it
-    conn: AsyncConnection,
-    statement: AnySelect,
-    show: Callable[[AnyRow], Item],
-    *,
-    filters: Filters = MappingProxyType({}),
-    page: int,
-    limit: int,
-) -> Page[Item]:
-    """Return one page of what ``statement`` selects, in its order: of a list that has a limit to its length."""
-    listed = _filtered(statement, filters)
-    total = await _count(conn, listed)
-    rows = await conn.execute(_part(listed, limit, (page - 1) * limit))
-    return Page(items=[show(row) for row in rows], total=total)
-
-
-def _filtered(statement: AnySelect, filters: Filters) -> AnySelect:
-    # What never reads a list need not import it: it takes half a second and 13 MB.
-    from advanced_alchemy.filters import ComparisonFilter  # noqa: PLC0415
-
-    for column, wanted in filters.items():
-        if wanted is not None:
-            statement = ComparisonFilter(column, "eq", wanted).append_to_statement(statement, Base)
-    return statement
-
-
-async def _count(conn: AsyncConnection, listed: AnySelect) -> int:
-    rows = listed.with_only_columns(literal(1).label("row"), maintain_column_froms=True)
-    counted = rows.order_by(None).limit(TOTAL_MAX).subquery()
-    return (await conn.execute(select(func.count()).select_from(counted))).scalar_one()
-
-
-def _part(listed: AnySelect, size: int, offset: int) -> AnySelect:
-    from advanced_alchemy.filters import LimitOffset  # noqa: PLC0415  as above
-
-    return LimitOffset(size, offset).append_to_statement(listed, Base)

@@ -159,7 +159,10 @@ class Everything(Controller):
         web: NamedDependency[Web],
         q: SearchText,
     ) -> FoundList:
-        """Return what an id, an address, a transaction, an order or an e-mail address names: up to ten of each kind."""
+        """Return what an id, an address, a transaction, an order or an e-mail address names.
+
+        Of each kind there are the newest ten, of the newest 1,000 payouts, refunds and withdrawals together.
+        """
         async with web.db.transaction() as conn:
             found = await lists.search(conn, web.gateway.registry, q, with_people=sees_customers(request.state))
         return FoundList(found=found)

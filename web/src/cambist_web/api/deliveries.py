@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.actor import Actor
 from cambist.services.identity.projects import Url
-from cambist.services.listing import Listed, Part, Sort
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.trackers import transactions
 from cambist.services.trackers.bodies import TRANSACTION_PREFIX
 from cambist.services.webhooks import log, redelivery, samples
@@ -72,6 +72,7 @@ class Deliveries(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         status: NonEmptyFilter = None,
         event: NonEmptyFilter = None,
@@ -95,9 +96,10 @@ class Deliveries(Controller):
                 event=event,
                 resource_id=resource_id,
                 delivery_ids=told,
+                period=period,
             )
 
-        filters = status, event, resource_id
+        filters = status, event, resource_id, period
         query = asked.of(web, "deliveries", actor.project_pk, sort=sort, filters=filters)
         return await query.answer(DeliveryList, found)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
@@ -16,13 +18,14 @@ from cambist.services.identity import credentials, people, sessions
 from cambist.services.identity.credentials import SignIn
 from cambist.services.identity.operators import OPERATORS, Operator, OperatorPrincipal
 from cambist.services.identity.sessions import STEP_UP_S
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part
 from cambist_web.auth import visitor_of
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
+from cambist_web.lists import Asked
 from cambist_web.operator_auth import operator_routes
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body, Limit, Page
+from cambist_web.schemas import Answer, Body
 
 from .merchants import Message, Password
 from .operator_sessions import (
@@ -33,7 +36,7 @@ from .operator_sessions import (
     show_operators_password,
     signed_in_answer,
 )
-from .sessions import SessionList, SteppedUp, own_sessions
+from .sessions import OwnSession, SessionList, SessionSort, SessionSorted, SteppedUp, own_session
 from .two_factor import Code, PasswordAndCode, RecoveryCodes, TotpCode
 
 ShownPassword = Annotated[str, Meta(max_length=1024)]
@@ -90,16 +93,18 @@ class OperatorInPerson(Controller):
         self,
         operator: NamedDependency[OperatorPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-    ) -> SessionList:
-        """Return your open sessions, the one used last first, and where each was used last."""
-        async with web.db.transaction() as conn:
-            mine = web.operators.sessions
-            found = await mine.list(conn, operator.operator_pk, now=web.clock.now(), page=page, limit=limit)
-        views = own_sessions(found.items, operator.session_id)
-        return SessionList(sessions=views, page=page, limit=limit, total=found.total)
+        sort: SessionSorted = SessionSort.USED_LAST,
+    ) -> Response[SessionList]:
+        """Return your open sessions, and where each was used last."""
+        query, now = asked.of(web, "operator-sessions", operator.operator_pk, sort=sort), web.clock.now()
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[OwnSession]:
+            listed = await web.operators.sessions.list(conn, operator.operator_pk, part, now=now)
+            return listed.shown_as(partial(own_session, current=operator.session_id))
+
+        return await query.answer(SessionList, found)
 
     @delete("/sessions", status_code=200, summary="End an operator's other sessions")
     async def end_others(

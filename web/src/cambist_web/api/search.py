@@ -46,8 +46,9 @@ class ProjectSearch(Controller):
         web: NamedDependency[Web],
         q: SearchText,
     ) -> OwnFoundList:
-        """Return what of the project an id, address, transaction, order or e-mail address names: ten of each kind.
+        """Return what of the project an id, address, transaction, order or e-mail address names.
 
+        Of each kind there are the newest ten, of the newest 1,000 payouts, refunds and withdrawals together.
         Withdrawals are the merchant's: whoever has only some of its projects is not told of them.
         """
         without = () if session.project_pks is None else (Name.WITHDRAWALS,)

@@ -4,28 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 from msgspec.structs import asdict
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import credentials, sessions
 from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.sessions import STEP_UP_S, SessionPrincipal, SessionView
-from cambist.services.paging import LIMIT
+from cambist.services.listing import Listed, Part
 from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.errors import AnyRequest
+from cambist_web.lists import Asked
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, Body, Limit, Page, PageAnswer
+from cambist_web.schemas import Answer, Body, CursorPageAnswer
 
 from .merchants import Password, SignedIn, open_session, signed_in
 from .two_factor import Code, TotpCode, show_password
+
+
+class SessionSort(StrEnum):
+    """The orders of a list of sessions: by when they were used last, or made; the newest or the oldest first."""
+
+    USED_LAST = "-lastUsedAt"
+    USED_FIRST = "lastUsedAt"
+    NEWEST = "-createdAt"
+    OLDEST = "createdAt"
 
 
 class ChangePassword(Body, frozen=True, kw_only=True):
@@ -49,15 +62,20 @@ class OwnSession(SessionView, frozen=True, kw_only=True):
     current: bool
 
 
-class SessionList(PageAnswer, frozen=True, kw_only=True):
-    """One page of somebody's open sessions, the one used last first."""
+class SessionList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of somebody's open sessions."""
 
     sessions: Sequence[OwnSession]
 
 
-def own_sessions(found: Sequence[SessionView], current: str) -> Sequence[OwnSession]:
-    """Answer somebody's sessions, and tell which of them asks."""
-    return [OwnSession(**asdict(one), current=one.session_id == current) for one in found]
+SessionSorted = Annotated[
+    SessionSort, QueryParameter(description="By when they were made, or used last; `-` is the newest first.")
+]
+
+
+def own_session(found: SessionView, current: str) -> OwnSession:
+    """Answer one of somebody's sessions, and tell whether it asks."""
+    return OwnSession(**asdict(found), current=found.session_id == current)
 
 
 class SessionRoutes(Controller):
@@ -83,16 +101,18 @@ class SessionRoutes(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-    ) -> SessionList:
-        """Return your open sessions, the one used last first, and where each was used last."""
-        now = web.clock.now()
-        async with web.db.transaction() as conn:
-            found = await web.sessions.list(conn, session.member_pk, now=now, page=page, limit=limit)
-        views = own_sessions(found.items, session.session_id)
-        return SessionList(sessions=views, page=page, limit=limit, total=found.total)
+        sort: SessionSorted = SessionSort.USED_LAST,
+    ) -> Response[SessionList]:
+        """Return your open sessions, and where each was used last."""
+        query, now = asked.of(web, "sessions", session.member_pk, sort=sort), web.clock.now()
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[OwnSession]:
+            listed = await web.sessions.list(conn, session.member_pk, part, now=now)
+            return listed.shown_as(partial(own_session, current=session.session_id))
+
+        return await query.answer(SessionList, found)
 
     @delete("/sessions", status_code=200, summary="End your other sessions", opt=needs(member="self"))
     async def end_others(

@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 
 from cambist.services.audit.entries import Action
-from cambist.services.listing import Sort
+from cambist.services.listing import Period, Sort
 from cambist.services.trackers import addresses, transactions
 from cambist.services.trackers.addresses import (
     AddressResult,
@@ -209,6 +209,7 @@ class Transactions(Controller):
         tracker: NamedDependency[TrackerAccess],
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         address: AddressFilter = None,
         direction: Annotated[Direction | None, QueryParameter()] = None,
@@ -219,7 +220,10 @@ class Transactions(Controller):
         to_block: ToBlock = None,
         sort: TimeSort = Sort.NEWEST,
     ) -> Response[TransactionList]:
-        """Return every transfer that the tracker has told of, with what has become of it by now."""
+        """Return every transfer that the tracker has told of, with what has become of it by now.
+
+        `from` and `to` are of `createdAt`, when the tracker told of it first.
+        """
         wanted = Wanted(
             address=_spelled(web, tracker, address),
             direction=direction,
@@ -228,6 +232,7 @@ class Transactions(Controller):
             tx_hash=tx_hash,
             from_block=from_block,
             to_block=to_block,
+            period=period,
         )
         query = asked.of(web, "tracker-transactions", tracker.pk, sort=sort, filters=wanted)
         return await query.answer(

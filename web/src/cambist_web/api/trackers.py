@@ -16,7 +16,6 @@ from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Sort
-from cambist.services.paging import LIMIT
 from cambist.services.trackers import changes, create, credentials, read, testing
 from cambist.services.trackers.changes import ChangeTracker
 from cambist.services.trackers.create import CreateTracker, Made, NewTracker
@@ -27,7 +26,7 @@ from cambist_web.auth import needs, project_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
-from cambist_web.schemas import Answer, CursorPageAnswer, Limit, Page, PageAnswer, sent
+from cambist_web.schemas import Answer, CursorPageAnswer, sent
 from cambist_web.standing import still
 from cambist_web.tracker_auth import Creator, creator_routes, tracker_routes
 
@@ -74,8 +73,8 @@ class TrackerList(CursorPageAnswer, frozen=True, kw_only=True):
     webhooks: Sequence[TrackerView]
 
 
-class TokenList(PageAnswer, frozen=True, kw_only=True):
-    """One page of a merchant's trackers, oldest first, each with its token."""
+class TokenList(CursorPageAnswer, frozen=True, kw_only=True):
+    """One page of a merchant's trackers, each with its token."""
 
     webhooks: Sequence[TrackerWithToken]
 
@@ -160,15 +159,17 @@ class OwnTrackers(Controller):
         self,
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
         *,
         project_id: ProjectFilter = None,
-        page: Page = 1,
-        limit: Limit = LIMIT,
-    ) -> TokenList:
-        """Return the trackers of all your projects, oldest first, each with its `authToken`."""
-        async with web.db.transaction() as conn:
-            found = await read.list_of_merchant(conn, web.trackers.secrets, session, project_id, page=page, limit=limit)
-        return TokenList(webhooks=found.items, page=page, limit=limit, total=found.total)
+        sort: TimeSort = Sort.OLDEST,
+    ) -> Response[TokenList]:
+        """Return the trackers of all your projects, each with its `authToken`. A file leaves the tokens out."""
+        query = asked.of(web, "trackers-of-all-projects", session.member_pk, sort=sort, filters=project_id)
+        secrets = web.trackers.secrets
+        return await query.answer(
+            TokenList, lambda conn, part: read.list_of_merchant(conn, secrets, session, project_id, part)
+        )
 
 
 class Trackers(Controller):

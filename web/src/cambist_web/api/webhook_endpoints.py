@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity.sessions import SessionPrincipal
-from cambist.services.listing import Listed, Part, Sort
+from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.webhooks import endpoints, log
 from cambist.services.webhooks.endpoints import ChangeEndpoint, Endpoint, EventNames, Url
 from cambist.services.webhooks.log import DeliveryAnswer
@@ -226,6 +226,7 @@ class WebhookEndpoints(Controller):
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
         asked: NamedDependency[Asked],
+        period: NamedDependency[Period],
         *,
         status: NonEmptyFilter = None,
         event: NonEmptyFilter = None,
@@ -244,9 +245,10 @@ class WebhookEndpoints(Controller):
                 status=status,
                 event=event,
                 resource_id=resource_id,
+                period=period,
             )
 
-        owner, filters = (actor.project_pk, endpoint_id), (status, event, resource_id)
+        owner, filters = (actor.project_pk, endpoint_id), (status, event, resource_id, period)
         query = asked.of(web, "endpoint-deliveries", *owner, sort=sort, filters=filters)
         return await query.answer(DeliveryList, found)
 

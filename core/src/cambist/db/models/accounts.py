@@ -22,7 +22,7 @@ class Account(Base):
         UniqueConstraint("project_pk", "external_id"),
         Index("ix_accounts_project_pk", "project_pk", "created_at", "id"),
         Index("ix_accounts_created_at", "created_at", "id"),
-        Index("ix_accounts_external_id", "external_id"),
+        Index("ix_accounts_external_id", "external_id", "created_at", "id"),
     )
 
     id: Mapped[PrimaryKey]

@@ -46,6 +46,7 @@ class Payment(Base):
         Index("ix_payments_status", "status", "created_at", "id"),
         Index("ix_payments_created_at", "created_at", "id"),
         partial_index("ix_payments_order", "order_id", "project_pk", "created_at", "id", where="order_id IS NOT NULL"),
+        partial_index("ix_payments_order_id", "order_id", "created_at", "id", where="order_id IS NOT NULL"),
         Index(
             "ix_payments_customer_email",
             text("lower(customer_email)"),

@@ -49,7 +49,7 @@ class Payout(Base):
         partial_index("ix_payouts_all_payouts", "created_at", "id", where="kind IN ('payout', 'auto_payout')"),
         partial_index("ix_payouts_all_refunds", "created_at", "id", where="kind = 'refund'"),
         partial_index("ix_payouts_all_withdrawals", "created_at", "id", where="kind = 'withdrawal'"),
-        Index("ix_payouts_to_address", "to_address"),
+        Index("ix_payouts_to_address", "to_address", "created_at", "id"),
         Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
         partial_index(
             "ix_payouts_open",

@@ -246,7 +246,7 @@ class TrackerTransaction(Base):
     __tablename__ = "tracker_transactions"
     __table_args__ = (
         holds_one_of("direction", "in", "out"),
-        Index("ix_tracker_transactions_tracker_pk_id", "tracker_pk", "id"),
+        Index("ix_tracker_transactions_tracker_pk", "tracker_pk", "created_at", "id"),
         Index("ix_tracker_transactions_movement_pk", "movement_pk", "tracker_pk"),
         Index("ix_tracker_transactions_created_at", "created_at", postgresql_using="brin"),
     )

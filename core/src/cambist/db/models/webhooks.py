@@ -105,10 +105,12 @@ class WebhookDelivery(Base):
         CheckConstraint("num_nonnulls(event_pk, body) = 1", name="one_body"),
         partial_index("ix_webhook_deliveries_due", "due_at", "id", where="status = 'pending'"),
         partial_index("ix_webhook_deliveries_target", "target_key", "due_at", "id", where="status = 'pending'"),
-        Index("ix_webhook_deliveries_project_pk_id", "project_pk", "id"),
+        Index("ix_webhook_deliveries_project_pk", "project_pk", "created_at", "id"),
         Index("ix_webhook_deliveries_created_at", "created_at", postgresql_using="brin"),
         partial_index("ix_webhook_deliveries_event_pk", "event_pk", where="event_pk IS NOT NULL"),
-        partial_index("ix_webhook_deliveries_endpoint_pk_id", "endpoint_pk", "id", where="endpoint_pk IS NOT NULL"),
+        partial_index(
+            "ix_webhook_deliveries_endpoint_pk", "endpoint_pk", "created_at", "id", where="endpoint_pk IS NOT NULL"
+        ),
         partial_index("ix_webhook_deliveries_tracker_pk_id", "tracker_pk", "id", where="tracker_pk IS NOT NULL"),
         partial_index(
             "ix_webhook_deliveries_open",

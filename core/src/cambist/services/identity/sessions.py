@@ -33,7 +33,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.structs import AnyRow, AnySelect, columns_of, one_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import NotFoundError, UnauthenticatedError
-from cambist.services.paging import Page, read_page
+from cambist.services.listing import Listed, ListOf, Part, read_list
 
 from .people import P, People, Principal, V
 
@@ -253,14 +253,12 @@ class Sessions(Generic[V, P]):
         found = [to_struct(self._people.principal, row) for row in await conn.execute(wanted)]
         return {principal.session_id: principal for principal in found}
 
-    async def list(
-        self, conn: AsyncConnection, person_pk: int, *, now: datetime, page: int, limit: int
-    ) -> Page[SessionView]:
-        """Return one page of a person's open sessions, the one used last first."""
+    async def list(self, conn: AsyncConnection, person_pk: int, part: Part, *, now: datetime) -> Listed[SessionView]:
+        """Return one part of a person's open sessions, by when they were made (``createdAt``) or ``lastUsedAt``."""
         session = self._people.session
         wanted = select(*columns_of(SessionView, session)).where(session.person_pk == person_pk, self._open(now))
-        listed = wanted.order_by(session.last_used_at.desc(), session.id.desc())
-        return await read_page(conn, listed, partial(to_struct, SessionView), page=page, limit=limit)
+        spec = ListOf(session.id, session.created_at, orders={"lastUsedAt": session.last_used_at})
+        return await read_list(conn, wanted, partial(to_struct, SessionView), spec, part)
 
     async def end(self, conn: AsyncConnection, person_pk: int, session_id: str, *, now: datetime) -> None:
         """End one of a person's sessions. Raises NotFoundError where there is no such open one."""

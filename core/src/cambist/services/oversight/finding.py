@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -14,62 +15,107 @@ from cambist.services.errors import InvalidError
 from .kinds import Name
 
 FOUND_MAX = 1_000
-"""Of each kind, in each way, so many are found at most."""
+"""Of each kind, in each way, so many are found at most: the newest of them."""
+OWNERS_MAX = 100
+"""Accounts of many projects with one external id whose deposits are looked for: those of the newest."""
 
 TEXT_CHARS_MAX = 320
 
-_OF_PAYMENT = "payment_id = ANY($1) UNION ALL SELECT id FROM payments WHERE order_id = ANY($1){own}"
-_OF_ACCOUNT = "account_id = ANY($1) UNION ALL SELECT id FROM accounts WHERE external_id = ANY($1){own}"
-_OF_DEPOSIT = "SELECT id FROM deposits WHERE tx_id = ANY($1)"
-_OF_ADDRESS = "FROM addresses WHERE mode = ANY($3) AND family = ANY($4) AND address = ANY($1)"
+_MADE = "created_at DESC, id DESC"
+_SEEN = "first_seen_at DESC, id DESC"
+
+
+class _Way(NamedTuple):
+    """One way to find something: what is selected for one spelling of the text, ``one.text``, and the newest first.
+
+    An index begins with what is looked for and goes on in that order, or there are never more than a few. Where
+    ``own`` stands, what many projects may have alike is narrowed to $6.
+    """
+
+    select: str
+    newest: str = "id DESC"
+
+
+def _named(table: str, *columns: str) -> Sequence[_Way]:
+    return [_Way(f"SELECT id FROM {table} WHERE {column} = one.text") for column in columns]  # noqa: S608
+
+
+_AT = "mode = ANY($3) AND family = ANY($4) AND address = one.text"
+_OF_ADDRESS = f"FROM addresses WHERE {_AT}"
 _OF_TX = "FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
-_SENT = (
-    "SELECT id FROM payouts WHERE payout_id = ANY($1)",
-    "SELECT id FROM payouts WHERE to_address = ANY($1){own}",
-    f"SELECT p.id {_OF_TX} JOIN payouts p ON p.intent_pk = s.intent_pk WHERE t.tx_id = ANY($1)",
-    f"SELECT id FROM payouts WHERE payment_pk IN (SELECT id FROM payments WHERE {_OF_PAYMENT})",  # noqa: S608
+_BY_ORDER = "FROM payments WHERE order_id = one.text{own}"
+_BY_EXTERNAL_ID = "FROM accounts WHERE external_id = one.text{own}"
+_THOSE_PAYMENTS = (
+    "(SELECT id FROM payments WHERE payment_id = one.text"  # noqa: S608
+    f" UNION ALL (SELECT id {_BY_ORDER} ORDER BY {_MADE} LIMIT {FOUND_MAX})) AS those"
 )
-# Each way is an index that begins with what is looked for. $1 are the spellings of the text, $2 is it in small letters,
-# $3 to $5 are modes, families and chains. Where ``own`` stands, what many projects may have alike is narrowed to $6.
-_WAYS: Mapping[Name, Sequence[str]] = {
+_THOSE_ACCOUNTS = (
+    "(SELECT id FROM accounts WHERE account_id = one.text"  # noqa: S608
+    f" UNION ALL (SELECT id {_BY_EXTERNAL_ID} ORDER BY {_MADE} LIMIT {OWNERS_MAX})) AS those"
+)
+_NEWEST_OF_ACCOUNT = (
+    "CROSS JOIN LATERAL (SELECT id, first_seen_at FROM deposits WHERE account_pk = {pk}"  # noqa: S608
+    f" ORDER BY {_SEEN} LIMIT {FOUND_MAX + 1}) AS d"
+)
+_SENT = (
+    *_named("payouts", "payout_id"),
+    _Way("SELECT id, created_at FROM payouts WHERE to_address = one.text{own}", _MADE),
+    _Way(f"SELECT p.id {_OF_TX} JOIN payouts p ON p.intent_pk = s.intent_pk WHERE t.tx_id = one.text"),
+    _Way(f"SELECT p.id FROM {_THOSE_PAYMENTS} JOIN payouts p ON p.payment_pk = those.id"),  # noqa: S608
+)
+_WAYS: Mapping[Name, Sequence[_Way]] = {
     Name.PAYMENTS: (
-        "SELECT id FROM payments WHERE payment_id = ANY($1)",
-        "SELECT id FROM payments WHERE public_id = ANY($1)",
-        "SELECT id FROM payments WHERE order_id = ANY($1){own}",
-        f"SELECT payment_pk AS id {_OF_ADDRESS}",
-        "SELECT payment_pk AS id FROM deposits WHERE tx_id = ANY($1)",
-        "SELECT payment_pk AS id FROM deposits WHERE deposit_id = ANY($1)",
-        "SELECT payment_pk AS id FROM payouts WHERE payout_id = ANY($1)",
+        *_named("payments", "payment_id", "public_id"),
+        _Way(f"SELECT id, created_at {_BY_ORDER}", _MADE),
+        _Way(f"SELECT payment_pk AS id {_OF_ADDRESS}"),
+        _Way("SELECT payment_pk AS id FROM deposits WHERE tx_id = one.text"),
+        _Way("SELECT payment_pk AS id FROM deposits WHERE deposit_id = one.text"),
+        _Way("SELECT payment_pk AS id FROM payouts WHERE payout_id = one.text"),
     ),
     Name.DEPOSITS: (
-        "SELECT id FROM deposits WHERE deposit_id = ANY($1)",
-        "SELECT id FROM deposits WHERE tx_id = ANY($1)",
-        f"SELECT id FROM deposits WHERE payment_pk IN (SELECT id FROM payments WHERE {_OF_PAYMENT})",  # noqa: S608
-        f"SELECT id FROM deposits WHERE payment_pk IN (SELECT payment_pk {_OF_ADDRESS})",  # noqa: S608
-        f"SELECT id FROM deposits WHERE account_pk IN (SELECT account_pk {_OF_ADDRESS})",  # noqa: S608
-        f"SELECT id FROM deposits WHERE account_pk IN (SELECT id FROM accounts WHERE {_OF_ACCOUNT})",  # noqa: S608
+        *_named("deposits", "deposit_id", "tx_id"),
+        _Way(f"SELECT d.id FROM {_THOSE_PAYMENTS} JOIN deposits d ON d.payment_pk = those.id"),  # noqa: S608
+        _Way(f"SELECT d.id FROM addresses a JOIN deposits d ON d.payment_pk = a.payment_pk WHERE a.{_AT}"),  # noqa: S608
+        _Way(
+            f"SELECT d.id, d.first_seen_at FROM (SELECT account_pk {_OF_ADDRESS}) AS those"  # noqa: S608
+            f" {_NEWEST_OF_ACCOUNT.format(pk='those.account_pk')}",
+            _SEEN,
+        ),
+        _Way(
+            f"SELECT d.id, d.first_seen_at FROM {_THOSE_ACCOUNTS} {_NEWEST_OF_ACCOUNT.format(pk='those.id')}",  # noqa: S608
+            _SEEN,
+        ),
     ),
     Name.PAYOUTS: _SENT,
     Name.REFUNDS: _SENT,
     Name.WITHDRAWALS: _SENT,
     Name.EXCHANGES: (
-        "SELECT id FROM exchanges WHERE txn_id = ANY($1)",
-        f"SELECT e.id {_OF_TX} JOIN exchanges e ON e.intent_pk = s.intent_pk WHERE t.tx_id = ANY($1)",
-        f"SELECT exchange_pk AS id FROM exchange_parts WHERE deposit_pk IN ({_OF_DEPOSIT})",  # noqa: S608
+        *_named("exchanges", "txn_id"),
+        _Way(f"SELECT e.id {_OF_TX} JOIN exchanges e ON e.intent_pk = s.intent_pk WHERE t.tx_id = one.text"),
+        _Way(
+            "SELECT p.exchange_pk AS id FROM deposits d JOIN exchange_parts p ON p.deposit_pk = d.id"
+            " WHERE d.tx_id = one.text"
+        ),
     ),
     Name.ACCOUNTS: (
-        "SELECT id FROM accounts WHERE account_id = ANY($1)",
-        "SELECT id FROM accounts WHERE public_id = ANY($1)",
-        "SELECT id FROM accounts WHERE external_id = ANY($1){own}",
-        f"SELECT account_pk AS id {_OF_ADDRESS}",
-        "SELECT account_pk AS id FROM deposits WHERE deposit_id = ANY($1)",
+        *_named("accounts", "account_id", "public_id"),
+        _Way(f"SELECT id, created_at {_BY_EXTERNAL_ID}", _MADE),
+        _Way(f"SELECT account_pk AS id {_OF_ADDRESS}"),
+        _Way("SELECT account_pk AS id FROM deposits WHERE deposit_id = one.text"),
     ),
     Name.TRACKERS: (
-        "SELECT id FROM trackers WHERE webhook_id = ANY($1)",
-        "SELECT tracker_pk AS id FROM tracker_addresses WHERE chain = ANY($5) AND address = ANY($1) AND {listed}",
+        *_named("trackers", "webhook_id"),
+        _Way(
+            "SELECT each.id FROM unnest($5::text[]) AS c (chain) CROSS JOIN LATERAL ("  # noqa: S608
+            "SELECT tracker_pk AS id FROM tracker_addresses WHERE chain = c.chain AND address = one.text AND {listed}"
+            f" ORDER BY tracker_pk DESC LIMIT {FOUND_MAX + 1}) AS each"
+        ),
     ),
 }
-_CUSTOMERS = "SELECT id FROM payments WHERE customer_email IS NOT NULL AND lower(customer_email) = $2{own}"
+"""$3 to $5 are modes, families and chains."""
+_CUSTOMERS = _Way(
+    "SELECT id FROM payments WHERE customer_email IS NOT NULL AND lower(customer_email) = $2 AND one.number = 1{own}"
+)
 
 
 class Owners(Struct, frozen=True, kw_only=True):
@@ -92,6 +138,13 @@ def spellings(registry: Registry, text: str) -> Sequence[str]:
     return list(dict.fromkeys(found))
 
 
+class Named(Struct, frozen=True):
+    """The primary keys of what a text names. Without ``is_all`` it names more: these are the newest of them."""
+
+    pks: Sequence[int]
+    is_all: bool
+
+
 async def find(  # noqa: PLR0913  what, of which kind, for whom
     conn: AsyncConnection,
     registry: Registry,
@@ -99,13 +152,13 @@ async def find(  # noqa: PLR0913  what, of which kind, for whom
     text: str,
     *,
     with_people: bool,
-    most: int = FOUND_MAX,
     project_pk: int | None = None,
-) -> Sequence[int]:
-    """Return the primary keys of what a text names, of one kind. Customers are found by whoever may see them.
+) -> Named:
+    """Return what a text names, of one kind: in each way the newest ``FOUND_MAX``.
 
-    Of what many projects may have alike, such as an order's number, only that of the project where one is given. The
-    rest is of whose it is: an id, an address and a transaction of another project are among what is returned.
+    Payouts, refunds and withdrawals are one kind here. Customers are found by whoever may see them. Of what many
+    projects may have alike, such as an order's number, only that of the project where one is given. The rest is of
+    whose it is: an id, an address and a transaction of another project are among what is returned.
     """
     ways = list(_WAYS[name])
     if name is Name.PAYMENTS and with_people and "@" in text:
@@ -117,13 +170,23 @@ async def find(  # noqa: PLR0913  what, of which kind, for whom
     # A sandbox project has a scope of its own. Of one project there are few trackers, of all of them too many.
     trackers = "scope IN (0, $6) AND tracker_pk IN (SELECT id FROM trackers WHERE project_pk = $6)"
     listed = "scope = 0" if project_pk is None else trackers
-    narrowed = [way.format(own=own, listed=listed) for way in ways]
-    ways = [f"(SELECT id FROM ({way}) AS way WHERE id IS NOT NULL LIMIT {int(most)})" for way in narrowed]  # noqa: S608
-    each = " UNION ALL ".join(ways)
-    statement = f"SELECT DISTINCT id FROM ({each}) AS found WHERE {uses}"  # noqa: S608
+    each = " UNION ALL ".join(_statement(way, own, listed) for way in ways)
+    statement = f"SELECT id, min(place) AS place FROM ({each}) AS found WHERE {uses} GROUP BY id"  # noqa: S608
     families, chains = list(registry.families), list(registry.chains)
     values = (list(spellings(registry, text)), text.lower(), ["live", "sandbox"], families, chains, project_pk or 0)
-    return list((await conn.exec_driver_sql(statement, values)).scalars())
+    found = (await conn.exec_driver_sql(statement, values)).all()
+    pks = [row.id for row in found if row.place <= FOUND_MAX]
+    return Named(pks, is_all=len(pks) == len(found))
+
+
+def _statement(way: _Way, own: str, listed: str) -> str:
+    """Return what finds the newest of each spelling, looked for by itself, so that an index gives the order."""
+    selected = way.select.format(own=own, listed=listed)
+    first = f"SELECT * FROM ({selected}) AS way WHERE id IS NOT NULL ORDER BY {way.newest} LIMIT {FOUND_MAX + 1}"  # noqa: S608
+    return (
+        "SELECT each.id, each.place FROM unnest($1::text[]) WITH ORDINALITY AS one (text, number) CROSS JOIN LATERAL"  # noqa: S608
+        f" (SELECT id, row_number() OVER (ORDER BY {way.newest}) AS place FROM ({first}) AS first) AS each"
+    )
 
 
 _OWNERS = """

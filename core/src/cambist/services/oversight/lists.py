@@ -8,15 +8,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import one_of
 from cambist.registry import Registry
 from cambist.services.errors import InvalidError
 from cambist.services.listing import Listed, Part, Period, Sort, read_list
-from cambist.services.paging import read_one
+from cambist.services.paging import TOTAL_MAX, read_one
 
-from .finding import Owners, find, no_such_merchant, owner_of
+from .finding import FOUND_MAX, Owners, find, no_such_merchant, owner_of
 from .kinds import KINDS, Name
 from .rows import Owned, shown
 
@@ -53,21 +54,30 @@ class Wanted(Struct, frozen=True, kw_only=True):
 async def list_of(  # noqa: PLR0913  which list, which part, for whom
     conn: AsyncConnection, registry: Registry, name: Name, wanted: Wanted, part: Part, *, with_people: bool
 ) -> Listed[Owned]:
-    """Return one part of a list. Raises InvalidError for a merchant or project that there is not."""
+    """Return one part of a list: of what a text names, the newest, which are then filtered and sorted.
+
+    Where it names more than ``find`` returns, the part is not exact. Raises InvalidError for a merchant or project that
+    there is not, and for a file (``Part``) that would not hold all that the text names.
+    """
     kind, owner = KINDS[name], await _owner(conn, wanted)
     values = {"status": wanted.status, "chain": wanted.chain, "token": wanted.token, "mode": wanted.mode, **owner}
     kind.check({"status": wanted.status, "chain": wanted.chain, "token": wanted.token})
-    where, own = list(kind.where), dict[Any, object]()
+    where, own, is_all = list(kind.where), dict[Any, object](), True
     if wanted.search is not None and (named := await owner_of(conn, wanted.search)) is not None:
         values |= _narrowed(owner, named)
     elif wanted.search is not None:
-        where.append(one_of(kind.spec.pk, await find(conn, registry, name, wanted.search, with_people=with_people)))
+        found = await find(conn, registry, name, wanted.search, with_people=with_people)
+        is_all = found.is_all
+        where.append(one_of(kind.spec.pk, found.pks))
     for field, column in kind.owners.items():
         if values.get(field) is not None and not own and len(where) == len(kind.where):
             own = {column: values.pop(field)}
     columns: dict[str, Any] = {**kind.owners, **kind.filters}
     filters = {columns[field]: value for field, value in values.items() if field in columns}
-    return await read_list(
+    if not is_all and part.count_max > TOTAL_MAX:
+        words = f"More than {FOUND_MAX} are called that. Search for something narrower, or filter by what they share."
+        raise InvalidError("EXPORT_TOO_LARGE", words)
+    listed = await read_list(
         conn,
         kind.statement,
         partial(shown, kind.row),
@@ -78,6 +88,7 @@ async def list_of(  # noqa: PLR0913  which list, which part, for whom
         filters=filters,
         period=wanted.period,
     )
+    return listed if is_all else replace(listed, exact=False)
 
 
 async def _owner(conn: AsyncConnection, wanted: Wanted) -> dict[str, object]:
@@ -109,10 +120,10 @@ async def read_row(conn: AsyncConnection, name: Name, public_id: str, into: type
 
 
 async def search(conn: AsyncConnection, registry: Registry, text: str, *, with_people: bool) -> Sequence[Found]:
-    """Return what a text names: up to so many of each kind, after the merchant or project that it is itself."""
+    """Return what a text names: the newest of each kind, after the merchant or project that it is itself."""
     found = [Found(**row._mapping) for row in await conn.exec_driver_sql(_NAMED, (text,))]  # noqa: SLF001
     for name, kind in KINDS.items():
-        pks = await find(conn, registry, name, text, with_people=with_people, most=SEARCHED_MAX)
+        pks = (await find(conn, registry, name, text, with_people=with_people)).pks
         if not pks:
             continue
         named = kind.statement.add_columns(kind.public_id.label("found_id")).where(
@@ -155,7 +166,7 @@ async def search_project(
     for name, kind in KINDS.items():
         if name in without:
             continue
-        pks = await find(conn, registry, name, text, with_people=True, project_pk=project_pk)
+        pks = (await find(conn, registry, name, text, with_people=True, project_pk=project_pk)).pks
         if not pks:
             continue
         project = kind.filters["project"] if "project" in kind.filters else kind.owners["project"]

@@ -17,7 +17,7 @@ from cambist.services.errors import NotFoundError
 from cambist.services.identity.projects import open_to
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Listed, ListOf, Part, read_list
-from cambist.services.paging import Page, read_one, read_page
+from cambist.services.paging import read_one
 
 from .credentials import TrackerSecrets
 from .history import HistoryView
@@ -121,25 +121,17 @@ async def get(conn: AsyncConnection, tracker_pk: int) -> TrackerView:
     return _view(await read_one(conn, _selected(models.Tracker.id == tracker_pk), not_found()))
 
 
-async def list_of_merchant(  # noqa: PLR0913  whose, and which part
-    conn: AsyncConnection,
-    secrets: TrackerSecrets,
-    principal: SessionPrincipal,
-    project_id: str | None,
-    *,
-    page: int,
-    limit: int,
-) -> Page[TrackerWithToken]:
-    """Return one page of the trackers of a member's projects with their tokens, oldest first.
-
-    Of one project where it is named.
-    """
-    listed = _selected(open_to(principal)).order_by(models.Tracker.id)
-    filters = {models.Project.project_id: project_id}
-    return await read_page(conn, listed, partial(_with_token, secrets), filters=filters, page=page, limit=limit)
-
-
 _LIST = ListOf(models.Tracker.id)
+
+
+async def list_of_merchant(
+    conn: AsyncConnection, secrets: TrackerSecrets, principal: SessionPrincipal, project_id: str | None, part: Part
+) -> Listed[TrackerWithToken]:
+    """Return one part of the trackers of a member's projects with their tokens; of one project where it is named."""
+    listed = _selected(open_to(principal))
+    if project_id is not None:
+        listed = listed.where(models.Project.project_id == project_id)
+    return await read_list(conn, listed, partial(_with_token, secrets), _LIST, part)
 
 
 async def list_of_project(conn: AsyncConnection, project_pk: int, part: Part) -> Listed[TrackerView]:

@@ -15,7 +15,7 @@ from cambist.db import models
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.money import format_units
 from cambist.services.errors import InvalidError
-from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
+from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 
 from .bodies import EVENTS, delivery_id
 from .credentials import TrackerAccess
@@ -47,7 +47,7 @@ class TrackedTransaction(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Which transactions are wanted. Both blocks are included; ``address`` is normalized."""
+    """Which transactions are wanted. Both blocks are included; ``address`` is normalized; ``period`` is when told."""
 
     address: str | None = None
     direction: Direction | None = None
@@ -56,9 +56,10 @@ class Wanted(Struct, frozen=True, kw_only=True):
     tx_hash: str | None = None
     from_block: int | None = None
     to_block: int | None = None
+    period: Period = ALWAYS
 
 
-LIST = ListOf(models.TrackerTransaction.id, window=5_000)
+LIST = ListOf(models.TrackerTransaction.id, models.TrackerTransaction.created_at, window=5_000)
 
 
 async def list_transactions(
@@ -89,7 +90,10 @@ async def list_transactions(
         where.append(told.tracker_pk == tracker.pk)
     filters = {told.address: wanted.address, told.direction: wanted.direction}
     also = list(_conditions(movement, wanted))
-    return await read_list(conn, select(*columns), _view, LIST, part, own=own, where=where, filters=filters, also=also)
+    shown = select(*columns)
+    return await read_list(
+        conn, shown, _view, LIST, part, own=own, where=where, filters=filters, also=also, period=wanted.period
+    )
 
 
 def _conditions(movement: ReadOnlyColumnCollection[str, Any], wanted: Wanted) -> Iterator[ColumnElement[bool]]:

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import WebhookAttempt, WebhookDelivery, WebhookEndpoint, WebhookEvent
 from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
 from cambist.services.errors import NotFoundError
-from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
+from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 
 ATTEMPTS_SHOWN_MAX = 50
 
@@ -66,7 +66,7 @@ _ROWS = (
 )
 
 
-_LIST = ListOf(WebhookDelivery.id)
+_LIST = ListOf(WebhookDelivery.id, WebhookDelivery.created_at)
 
 
 async def list_deliveries(  # noqa: PLR0913  filters, each by name
@@ -79,8 +79,12 @@ async def list_deliveries(  # noqa: PLR0913  filters, each by name
     event: str | None = None,
     resource_id: str | None = None,
     delivery_ids: Sequence[str] | None = None,
+    period: Period = ALWAYS,
 ) -> Listed[DeliveryAnswer]:
-    """Return one part of a project's deliveries, or of those to one of its endpoints; of these ids alone, if any."""
+    """Return one part of a project's deliveries, or of those to one of its endpoints; of these ids alone, if any.
+
+    A delivery is of the time of its event, also where it was made later, for an endpoint that is new.
+    """
     delivery = WebhookDelivery
     own: Owner = {delivery.project_pk: project_pk} if endpoint_pk is None else {delivery.endpoint_pk: endpoint_pk}
     where: list[ColumnElement[bool]] = []
@@ -93,7 +97,9 @@ async def list_deliveries(  # noqa: PLR0913  filters, each by name
         where = [delivery.event_pk.in_(of_resource), *(column == value for column, value in own.items())]
         own = {}
     filters = {delivery.status: status, delivery.event: event}
-    found = await read_list(conn, _ROWS, lambda row: row, _LIST, part, own=own, where=where, filters=filters)
+    found = await read_list(
+        conn, _ROWS, lambda row: row, _LIST, part, own=own, where=where, filters=filters, period=period
+    )
     return Listed(items=await _views(conn, found.items), total=found.total, exact=found.exact, last=found.last)
 
 

@@ -802,6 +802,10 @@ TABLES = (
     CREATE INDEX ix_payments_order ON payments (order_id, project_pk, created_at, id)
         WHERE order_id IS NOT NULL
     """,
+    """
+    CREATE INDEX ix_payments_order_id ON payments (order_id, created_at, id)
+        WHERE order_id IS NOT NULL
+    """,
     "CREATE INDEX ix_payments_project_pk ON payments (project_pk, created_at, id)",
     "CREATE INDEX ix_payments_project_status ON payments (project_pk, status, created_at, id)",
     "CREATE INDEX ix_payments_status ON payments (status, created_at, id)",
@@ -897,7 +901,7 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_accounts_created_at ON accounts (created_at, id)",
-    "CREATE INDEX ix_accounts_external_id ON accounts (external_id)",
+    "CREATE INDEX ix_accounts_external_id ON accounts (external_id, created_at, id)",
     "CREATE INDEX ix_accounts_project_pk ON accounts (project_pk, created_at, id)",
     """
     CREATE TABLE trackers (
@@ -1178,7 +1182,7 @@ TABLES = (
     """,
     "CREATE INDEX ix_tracker_transactions_created_at ON tracker_transactions USING brin (created_at)",
     "CREATE INDEX ix_tracker_transactions_movement_pk ON tracker_transactions (movement_pk, tracker_pk)",
-    "CREATE INDEX ix_tracker_transactions_tracker_pk_id ON tracker_transactions (tracker_pk, id)",
+    "CREATE INDEX ix_tracker_transactions_tracker_pk ON tracker_transactions (tracker_pk, created_at, id)",
     """
     CREATE TABLE webhook_endpoints (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -1269,7 +1273,7 @@ TABLES = (
     "CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries USING brin (created_at)",
     "CREATE INDEX ix_webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE status = 'pending'",
     (
-        "CREATE INDEX ix_webhook_deliveries_endpoint_pk_id ON webhook_deliveries (endpoint_pk, id)"
+        "CREATE INDEX ix_webhook_deliveries_endpoint_pk ON webhook_deliveries (endpoint_pk, created_at, id)"
         " WHERE endpoint_pk IS NOT NULL"
     ),
     "CREATE INDEX ix_webhook_deliveries_event_pk ON webhook_deliveries (event_pk) WHERE event_pk IS NOT NULL",
@@ -1286,7 +1290,7 @@ TABLES = (
         "CREATE INDEX ix_webhook_deliveries_open ON webhook_deliveries (endpoint_pk, status, id)"
         " WHERE endpoint_pk IS NOT NULL AND status IN ('pending', 'paused')"
     ),
-    "CREATE INDEX ix_webhook_deliveries_project_pk_id ON webhook_deliveries (project_pk, id)",
+    "CREATE INDEX ix_webhook_deliveries_project_pk ON webhook_deliveries (project_pk, created_at, id)",
     (
         "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id)"
         " WHERE status IN ('pending', 'paused')"
@@ -1776,7 +1780,7 @@ TABLES = (
         WHERE kind IN ('payout', 'auto_payout')
     """,
     "CREATE INDEX ix_payouts_merchants_refunds ON payouts (merchant_pk, created_at, id) WHERE kind = 'refund'",
-    "CREATE INDEX ix_payouts_to_address ON payouts (to_address)",
+    "CREATE INDEX ix_payouts_to_address ON payouts (to_address, created_at, id)",
     "CREATE INDEX ix_payouts_refunds ON payouts (project_pk, created_at, id) WHERE kind = 'refund'",
     "CREATE INDEX ix_payouts_withdrawals ON payouts (merchant_pk, created_at, id) WHERE kind = 'withdrawal'",
     """
