@@ -1,324 +1,330 @@
-"""Who may do what with whose money: every endpoint that was added for it, and everybody who could knock."""
+"""Whose a resource is: every route that names one is asked for another's, by everybody who is let in there.
+
+Who is let in, ``test_access.py`` says: role, mode, scope and step-up. This is the owner's part of that product. Which
+routes name what is read from the API's description, so that a new one is tried here, or fails.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
 
 import pytest
+from msgspec import Struct
 
+from cambist_web.openapi.pages import whole_description
+from tests.support.access import MIRRORED, Access, decided
 from tests.support.payout_env import person
-from tests.support.web import refused
+from tests.support.strangers import NOBODYS, Caller, Strangers, settle
+from tests.support.web import ADMIN_KEY
+from tests.web.test_access import of_key, of_member
 
 pytestmark = pytest.mark.slow
 
-PAY = {"chain": "memory", "token": "USDX", "toAddress": person("thief"), "amount": "1"}
+ROWS = {(row.method, row.path): row for row in decided()}
+DOORS = ("key", "project", "session", "creator", "tracker")
+"""Behind these, things are somebody's. Operators see everybody's, and what is public has an id that nobody guesses."""
+METHODS = ("GET", "PATCH", "POST", "DELETE")
+NAMES = re.compile(r"\w*Ids?|project|subject|actor|address|q")
+"""What a parameter or a field is called that may name what is somebody's."""
+KEYS = {
+    "projectIds": "project_id", "project": "project_id", "subject": "approval_id",
+    "q": "payment_id",
+}  # fmt: skip
+"""What is asked for by a name of another kind than its own."""
+PROJECTS = {"projectId", "projectIds", "project"}
+OWN_WORDS = {
+    ("POST", "/api/account", "externalId"): "names the account that is made",
+    ("POST", "/api/payment", "orderId"): "goes with the payment that is made",
+    ("POST", "/api/dashboard/approved-addresses", "address"): "anybody's may be approved",
+    ("GET", "/api/dashboard/audit", "address"): "is where an act came from",
+    ("POST", "/api/webhook/create", "merchantId"): "is for operators",
+    ("POST", "/api/webhook/address/add", "address"): "anybody's may be watched",
+    ("POST", "/api/webhook/address/add-bulk", "address"): "anybody's may be watched",
+    ("GET", "/api/webhook/transaction/list", "address"): "is of what the tracker itself has told",
+}
+"""What names nothing that there is, though it is called so."""
+
 BACK = {"toAddress": person("thief"), "amount": "1"}
-SWAP = {"srcChain": "memory", "srcToken": "USDX", "srcAmountRaw": "1000000", "destToken": "MEM"}
-ROWS = {"chain": "memory", "token": "USDX", "destinations": [{"toAddress": person("thief"), "amount": "1"}]}
-
-# What a project has: for programs at the first path, for people below their project at the second.
-PROJECT = {
-    ("GET", "accounts", ""): None,
-    ("POST", "accounts", ""): {"externalId": "thief", "chains": ["memory"]},
-    ("GET", "accounts", "/{account_id}"): None,
-    ("GET", "accounts", "/{account_id}/balances"): None,
-    ("GET", "accounts", "/{account_id}/deposits"): None,
-    ("POST", "accounts", "/{account_id}/activate"): None,
-    ("POST", "accounts", "/{account_id}/chains"): {"chains": ["pretend"]},
-    ("POST", "accounts", "/{account_id}/deactivate"): None,
-    ("GET", "wallet", ""): None,
-    ("GET", "wallet", "/balance?chain=memory&token=USDX"): None,
-    ("GET", "wallet", "/addresses"): None,
-    ("GET", "wallet", "/transactions"): None,
-    ("GET", "wallet", "/transactions.csv"): None,
-    ("GET", "wallet", "/collections"): None,
-    ("GET", "wallet", "/coins"): None,
-    ("PUT", "wallet", "/coins"): {"coins": []},
-    ("PATCH", "wallet", "/coins/{chain}/{symbol}/settings"): {"autopayoutThreshold": "1"},
-    ("GET", "wallet", "/payouts"): None,
-    ("GET", "wallet", "/payouts/{payout_id}"): None,
-    ("POST", "wallet", "/payouts/{payout_id}/cancel"): None,
-    ("POST", "wallet", "/payout"): PAY,
-    ("POST", "wallet", "/payout/batch"): ROWS,
-    ("POST", "wallet", "/payout/batch/check"): ROWS,
-    ("POST", "swap-bridge", "/swap/quote"): SWAP,
-    ("POST", "swap-bridge", "/swap/execute"): SWAP,
-    ("POST", "swap-bridge", "/bridge/quote"): {**SWAP, "destChain": "pretend"},
-    ("POST", "swap-bridge", "/bridge/execute"): {**SWAP, "destChain": "pretend"},
-    ("GET", "swap-bridge", "/history"): None,
-    ("GET", "swap-bridge", "/history/{txn_id}"): None,
-    ("GET", "swap-bridge", "/platform-fees"): None,
-    ("GET", "usage", ""): None,
-    ("GET", "plan", ""): None,
-    ("GET", "resolutions", ""): None,
-    ("GET", "resolutions", "/{deposit_id}"): None,
-    ("POST", "resolutions", "/{deposit_id}/accept"): None,
-    ("POST", "resolutions", "/{deposit_id}/release"): None,
-    ("POST", "resolutions", "/{deposit_id}/refund"): BACK,
-    ("GET", "payments", "/refunds/list"): None,
-    ("GET", "payments", "/refunds/{refund_id}"): None,
-    ("POST", "payments", "/refunds/{refund_id}/cancel"): None,
-    ("POST", "payments", "/{payment_id}/refund"): BACK,
-    ("GET", "events", ""): None,
-    ("GET", "events", "/{event_id}"): None,
-    ("POST", "events", "/{event_id}/redeliver"): None,
-    ("POST", "events", "/redeliver"): {"since": "2020-01-01"},
-    ("POST", "sandbox", "/fail-payout"): {"payoutId": "{payout_id}"},
-    ("POST", "sandbox", "/fail-exchange"): {"txnId": "{txn_id}"},
+SINCE = {"since": "2020-01-01"}
+THIEF = {"chain": "memory", "token": "USDX", **BACK}
+TRACKER = {"url": "http://127.0.0.1:1025/thief", "name": "Thief", "chain": "memory"}
+BODIES: Mapping[str, tuple[dict[str, Any], ...]] = {
+    "POST /api/account/{accountId}/chains": ({"chains": ["pretend"]},),
+    "POST /api/payment/{paymentId}/refund": (BACK,),
+    "POST /api/merchant/resolutions/{depositId}/refund": (BACK,),
+    "POST /api/events/redeliver": (SINCE | {"endpointId": "{endpoint_id}"},),
+    "POST /api/events/{eventId}/redeliver": ({}, {"endpointId": "{endpoint_id}"}),
+    "POST /api/sandbox/deposit": (
+        {"paymentId": "{payment_id}", "amount": "1"},
+        {"accountId": "{account_id}", "amount": "1", "token": "USDX", "chain": "memory"},
+        {"address": "{address}", "amount": "1", "token": "USDX", "chain": "memory"},
+    ),
+    "POST /api/sandbox/fail-exchange": ({"txnId": "{txn_id}"},),
+    "POST /api/sandbox/fail-payout": ({"payoutId": "{payout_id}"},),
+    "POST /api/dashboard/projects/{projectId}/trackers/{webhookId}/redeliver": (SINCE,),
+    "PATCH /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}": ({"paused": True},),
+    "POST /api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/test": ({"event": "payment.paid"},),
+    "POST /api/dashboard/withdrawals": (THIEF | {"projectId": "{project_id}", "totpCode": "000000"},),
+    "PATCH /api/dashboard/members/{memberId}": (
+        {"role": "viewer"},
+        {"role": "viewer", "version": 0, "projectIds": ["{project_id}"]},
+    ),
+    "POST /api/dashboard/invitations": (
+        {"email": "thief@team.example", "name": "Thief", "role": "viewer", "projectIds": ["{project_id}"]},
+    ),
+    "POST /api/webhook/create": (TRACKER | {"projectId": "{project_id}"},),
+    "POST /api/webhook/address/update": ({"address": "{tracked}", "label": "mine"},),
+    "POST /api/webhook/address/remove": ({"address": "{tracked}"},),
+    "POST /api/webhook/address/remove-bulk": ({"addresses": [{"address": "{tracked_too}"}]},),
 }
-KEY_PATHS = {
-    "accounts": "/api/account",
-    "wallet": "/api/merchant/wallet",
-    "swap-bridge": "/api/merchant/swap-bridge",
-    "usage": "/api/merchant/usage",
-    "plan": "/api/merchant/plan",
-    "resolutions": "/api/merchant/resolutions",
-    "payments": "/api/payment",
-    "sandbox": "/api/sandbox",
-    "events": "/api/events",
-}
-# What only a person may do, for all projects.
-PERSON = {
-    ("GET", "/api/dashboard/overview"): None,
-    ("GET", "/api/dashboard/projects/{project_id}/wallet/worth"): None,
-    ("GET", "/api/dashboard/projects/{project_id}/search?q=x"): None,
-    ("GET", "/api/dashboard/audit"): None,
-    ("GET", "/api/dashboard/withdrawals"): None,
-    ("POST", "/api/dashboard/withdrawals"): {**PAY, "projectId": "{project_id}", "totpCode": "000000"},
-    ("GET", "/api/dashboard/withdrawals/{withdrawal_id}"): None,
-    ("POST", "/api/dashboard/withdrawals/{withdrawal_id}/cancel"): None,
-    ("GET", "/api/dashboard/approved-addresses"): None,
-    ("POST", "/api/dashboard/approved-addresses"): {"chain": "memory", "address": person("thief")},
-    ("DELETE", "/api/dashboard/approved-addresses/{approval_id}"): None,
-    ("GET", "/api/dashboard/two-factor"): None,
-    ("POST", "/api/dashboard/two-factor/enrol"): {"password": "wrong"},
-    ("POST", "/api/dashboard/two-factor/confirm"): {"totpCode": "000000"},
-    ("POST", "/api/dashboard/two-factor/recovery-codes"): {"password": "wrong", "totpCode": "000000"},
-    ("POST", "/api/dashboard/two-factor/disable"): {"password": "wrong", "totpCode": "000000"},
-}
-OPERATOR = {
-    ("GET", "/api/admin/stream"): None,
-    ("GET", "/api/admin/jobs"): None,
-    ("GET", "/api/admin/jobs/recurring"): None,
-    ("GET", "/api/admin/jobs/{job_id}"): None,
-    ("GET", "/api/admin/jobs/{job_id}/output"): None,
-    ("POST", "/api/admin/jobs"): {"kind": "statement_export", "merchantId": "mer_x"},
-    ("POST", "/api/admin/jobs/{job_id}/retry"): None,
-    ("POST", "/api/admin/jobs/{job_id}/cancel"): None,
-    ("GET", "/api/admin/reconcile"): None,
-    ("GET", "/api/admin/reconcile/{job_id}"): None,
-    ("POST", "/api/admin/reconcile"): {},
-    ("GET", "/api/admin/webhooks/deliveries"): None,
-    ("GET", "/api/admin/webhooks/deliveries/{delivery_id}"): None,
-    ("GET", "/api/admin/webhooks/failing"): None,
-    ("POST", "/api/admin/webhooks/redeliver"): {"since": "2026-01-01"},
-    ("GET", "/api/admin/resolutions"): None,
-    ("GET", "/api/admin/resolutions/{deposit_id}"): None,
-    ("POST", "/api/admin/resolutions/{deposit_id}/accept"): None,
-    ("POST", "/api/admin/resolutions/{deposit_id}/release"): None,
-    ("GET", "/api/admin/settings"): None,
-    ("PUT", "/api/admin/settings"): {"payoutEnabled": False},
-    ("GET", "/api/admin/chains"): None,
-    ("GET", "/api/admin/chains/{chain}"): None,
-    ("POST", "/api/admin/chains/{chain}/endpoints"): {"url": "memory://second"},
-    ("GET", "/api/admin/chains/{chain}/endpoints/{endpoint_id}"): None,
-    ("DELETE", "/api/admin/chains/{chain}/endpoints/{endpoint_id}"): None,
-    ("GET", "/api/admin/tokens"): None,
-    ("POST", "/api/admin/tokens"): {"chain": "memory", "contract": "mem1nothing"},
-    ("GET", "/api/admin/tokens/{token_id}"): None,
-    ("PATCH", "/api/admin/tokens/{chain}/{symbol}"): {"enabled": False},
-    ("POST", "/api/admin/chains/{chain}/pause"): {"what": "sending", "reason": "maintenance"},
-    ("POST", "/api/admin/chains/{chain}/rescan"): {"fromHeight": 1, "reason": "somebody has paid"},
-    ("POST", "/api/admin/chains/{chain}/resume"): {"what": "sending", "reason": "it is over"},
-    ("GET", "/api/admin/collections"): None,
-    ("GET", "/api/admin/collections/uncollected"): None,
-    ("GET", "/api/admin/collections/uncollected/sums"): None,
-    ("GET", "/api/admin/collections/addresses/{address}"): None,
-    ("POST", "/api/admin/collections/uncollected/{uncollected_id}/collect"): {},
-    ("DELETE", "/api/admin/collections/uncollected/{uncollected_id}/collect"): None,
-    ("GET", "/api/admin/plugins"): None,
-    ("GET", "/api/admin/overview"): None,
-    ("GET", "/api/admin/audit"): None,
-    ("POST", "/api/admin/audit/verify"): None,
-    ("GET", "/api/admin/search?q=x"): None,
-    ("GET", "/api/admin/payments"): None,
-    ("GET", "/api/admin/payments/{payment_id}"): None,
-    ("GET", "/api/admin/deposits"): None,
-    ("GET", "/api/admin/deposits/{deposit_id}"): None,
-    ("GET", "/api/admin/payouts"): None,
-    ("GET", "/api/admin/payouts/{payout_id}"): None,
-    ("GET", "/api/admin/refunds"): None,
-    ("GET", "/api/admin/refunds/{refund_id}"): None,
-    ("GET", "/api/admin/withdrawals"): None,
-    ("GET", "/api/admin/withdrawals/{withdrawal_id}"): None,
-    ("GET", "/api/admin/exchanges"): None,
-    ("GET", "/api/admin/exchanges/{txn_id}"): None,
-    ("GET", "/api/admin/accounts"): None,
-    ("GET", "/api/admin/accounts/{account_id}"): None,
-    ("GET", "/api/admin/trackers"): None,
-    ("GET", "/api/admin/trackers/{webhook_id}"): None,
-    ("GET", "/api/admin/gas-stations"): None,
-    ("GET", "/api/admin/prices"): None,
-    ("POST", "/api/admin/prices/sources/{name}/set-aside"): {"reason": "it is wrong"},
-    ("POST", "/api/admin/prices/sources/{name}/take-back"): {"reason": "it is right"},
-    ("GET", "/api/admin/signer"): None,
-    ("POST", "/api/admin/signer/approvals/{approval_id}/approve"): {"code": "00000000", "question": "Is it?"},
-    ("POST", "/api/admin/signer/approvals/{approval_id}/deny"): {"code": "00000000", "question": "Is it?"},
-    ("GET", "/api/admin/outbound"): None,
-    ("GET", "/api/admin/outbound/{intent_id}"): None,
-    ("POST", "/api/admin/outbound/{intent_id}/retry"): None,
-    ("POST", "/api/admin/outbound/{intent_id}/cancel"): None,
-    ("POST", "/api/admin/outbound/{intent_id}/raise-fee"): {},
-    ("POST", "/api/admin/outbound/{intent_id}/settle"): {"txHash": "0x00"},
-    ("GET", "/api/admin/stakes"): None,
-    ("POST", "/api/admin/stakes"): {"chain": "memory", "action": "unstake", "amount": "1"},
-    ("POST", "/api/admin/merchants/{merchant_id}/credits"): {"amount": 5, "mode": "live", "reference": "x"},
-    ("DELETE", "/api/admin/merchants/{merchant_id}/sessions"): None,
-    ("GET", "/api/admin/merchants"): None,
-    ("GET", "/api/admin/merchants/{merchant_id}"): None,
-    ("PUT", "/api/admin/merchants/{merchant_id}/limits"): {"limits": {}, "version": 0},
-    ("POST", "/api/admin/merchants/{merchant_id}/suspend"): {"reason": "x"},
-    ("POST", "/api/admin/merchants/{merchant_id}/reinstate"): None,
-    ("POST", "/api/admin/merchants/two-factor/reset"): {"email": "ada@shop.example"},
-    ("POST", "/api/admin/merchants"): {"email": "eve@shop.example", "name": "Eve"},
-    ("POST", "/api/admin/password-resets"): {"email": "ada@shop.example"},
-    ("PUT", "/api/admin/merchants/{merchant_id}"): {"live": True},
-    ("PUT", "/api/admin/merchants/{merchant_id}/plan"): {"planId": None},
-    ("GET", "/api/admin/plans"): None,
-    ("POST", "/api/admin/plans"): {"name": "Huge", "hasTracker": True, "maxWebhooks": 99, "maxAddresses": 9_999},
-    ("PATCH", "/api/admin/plans/{plan_id}"): {"maxWebhooks": 99},
-}
-# All of an operator's are in test_operator_access.py.
-OPERATOR |= {
-    ("GET", "/api/admin/operators"): None,
-    ("POST", "/api/admin/operators"): {"email": "eve@gateway.example", "name": "Eve", "role": "owner"},
-    ("PATCH", "/api/admin/operators/{operator_id}"): {"role": "owner"},
-    ("POST", "/api/admin/operators/{operator_id}/disable"): None,
-    ("POST", "/api/admin/operators/{operator_id}/enable"): None,
-    ("POST", "/api/admin/operators/{operator_id}/link"): None,
-    ("POST", "/api/admin/operators/{operator_id}/two-factor/reset"): None,
-}
-STRANGERS = ("key of the sibling", "key of the live project", "key of another merchant")
-NOT_FOUND = {
-    "account_id": "ACCOUNT_NOT_FOUND",
-    "payout_id": "PAYOUT_NOT_FOUND",
-    "txn_id": "EXCHANGE_NOT_FOUND",
-    "deposit_id": "DEPOSIT_NOT_FOUND",
-    "refund_id": "REFUND_NOT_FOUND",
-    "payment_id": "PAYMENT_NOT_FOUND",
-    "withdrawal_id": "WITHDRAWAL_NOT_FOUND",
-    "approval_id": "APPROVED_ADDRESS_NOT_FOUND",
-    "event_id": "EVENT_NOT_FOUND",
-}
+"""What is sent, but for the name: of several, the first that has it."""
 
 
-def filled(two_merchants, value):
-    if isinstance(value, dict):
-        return {name: filled(two_merchants, item) for name, item in value.items()}
-    if isinstance(value, str):
-        return re.sub(r"\{(\w+)\}", lambda found: two_merchants.ids[found[1]], value)
-    return value
+class Try(Struct, frozen=True):
+    """A request that names something of Ada's: in its path, its query or its body."""
+
+    row: Access
+    where: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Return what it names, as the strangers' ids are called."""
+        if self.name == "address" and self.row.door == "tracker":
+            return "tracked_too" if self.row.path.endswith("-bulk") else "tracked"
+        return KEYS.get(self.name) or re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", self.name)
+
+    def bodies(self) -> tuple[dict[str, Any], ...]:
+        return BODIES.get(f"{self.row.method} {key_path(self.row)}", ())
 
 
-async def knock(two_merchants, who, method, path, body):
-    return await two_merchants.client.request(
-        method, filled(two_merchants, path), json=filled(two_merchants, body), headers=two_merchants.who[who]
+def key_path(row):
+    """Return where keys do the same, for what members do below a project."""
+    for path, rest in MIRRORED.items():
+        below = f"/api/dashboard/projects/{{projectId}}{rest}"
+        if row.path == below or row.path.startswith(f"{below}/"):
+            return path + row.path.removeprefix(below)
+    return row.path
+
+
+def named_in(schema: Any, schemas: Any) -> Iterator[str]:
+    """Yield the names of all fields that a body can have."""
+    if "$ref" in schema:
+        schema = schemas[schema["$ref"].rpartition("/")[2]]
+    for kind in ("oneOf", "anyOf", "allOf"):
+        for one in schema.get(kind, ()):
+            yield from named_in(one, schemas)
+    if "items" in schema:
+        yield from named_in(schema["items"], schemas)
+    for name, one in schema.get("properties", {}).items():
+        yield name
+        yield from named_in(one, schemas)
+
+
+def tries_of(app) -> Iterator[Try]:
+    """Yield everything that a route names. That a project in the path is another's, ``test_access.py`` tries."""
+    described = json.loads(whole_description(app))
+    schemas = described["components"]["schemas"]
+    for row in ROWS.values():
+        if row.door not in DOORS:
+            continue
+        operation = described["paths"][row.path][row.method.lower()]
+        told = [(one["in"], one["name"]) for one in operation.get("parameters", ())]
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        told += [("body", name) for name in named_in(body, schemas)]
+        for where, name in dict.fromkeys(told):
+            is_named = NAMES.fullmatch(name) and (where, name) != ("path", "projectId")
+            if is_named and (row.method, key_path(row), name) not in OWN_WORDS:
+                yield Try(row, where, name)
+
+
+@pytest.fixture
+def plays():
+    return {"strangers": settle}
+
+
+@pytest.fixture
+def strangers(scene, client, clock) -> Strangers:
+    return scene.copy(client, clock)
+
+
+@pytest.fixture
+def tries(client):
+    """Give what is tried, in an order in which nothing is ended before it was read."""
+    found = list(tries_of(client._transport.app))
+    return sorted(found, key=lambda one: (METHODS.index(one.row.method), one.where))
+
+
+async def ask(strangers, one, headers, values, project_id):
+    """Send a request whose names stand for these values, and for nobody's where there is none."""
+
+    def filled(text):
+        return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], "unknown"), text)
+
+    path = re.sub(
+        r"\{(\w+)\}",
+        lambda found: project_id if found[1] == "projectId" else values.get(Try(one.row, "path", found[1]).key, "no"),
+        one.row.path,
     )
+    bodies = [body for body in one.bodies() if one.where != "body" or f'"{one.name}"' in json.dumps(body)]
+    sent = json.loads(filled(json.dumps(bodies[0]))) if bodies else None
+    query = {one.name: values[one.key]} if one.where == "query" else {}
+    if one.row.path.endswith("/overview"):
+        query |= {"mode": "sandbox"}
+    return await strangers.two.client.request(one.row.method, path, params=query, json=sent, headers=headers)
 
 
-async def test_the_rules_of_this_file_know_every_endpoint_for_money(client):
-    told = {(method, KEY_PATHS[noun] + rest.partition("?")[0]) for method, noun, rest in PROJECT}
-    told |= {
-        (method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest.partition('?')[0]}")
-        for method, noun, rest in PROJECT
-    }
-    told |= {(method, path.partition("?")[0]) for method, path in (*PERSON, *OPERATOR)}
-    mine = re.compile(
-        r"/api/admin(?!/auth|/set-password)|/api/dashboard/(withdrawals|approved|two-factor|audit|overview)|.*/search"
-        r"|/api/account|.*/(accounts|wallet|swap-bridge|usage|plan|resolutions|refund|fail-\w+)|/api/(.*/)?events"
-    )
-    found = set()
-    for route in client._transport.app.routes:
-        path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path)
-        if mine.match(path):
-            found |= {(method, path) for method in route.methods if method != "OPTIONS"}
-    assert found == told
+def guard_of(row, caller):
+    """Return why somebody is not let in for what the caller has, None where only the thing named is another's."""
+    if caller.scope is not None:
+        return of_key(row, caller.mode, caller.scope, granted=True)
+    return None if caller.member is None else of_member(row, caller.member, caller.mode, granted=True)
 
 
-async def test_what_has_an_id_is_there_for_its_project_alone(two_merchants):
-    before = await two_merchants.picture()
-    for (method, noun, rest), body in PROJECT.items():
-        named = re.search(r"\{(\w+_id)\}", rest + str(body))
-        for who in STRANGERS if named else ():
-            answer = await knock(two_merchants, who, method, KEY_PATHS[noun] + rest, body)
-            if noun == "sandbox" and who == "key of the live project":
-                refused(answer, 403, "SANDBOX_ONLY")
-            else:
-                refused(answer, 404, NOT_FOUND[named[1]])
-        path = f"/api/dashboard/projects/{{project_id}}/{noun}{rest}"
-        refused(await knock(two_merchants, "session of another merchant", method, path, body), 403, "PROJECT_NOT_OWNED")
-    for (method, path), body in PERSON.items():
-        if (named := re.search(r"\{(\w+_id)\}", path)) is not None:
-            answer = await knock(two_merchants, "session of another merchant", method, path, body)
-            if named[1] == "project_id":
-                refused(answer, 403, "PROJECT_NOT_OWNED")
-            else:
-                refused(answer, 404, NOT_FOUND[named[1]])
-    answer = await knock(
-        two_merchants,
-        "session of another merchant",
-        "POST",
-        "/api/dashboard/withdrawals",
-        PERSON["POST", "/api/dashboard/withdrawals"],
-    )
-    refused(answer, 403, "PROJECT_NOT_OWNED")
-    assert await two_merchants.picture() == before
+def is_anothers(one: Try, caller: Caller) -> bool:
+    """Whether what is named is not the caller's, either. A merchant's team shares what belongs to no project.
+
+    Of those some see only what is of their projects, and nobody sees another's sessions.
+    """
+    if one.row.door == "creator" and caller.scope is not None:
+        return False  # a key makes trackers for its own project, whichever is named
+    if caller.is_bobs:
+        return True
+    if one.row.door in {"key", "project", "tracker"} or one.name == "sessionId":
+        return True
+    return one.name in PROJECTS and caller.member is not None and caller.member.open_to is not None
 
 
-async def test_lists_tell_strangers_of_nothing(two_merchants):
-    lists = {
-        "accounts": ("",),
-        "wallet": ("/payouts", "/payouts?batchId={batch_id}"),
-        "resolutions": ("",),
-        "payments": ("/refunds/list",),
-        "swap-bridge": ("/history",),
-        "events": ("", "?resourceId={payment_id}"),
-    }
-    for noun, rests in lists.items():
-        for rest in rests:
-            assert (await knock(two_merchants, "key", "GET", KEY_PATHS[noun] + rest, None)).json()["total"] > 0
-            for who in STRANGERS:
-                assert (await knock(two_merchants, who, "GET", KEY_PATHS[noun] + rest, None)).json()["total"] == 0, (
-                    who,
-                    rest,
-                )
-    for rest in ("/transactions", "/transactions.csv", "/collections", ""):
-        for who in ("key of the live project", "key of another merchant"):
-            answer = await knock(two_merchants, who, "GET", KEY_PATHS["wallet"] + rest, None)
-            assert answer.status_code == 200
-            assert not any(
-                two_merchants.ids[name] in answer.text for name in two_merchants.ids if name.endswith("_id")
-            ), (who, rest)
-    project = {"projectId": two_merchants.ids["project_id"]}
-    for path in ("/api/dashboard/withdrawals", "/api/dashboard/approved-addresses"):
-        answer = await two_merchants.client.get(path, params=project, headers=two_merchants.bob.bearer)
-        assert not any(one in answer.text for one in two_merchants.ids.values() if "_" in one), answer.text
-
-
-async def test_the_right_credential_is_let_in_everywhere(two_merchants):
-    refusals = {"API_KEY_MISSING", "API_KEY_INVALID", "SESSION_REQUIRED", "INVALID_TOKEN", "ADMIN_KEY_INVALID"}
-    rows = [("key", method, KEY_PATHS[noun] + rest, body) for (method, noun, rest), body in PROJECT.items()]
-    rows += [
-        ("session", method, f"/api/dashboard/projects/{{project_id}}/{noun}{rest}", body)
-        for (method, noun, rest), body in PROJECT.items()
+async def test_every_name_in_a_route_is_known_here(strangers, tries):
+    assert len(tries) > 100
+    unknown = [(one.row.method, one.row.path, one.name) for one in tries if one.key not in strangers.ids]
+    assert unknown == [], "what is that? Say whose, in tests/support/strangers.py"
+    bodiless = [
+        (one.row.method, one.row.path)
+        for one in tries
+        if one.where == "body" and not any(f'"{one.name}"' in json.dumps(body) for body in one.bodies())
     ]
-    rows += [("session", method, path, body) for (method, path), body in PERSON.items()]
-    rows += [("operator", method, path, body) for (method, path), body in OPERATOR.items() if "reset" not in path]
-    for who, method, path, body in rows:
-        answer = await knock(two_merchants, who, method, path, body)
-        shut = {"PAYOUT_DISABLED", "CHAIN_UNAVAILABLE"}
-        assert answer.status_code < 500 or answer.json()["code"] in shut, (path, answer.text)
-        if answer.status_code >= 400:
-            assert answer.json()["code"] not in refusals, (who, path, answer.text)
-            # A comparison makes no file.
-            assert method != "GET" or path.endswith("/output"), (path, answer.text)
+    assert bodiless == [], "no body names it"
+    told = {(one.row.method, key_path(one.row), one.name) for one in tries}
+    assert told & OWN_WORDS.keys() == set()
+    assert {f"{method} {path}" for method, path, _ in told} >= BODIES.keys(), "nothing is named there any more"
+
+
+def who_asks(strangers, one, number):
+    """Yield of each project one who may do everything there, and one of the others in turn.
+
+    What lets them in does not depend on what is named, and ``test_access.py`` tries all of that.
+    """
+    for _, those in groupby(strangers.callers, key=lambda caller: (caller.project, caller.member is None)):
+        strange = [caller for caller in those if caller.comes_through(one.row) and is_anothers(one, caller)]
+        whole = [caller for caller in strange if caller.may_all]
+        others = [caller for caller in strange if not caller.may_all]
+        yield from whole[:1]
+        yield from others[number % len(others) :][:1] if others else ()
+
+
+async def ask_twice(strangers, one, caller, own, at):
+    """Ask for what Ada has, and for what nobody has; return both answers, without the name that was asked for."""
+    real, nobodys = strangers.ids[one.key], NOBODYS.get(one.name, "nobody_has_this")
+    answer = await ask(strangers, one, caller, own | {one.key: real}, at)
+    other = await ask(strangers, one, caller, own | {one.key: nobodys}, at)
+    return (
+        answer,
+        (answer.status_code, answer.text.replace(real, "...")),
+        (
+            other.status_code,
+            other.text.replace(nobodys, "..."),
+        ),
+    )
+
+
+def refusal_of(one, caller, answer, seen, nobodys):
+    """Return whether somebody was answered as is right about what is not the caller's."""
+    guard = guard_of(one.row, caller)
+    if guard is not None:
+        return seen == nobodys and answer.json()["code"] == guard
+    if one.name in PROJECTS and answer.status_code == 403:
+        # Projects are told apart, by ids that nobody guesses.
+        return answer.json()["code"] == ("PROJECT_NOT_OWNED" if caller.is_bobs else "PROJECT_NOT_OPEN")
+    if one.row.method == "GET" and one.where == "query":
+        found = [value for value in answer.json().values() if isinstance(value, list) and value]
+        return seen == nobodys and answer.status_code in {200, 404} and not found
+    if one.row.path.endswith("-bulk"):
+        return seen == nobodys and [row["result"] for row in answer.json()["results"]] == ["not_watched"]
+    return seen == nobodys and answer.status_code in {400, 403, 404}
+
+
+async def test_what_has_an_id_is_there_for_its_project_alone(strangers, tries):
+    """Whoever is let in is answered about another's as about what nobody has, and changes nothing of it."""
+    before, tried, wrong = await strangers.two.picture(), set(), []
+    for number, one in enumerate(tries):
+        for caller in who_asks(strangers, one, number):
+            own, at = strangers.own[caller.project], strangers.projects[caller.project]
+            answer, seen, nobodys = await ask_twice(strangers, one, caller.headers, own, at)
+            if guard_of(one.row, caller) is None:
+                tried.add(one)
+            if not refusal_of(one, caller, answer, seen, nobodys):
+                wrong.append((one.row.method, one.row.path, one.name, caller.project, caller.who, seen, nobodys))
+    assert wrong == [], "\n".join(map(str, wrong))
+    assert await strangers.two.picture() == before
+    assert set(tries) - tried == set()
+
+
+async def test_whose_it_is_reaches_all_of_it_by_the_same_requests(strangers, tries):
+    """Else what strangers are refused would prove nothing: each names what there is, well enough."""
+    wrong = []
+    for one in tries:
+        headers, at = strangers.owners[one.row.door], strangers.projects["ada's"]
+        answer, seen, nobodys = await ask_twice(strangers, one, headers, strangers.ids, at)
+        if seen == nobodys or answer.status_code in {400, 404}:
+            wrong.append((one.row.method, one.row.path, one.name, seen, nobodys))
+    assert wrong == [], "\n".join(map(str, wrong))
+
+
+SHARED = re.compile(r"/wallet(/|$)|/(usage|plan)$")
+"""What projects of one merchant and mode have together."""
+QUERIES = {"/wallet/balance": "?chain=memory&token=USDX", "/search": "?q=nothing"}
+"""What cannot be left out."""
+
+
+def reads(*doors):
+    """Yield the routes that read without naming what, and what they must be asked."""
+    for row in ROWS.values():
+        if row.door in doors and row.method == "GET" and not re.search(r"\{(?!projectId)\w+\}", row.path):
+            yield row, next((query for end, query in QUERIES.items() if row.path.endswith(end)), "")
+
+
+async def test_lists_tell_strangers_of_nothing(strangers):
+    told, wrong, client = 0, [], strangers.two.client
+    secret = [value for name, value in strangers.ids.items() if "_" in value and name != "actor"]
+    assert len(secret) > 12
+    for row, query in reads(*DOORS):
+        for caller in strangers.callers:
+            if not caller.may_all or not caller.comes_through(row):
+                continue
+            if not caller.is_bobs and (row.door == "session" or SHARED.search(row.path)):
+                continue
+            path = row.path.replace("{projectId}", strangers.projects[caller.project])
+            answer = await client.get(f"{path}{query}", headers=caller.headers)
+            seen = [one for one in secret if one in answer.text]
+            if answer.status_code != 200 or seen:
+                wrong.append((row.path, caller.project, caller.who, answer.status_code, seen))
+            told += 1
+    assert wrong == [], "\n".join(map(str, wrong))
+    assert told > 100
+
+
+async def test_the_right_credential_is_let_in_everywhere(strangers):
+    """Whoever owns it reads every list, and operators read all there are."""
+    operator, wrong = {"X-Admin-Key": ADMIN_KEY}, []
+    for row, query in reads(*DOORS, "operator"):
+        headers = strangers.owners.get(row.door, operator)
+        path = row.path.replace("{projectId}", strangers.projects["ada's"])
+        answer = await strangers.two.client.get(f"{path}{query}", headers=headers)
+        if answer.status_code != 200:
+            wrong.append((row.path, answer.text))
+    assert wrong == [], "\n".join(map(str, wrong))
