@@ -325,7 +325,8 @@ async def read_log(officer: Person, *actions: str) -> None:
     page = officer.page
     await officer.go("Audit log")
     for action in actions:
-        await page.get_by_label("Action, such as payout.asked").fill(action)
+        await page.get_by_role("combobox", name="What", exact=True).fill(action)
+        await page.get_by_role("option", name=action, exact=True).click()
         row = page.get_by_role("row").filter(has_text=action)
         await expect(row.first).to_contain_text("Olga")
 

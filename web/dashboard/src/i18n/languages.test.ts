@@ -17,7 +17,8 @@ const ALIKE: ReadonlySet<string> = new Set(
   `Auditor,Block,Bridge,Browser,Chain,Chains,Code,Coin,Coins,Confirmations,Contract,Credits,Details,E-mail,Endpoints,
   Finance,Gateway,Impossible,Invitations,Jobs,Limit,Limits,Live,Menu,Minutes,Mode,Name,Navigation,No,Nonce,Pages,Plan,Plugins,
   Problem,Sandbox,Secret,Sessions,Signatures,Signer,Slippage,Sources,Stake,Status,Support,Swap,Tag,Team,Token,Tokens,Tracker,
-  Trackers,Transaction,Transactions,Transfer,Type,URL,Unstake,Version,Wallet,Webhook URL,Webhooks`
+  Trackers,Transaction,Transactions,Transfer,Type,URL,Unstake,Version,Wallet,Webhook URL,Webhooks,
+  Worker`
     .split(",")
     .map((one) => one.trim()),
 );

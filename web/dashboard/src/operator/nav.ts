@@ -13,6 +13,7 @@ const PAGES = [
       ["queue", "outbound.read"],
       ["gas", "money.read"],
       ["uncollected", "money.read"],
+      ["collections", "money.read"],
       ["signer", "signer.read"],
       ["resolutions", "resolutions.read"],
       ["webhooks", "webhooks.read"],

@@ -61,6 +61,11 @@ declareStates(
       empty: { says: "Nothing waits on this address" },
       acts: ["Collect now"],
     },
+    "/collections": {
+      title: "Collections",
+      full: [ADDRESS, "USDT"],
+      empty: { says: "Nothing has been collected yet" },
+    },
     "/signer": {
       title: "Signer",
       full: ["25000 USDT", "hourly_caps"],
@@ -71,6 +76,12 @@ declareStates(
       title: "Resolutions",
       full: ["Ada's Shop", "2.5 USDT"],
       empty: { says: "Nothing waits for a decision" },
+      acts: ["Accept", "Release"],
+    },
+    "/resolutions/$depositId": {
+      title: "Resolution",
+      full: ["Ada's Shop", "2.5 USDT"],
+      empty: "missing",
       acts: ["Accept", "Release"],
     },
     "/webhooks": {

@@ -21,13 +21,19 @@ interface SelectFilterProps extends Filter {
   readonly options: readonly { readonly value: string; readonly label: string }[];
 }
 
-/** Chooses one of a few. */
+/** So many are found faster by typing than by looking. */
+const LOOKED_THROUGH_MAX = 12;
+
+/** Chooses one. Of many it is looked for by what is typed, which filters nothing yet. */
 export function SelectFilter({ label, value, onFilter, options }: SelectFilterProps) {
+  const { t } = useTranslation();
   return (
     <Select
       aria-label={label}
       placeholder={label}
       clearable
+      searchable={options.length > LOOKED_THROUGH_MAX}
+      nothingFoundMessage={t("palette.none")}
       data={options}
       value={value ?? null}
       onChange={(chosen) => {

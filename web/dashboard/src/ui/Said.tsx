@@ -2,8 +2,8 @@ import { useTranslation } from "react-i18next";
 
 import styles from "./Said.module.css";
 
-/** What the API says in a sentence with a code: errors, what needs attention, what something waits for or failed by. */
-type Sentences = "errors" | "attention" | "waits" | "failed" | "automatic";
+/** What the API says in a sentence with a code: errors, what needs attention, what something waits for, failed by, or is not done for. */
+type Sentences = "errors" | "attention" | "waits" | "failed" | "automatic" | "wishes";
 
 /** Return the sentence for a code in the reader's language, where there is one. In English, the API's own is the one. */
 export function useSentence(): (of: Sentences, code: string) => string | undefined {

@@ -4,8 +4,10 @@ import { useTranslation } from "react-i18next";
 
 import type { Session } from "../api/session";
 
+import { ACTIONS } from "./actions";
 import { CsvButton } from "./CsvButton";
-import { Filters, SelectFilter, TextFilter } from "./Filters";
+import { timesOf } from "./days";
+import { DaysFilter, Filters, SelectFilter, TextFilter } from "./Filters";
 import { Id } from "./Id";
 import { List, type Column, type ListQuery } from "./List";
 import { Page, Section } from "./Page";
@@ -27,16 +29,26 @@ interface Entry {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-type TextName = "actor" | "merchant" | "subject" | "address" | "action";
+/** What is filtered by what one types, in this order. */
+const TEXTS = ["actor", "subject", "address"] as const;
+
+/** What stands in the address of a page that shows an audit log. */
+export const TRAIL_FILTERS = ["actorKind", "action", ...TEXTS, "from", "until", "sort"] as const;
+type Name = (typeof TRAIL_FILTERS)[number];
+
+/** Return what the API is asked for by these filters: of days, the moments between which they are. */
+export function askedOf({ from, until, ...filters }: Partial<Record<Name | "merchant", string>>) {
+  return { ...filters, ...timesOf(from, until) };
+}
 
 interface TrailProps<One extends Entry> {
   readonly lead: string;
   /** Where the API lists it. */
   readonly path: string;
   readonly session: Session;
-  readonly search: ListSearch<TextName | "actorKind" | "sort">;
-  /** What is filtered by what one types, in this order. */
-  readonly texts: readonly TextName[];
+  readonly search: ListSearch<Name>;
+  /** What else it is filtered by. */
+  readonly filters?: ReactNode;
   readonly query: ListQuery<One>;
   /** What says whose an entry is. */
   readonly whose: Column<One>;
@@ -84,7 +96,7 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
     <Page
       title={t("nav.audit")}
       lead={props.lead}
-      actions={<CsvButton path={props.path} query={filters} name="audit" session={props.session} />}
+      actions={<CsvButton path={props.path} query={askedOf(filters)} name="audit" session={props.session} />}
     >
       {props.head}
       <Section flush>
@@ -97,7 +109,16 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
               search.filter({ actorKind });
             }}
           />
-          {props.texts.map((name) => (
+          <SelectFilter
+            label={t("trail.action")}
+            value={filters.action}
+            options={ACTIONS.map((one) => ({ value: one, label: one }))}
+            onFilter={(action) => {
+              search.filter({ action });
+            }}
+          />
+          {props.filters}
+          {TEXTS.map((name) => (
             <TextFilter
               key={name}
               label={t(`trail.by.${name}`)}
@@ -107,6 +128,13 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
               }}
             />
           ))}
+          <DaysFilter
+            from={filters.from}
+            until={filters.until}
+            onFilter={(changed) => {
+              search.filter(changed);
+            }}
+          />
         </Filters>
         <List
           label={t("nav.audit")}

@@ -74,6 +74,22 @@ export function showMilliseconds(milliseconds: number, language: string): string
   return formatOf(Intl.NumberFormat, language, { style: "unit", unit: "millisecond" }).format(milliseconds);
 }
 
+const HOUR_MIN = 60;
+const DAY_MIN = 24 * HOUR_MIN;
+
+/** Write a time of whole minutes, hours or days in the largest unit of which it is whole. */
+export function showSpan(minutes: number, language: string): string {
+  const [unit, size] =
+    (
+      [
+        ["day", DAY_MIN],
+        ["hour", HOUR_MIN],
+      ] as const
+    ).find(([, one]) => minutes % one === 0) ?? (["minute", 1] as const);
+  const style = { style: "unit", unit, unitDisplay: "long" } as const;
+  return formatOf(Intl.NumberFormat, language, style).format(minutes / size);
+}
+
 /** Name several, one beside the other. */
 export function showList(names: readonly string[], language: string): string {
   return formatOf(Intl.ListFormat, language, { style: "narrow" }).format(names);

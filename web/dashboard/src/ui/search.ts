@@ -18,10 +18,13 @@ export interface ListSearch<Name extends string> {
   readonly clear: () => void;
 }
 
-export function useListSearch<Name extends string>(names: readonly Name[]): ListSearch<Name> {
+/** Read a list's part of the address. Where a page has several lists, each has a name of its own for its pages. */
+export function useListSearch<Name extends string>(names: readonly Name[], pageName = "page"): ListSearch<Name> {
   const search = useSearchValues();
   const navigate = useNavigate();
-  const page = readPage(search.page);
+  const page = readPage(search[pageName]);
+  const own: ReadonlySet<string> = new Set([...names, pageName]);
+  const others = Object.entries(search).filter(([name]) => !own.has(name));
   const filters: Partial<Record<Name, string>> = {};
   for (const name of names) {
     const value = search[name];
@@ -30,7 +33,7 @@ export function useListSearch<Name extends string>(names: readonly Name[]): List
   }
   const show = (wanted: Partial<Record<Name, string>>, at: number, replace: boolean) => {
     const kept = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== "");
-    const next = { ...Object.fromEntries(kept), ...(at > 1 ? { page: at } : {}) };
+    const next = { ...Object.fromEntries([...others, ...kept]), ...(at > 1 ? { [pageName]: at } : {}) };
     void navigate({ to: ".", search: next, replace });
   };
   return {

@@ -4,39 +4,35 @@ import { useTranslation } from "react-i18next";
 import type { operations } from "../../api/generated/dashboard";
 import { listed } from "../../ui/List";
 import { useListSearch } from "../../ui/search";
-import { Trail } from "../../ui/Trail";
+import { askedOf, Trail, TRAIL_FILTERS } from "../../ui/Trail";
 import { api, merchantSession, unwrap } from "../api";
 import { ROWS } from "../queries";
 
 type Asked = NonNullable<operations["listOwnAuditEntries"]["parameters"]["query"]>;
 
 const PATH = "/api/dashboard/audit";
-const TEXTS = ["actor", "subject", "address", "action"] as const;
-const FILTERS = ["actorKind", ...TEXTS, "sort"] as const;
 
 /** Who did what for the merchant, or was refused, in all projects. Nothing is ever taken out of it. */
 export function AuditPage() {
   const { t } = useTranslation();
-  const search = useListSearch(FILTERS);
+  const search = useListSearch(TRAIL_FILTERS);
   const { filters } = search;
   const query = useQuery({
     queryKey: ["audit", filters, search.page],
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
       // What stands in the address is checked by the API, which says what is wrong with it.
-      const asked = { limit: ROWS, ...filters, page: search.page } as Asked;
+      const asked = { limit: ROWS, ...askedOf(filters), page: search.page } as Asked;
       const answer = await unwrap(api.GET(PATH, { params: { query: asked }, signal }));
       return listed(answer.entries, answer);
     },
   });
-  const isFiltered = FILTERS.some((name) => name !== "sort" && filters[name] !== undefined);
   return (
     <Trail
       lead={t("trail.lead")}
       path={PATH}
       session={merchantSession}
       search={search}
-      texts={TEXTS}
       query={query}
       whose={{
         id: "project",
@@ -44,7 +40,7 @@ export function AuditPage() {
         cell: (one) => one.projectName ?? one.projectId ?? "–",
       }}
       rowKey={(one) => `${one.createdAt} ${one.action} ${one.actor ?? ""} ${one.subject ?? ""}`}
-      empty={t(isFiltered ? "trail.noneFiltered" : "trail.none")}
+      empty={t(search.isFiltered ? "trail.noneFiltered" : "trail.none")}
     />
   );
 }

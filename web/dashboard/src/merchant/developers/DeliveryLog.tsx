@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import { CsvButton } from "../../ui/CsvButton";
+import { EVENTS, TEST } from "../../ui/events";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { showMilliseconds } from "../../ui/format";
 import { List, type Column, type ListQuery } from "../../ui/List";
@@ -13,7 +14,6 @@ import { When } from "../../ui/When";
 import { merchantSession } from "../api";
 import { useProjectId } from "../project";
 
-import { EVENTS, TEST } from "./events";
 import type { Delivery, DeliveryFilters } from "./queries";
 
 export const LOG_FILTERS = ["status", "event", "resourceId", "sort"] as const;

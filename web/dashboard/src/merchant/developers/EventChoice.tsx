@@ -2,9 +2,9 @@ import { Checkbox } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import { Choice } from "../../ui/Choice";
+import { EVENTS } from "../../ui/events";
 
 import styles from "./EventChoice.module.css";
-import { EVENTS } from "./events";
 
 interface EventChoiceProps {
   /** Null are all, also those that come to be later. */

@@ -4,6 +4,7 @@ import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 
 import { timesOf } from "../../ui/days";
+import { EVENTS } from "../../ui/events";
 import { DaysFilter, SelectFilter, TextFilter } from "../../ui/Filters";
 import type { Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
@@ -15,7 +16,6 @@ import { ProjectCsv } from "../ProjectCsv";
 import { usePermitted, useProjectId } from "../project";
 
 import { eventListQuery, type Event } from "./eventQueries";
-import { EVENTS } from "./events";
 import { RedeliverFailed } from "./RedeliverFailed";
 
 const SORTS = ["-createdAt", "createdAt"] as const;

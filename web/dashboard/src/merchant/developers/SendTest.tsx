@@ -2,11 +2,11 @@ import { Button, Select } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { EVENTS } from "../../ui/events";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { useAct } from "../../ui/useAct";
 
-import { EVENTS } from "./events";
 import type { TestResult } from "./queries";
 import { TestOutcome } from "./TestOutcome";
 

@@ -2,8 +2,10 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { listed } from "../../ui/List";
 import { useListSearch } from "../../ui/search";
-import { Trail } from "../../ui/Trail";
+import { askedOf, Trail, TRAIL_FILTERS } from "../../ui/Trail";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { MerchantFilter } from "../merchants/MerchantSelect";
 import { ROWS } from "../queries";
 
 import { Verification } from "./Verification";
@@ -11,8 +13,7 @@ import { Verification } from "./Verification";
 type Asked = NonNullable<Operations["listAuditEntries"]["parameters"]["query"]>;
 
 const PATH = "/api/admin/audit";
-const TEXTS = ["actor", "merchant", "subject", "address", "action"] as const;
-const FILTERS = ["actorKind", ...TEXTS, "sort"] as const;
+const FILTERS = [...TRAIL_FILTERS, "merchant"] as const;
 
 /** Who did what, from where, and when. Nothing is ever taken out of it. */
 export function AuditPage() {
@@ -24,12 +25,11 @@ export function AuditPage() {
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
       // What stands in the address is checked by the API, which says what is wrong with it.
-      const asked = { limit: ROWS, ...filters, page: search.page } as Asked;
+      const asked = { limit: ROWS, ...askedOf(filters), page: search.page } as Asked;
       const answer = await unwrap(api.GET(PATH, { params: { query: asked }, signal }));
       return { ...listed(answer.entries, answer), verification: answer.verification };
     },
   });
-  const isFiltered = FILTERS.some((name) => name !== "sort" && filters[name] !== undefined);
   return (
     <Trail
       lead={t("audit.lead")}
@@ -37,20 +37,27 @@ export function AuditPage() {
       path={PATH}
       session={operatorSession}
       search={search}
-      texts={TEXTS}
+      filters={
+        <MerchantFilter
+          value={filters.merchant}
+          onFilter={(merchant) => {
+            search.filter({ merchant });
+          }}
+        />
+      }
       query={query}
       whose={{
         id: "whose",
         title: t("record.merchant"),
         cell: (one) => (
           <>
-            <div>{one.merchantName ?? one.merchantId ?? "–"}</div>
+            <MerchantLink of={one} none="–" />
             <div className="muted">{one.projectName}</div>
           </>
         ),
       }}
       rowKey={(one) => one.entryId}
-      empty={t(isFiltered ? "record.noneFiltered" : "common:trail.none")}
+      empty={t(search.isFiltered ? "record.noneFiltered" : "common:trail.none")}
     />
   );
 }

@@ -2,6 +2,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 
 import { numbers } from "../../ui/format";
 import { Facts, Section } from "../../ui/Page";
+import { Quoted } from "../../ui/Said";
 import { Chip } from "../../ui/Status";
 import { Moment } from "../../ui/When";
 import { ActButton } from "../ActButton";
@@ -44,12 +45,15 @@ function Result({ of }: { readonly of: Verified }) {
           [t("audit.entries"), number.format(of.entries)],
           [t("audit.seals"), number.format(of.seals)],
           [t("audit.waiting"), number.format(of.waiting)],
+          [t("audit.sealsFile"), t(of.comparedWithFile ? "audit.withFile" : "audit.withoutFile")],
         ]}
       />
       {of.problems.length > 0 && (
         <ul aria-label={t("audit.problems")}>
           {of.problems.map((one) => (
-            <li key={one}>{one}</li>
+            <li key={one}>
+              <Quoted words={one} />
+            </li>
           ))}
         </ul>
       )}

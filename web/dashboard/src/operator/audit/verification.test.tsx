@@ -15,6 +15,7 @@ const DIFFERS = {
   seals: 20,
   waiting: 3,
   problems: ["entry 17 was changed"],
+  comparedWithFile: false,
 };
 
 it("what came of the last comparison is told, and what is wrong", async () => {
@@ -28,6 +29,7 @@ it("what came of the last comparison is told, and what is wrong", async () => {
   expect(
     within(within(part).getByRole("list", { name: "What is wrong" })).getByText("entry 17 was changed"),
   ).toBeTruthy();
+  expect(within(part).getByText(/nobody would notice/)).toBeTruthy();
   expect(within(part).queryByRole("button")).toBeNull();
 });
 

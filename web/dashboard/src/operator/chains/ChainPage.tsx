@@ -11,7 +11,7 @@ import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 
-import { Height, Lag, problemOf } from "./ChainsPage";
+import { Height, Lag, Problem, problemOf } from "./ChainsPage";
 import { ChainStatus } from "./ChainStatus";
 import { Endpoints } from "./Endpoints";
 import { Steering } from "./Steering";
@@ -58,7 +58,7 @@ function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
       <Section title={t("chains.state")}>
         <Facts
           facts={[
-            [t("chains.problem"), problemOf(chain)],
+            [t("chains.problem"), problemOf(chain) === null ? null : <Problem key="problem" of={chain} />],
             [
               t("chains.failingSince"),
               chain.failingSince === null ? null : <When key="since" at={chain.failingSince} />,

@@ -6,6 +6,7 @@ import { numbers } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { useWords, type Schemas } from "../api";
 import { chainsQuery } from "../queries";
 
@@ -51,7 +52,7 @@ export function ChainsPage() {
                     atEnd: true,
                     cell: (one) => <Healthy chain={one} />,
                   },
-                  { id: "problem", title: t("chains.problem"), cell: (one) => problemOf(one) ?? "–" },
+                  { id: "problem", title: t("chains.problem"), cell: (one) => <Problem of={one} /> },
                 ]}
               />
             )
@@ -66,6 +67,12 @@ type Chain = Schemas["AdminChainView"];
 
 export function problemOf(chain: Chain): string | null {
   return chain.error ?? chain.setupProblem ?? chain.problem;
+}
+
+/** What is wrong with it, if anything is. */
+export function Problem({ of }: { readonly of: Chain }) {
+  const words = problemOf(of);
+  return words === null ? "–" : <Quoted words={words} />;
 }
 
 export function Height({ value }: { readonly value: number | null }) {

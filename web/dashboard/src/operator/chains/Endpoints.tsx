@@ -6,6 +6,7 @@ import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
+import { Quoted } from "../../ui/Said";
 import { Chip, type Tone } from "../../ui/Status";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
@@ -61,7 +62,7 @@ export function Endpoints({ chain }: { readonly chain: Chain }) {
             {
               id: "why",
               title: t("chains.problem"),
-              cell: (one) => one.reason ?? one.setAside ?? one.lastError ?? "–",
+              cell: (one) => <Why of={one} />,
             },
             {
               id: "acts",
@@ -84,6 +85,12 @@ function State({ endpoint }: { readonly endpoint: Endpoint }) {
       {isIll ? t("endpoints.ill") : t(`endpointState.${endpoint.state}`)}
     </Chip>
   );
+}
+
+/** Why it is not used, or what it answered last that was no answer. */
+function Why({ of: { reason, setAside, lastError } }: { readonly of: Endpoint }) {
+  const words = reason ?? setAside ?? lastError;
+  return words === null ? "–" : <Quoted words={words} />;
 }
 
 function Number({ value }: { readonly value: number | null }) {

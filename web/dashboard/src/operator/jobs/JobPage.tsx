@@ -5,9 +5,11 @@ import { downloadCsv } from "../../api/download";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
+import { showMilliseconds } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
 import { ActButton } from "../ActButton";
@@ -15,6 +17,7 @@ import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 
 import { JobState } from "./JobState";
+import { Progress } from "./Progress";
 
 type Job = Schemas["JobView"];
 const POLL_MS = 3_000;
@@ -43,7 +46,7 @@ export function JobPage() {
 
 function Shown({ job }: { readonly job: Job }) {
   const meaning = useMeaning();
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   return (
     <Page
       title={meaning("job", job.kind)}
@@ -62,16 +65,18 @@ function Shown({ job }: { readonly job: Job }) {
       <Section title={t("common:payment.details")}>
         <Facts
           facts={[
-            [t("record.error"), job.error],
+            [t("record.error"), job.error === null ? null : <Quoted key="error" words={job.error} />],
             [t("queue.askedBy"), job.requestedBy],
             [t("jobs.attempts"), job.attempts],
             [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],
             [t("jobs.finished"), job.finishedAt === null ? null : <Moment key="finished" at={job.finishedAt} />],
+            [t("jobs.took"), job.durationMs === null ? null : showMilliseconds(job.durationMs, i18n.language)],
+            [t("jobs.worker"), job.worker],
           ]}
         />
       </Section>
       <Json title={t("jobs.arguments")} value={job.arguments} />
-      <Json title={t("jobs.progress")} value={job.progress} />
+      <Progress job={job} />
       {job.result !== null && <Json title={t("jobs.result")} value={job.result} />}
     </Page>
   );

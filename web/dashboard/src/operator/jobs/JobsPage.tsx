@@ -10,6 +10,7 @@ import { Meaning, useMeaning } from "../../ui/Meaning";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
@@ -58,7 +59,7 @@ export function JobsPage() {
     { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="job" code={one.kind} /> },
     { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
     { id: "by", title: t("queue.askedBy"), cell: (one) => one.requestedBy },
-    { id: "error", title: t("record.error"), cell: (one) => one.error ?? "–" },
+    { id: "error", title: t("record.error"), cell: (one) => (one.error === null ? "–" : <Quoted words={one.error} />) },
   ];
   return (
     <ListPage
@@ -135,7 +136,11 @@ function Recurring() {
                     </span>
                   ),
                 },
-                { id: "error", title: t("record.error"), cell: (one) => one.error ?? "–" },
+                {
+                  id: "error",
+                  title: t("record.error"),
+                  cell: (one) => (one.error === null ? "–" : <Quoted words={one.error} />),
+                },
               ]}
             />
           )

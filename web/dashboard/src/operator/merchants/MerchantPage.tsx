@@ -4,10 +4,11 @@ import { Link } from "@tanstack/react-router";
 import { ChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
+import { AttentionList } from "../../ui/Attention";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
-import { AttentionList } from "../../ui/Attention";
+import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
@@ -117,6 +118,8 @@ function Shown({ whole }: { readonly whole: MerchantWhole }) {
   );
 }
 
+type Balance = Schemas["ModeStanding"]["balances"][number];
+
 interface ModeProps {
   readonly merchantId: string;
   readonly standing: Schemas["ModeStanding"];
@@ -125,7 +128,9 @@ interface ModeProps {
 function Mode({ merchantId, standing }: ModeProps) {
   const { t, i18n } = useWords();
   const { mode, attention, balances, credits, used } = standing;
+  const meaning = useMeaning();
   const number = numbers(i18n.language);
+  const owesAny = balances.some((one) => one.receivable != null);
   return (
     <Section
       title={t(`common:mode.${mode}`)}
@@ -171,6 +176,18 @@ function Mode({ merchantId, standing }: ModeProps) {
                 atEnd: true,
                 cell: (one) => <Amount value={one.held} token={one.token} />,
               },
+              // Only where a reorganization took back what was spent already.
+              ...(owesAny
+                ? [
+                    {
+                      id: "owed",
+                      title: meaning("balance", "receivable"),
+                      atEnd: true,
+                      cell: (one: Balance) =>
+                        one.receivable == null ? "–" : <Amount value={one.receivable} token={one.token} />,
+                    },
+                  ]
+                : []),
             ]}
           />
         )}

@@ -11,8 +11,10 @@ import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
+import { Said } from "../../ui/Said";
 import { Moment, When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
 
 import { IntentActs } from "./IntentActs";
 import { IntentState } from "./IntentState";
@@ -69,7 +71,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
               intent.cancelAskedAt === null ? null : <When key="cancel" at={intent.cancelAskedAt} />,
             ],
             [t("queue.raiseAsked"), feeRaise?.askedAt == null ? null : <When key="raise" at={feeRaise.askedAt} />],
-            [t("queue.raiseRefused"), feeRaise?.refusal],
+            [t("queue.raiseRefused"), feeRaise?.refusal == null ? null : <Refusal key="unraised" of={feeRaise} />],
             [t("queue.signedNonce"), settlement?.nonce],
             [t("queue.signedTx"), settlement?.signedTxHash],
             [t("queue.settleNamed"), settlement?.txHash],
@@ -77,7 +79,10 @@ function Shown({ intent }: { readonly intent: Intent }) {
               t("queue.settleAsked"),
               settlement?.askedAt == null ? null : <When key="settle" at={settlement.askedAt} />,
             ],
-            [t("queue.settleRefused"), settlement?.refusal],
+            [
+              t("queue.settleRefused"),
+              settlement?.refusal == null ? null : <Refusal key="unsettled" of={settlement} />,
+            ],
             [t("record.updated"), <When key="updated" at={intent.updatedAt} />],
           ]}
         />
@@ -99,14 +104,14 @@ function Shown({ intent }: { readonly intent: Intent }) {
             [t("record.to"), <Address key="to" value={intent.toAddress} whole />],
             [t("common:payout.tag"), intent.toTag],
             [t("record.nonce"), intent.nonce],
-            [t("record.merchant"), intent.merchantName],
+            [t("record.merchant"), <MerchantLink key="merchant" of={intent} />],
             [t("queue.askedBy"), t(`askedBy.${intent.askedBy}`)],
             [
-              t("one.payouts"),
+              t(`one.${sentAs(intent)}`),
               intent.payoutId === null ? null : (
-                <Copyable key="payout" text={intent.payoutId}>
+                <Link key="sent" to={`/${sentAs(intent)}/${intent.payoutId}`}>
                   {intent.payoutId}
-                </Copyable>
+                </Link>
               ),
             ],
             [
@@ -123,6 +128,19 @@ function Shown({ intent }: { readonly intent: Intent }) {
       <Transactions transactions={intent.transactions} />
     </Page>
   );
+}
+
+type Refused = Pick<Schemas["FeeRaiseView"], "refusal" | "refusalCode">;
+
+/** Why a wish of an operator's is not met: in the reader's language, and in the API's own sentence, which has figures. */
+function Refusal({ of: { refusal, refusalCode } }: { readonly of: Refused }) {
+  return <Said of="wishes" code={refusalCode ?? ""} words={refusal ?? ""} withOwn />;
+}
+
+/** In which list what it sends stands. */
+function sentAs({ kind }: Intent): "payouts" | "refunds" | "withdrawals" {
+  if (kind === "refund") return "refunds";
+  return kind === "withdrawal" ? "withdrawals" : "payouts";
 }
 
 function Transactions({ transactions }: { readonly transactions: readonly Schemas["OutboundTxView"][] }) {

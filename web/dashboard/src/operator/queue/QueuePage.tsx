@@ -4,19 +4,46 @@ import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
 import { CsvButton } from "../../ui/CsvButton";
 import { SelectFilter } from "../../ui/Filters";
+import { showSpan } from "../../ui/format";
 import { type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { Meaning, useMeaning } from "../../ui/Meaning";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { MerchantFilter } from "../merchants/MerchantSelect";
 import { useChainOptions } from "../queries";
 
 import { IntentState } from "./IntentState";
 import { WaitsFor } from "./WaitsFor";
 import { queueQuery, type Filters as Asked, type Intent } from "./queries";
 
-const FILTERS = ["state", "chain", "kind", "mode", "sort"] as const;
+const FILTERS = ["state", "chain", "kind", "mode", "reason", "merchantId", "olderThanMinutes", "sort"] as const;
+/** What the engine notes where something waits. The signer's reasons begin with its name. */
+const REASONS = [
+  "collection",
+  "gas",
+  "gas_station_empty",
+  "fees_above_ceiling",
+  "turn",
+  "call",
+  "paused",
+  "merchant_suspended",
+  "cancellation",
+  "signed_before",
+] as const;
+const REASONS_OF_SIGNER = [
+  "HOURLY_CAP",
+  "HOURLY_FEES",
+  "TARGET_TOO_FRESH",
+  "APPROVAL_NEEDED",
+  "ALREADY_SIGNED",
+  "TARGET_NOT_ALLOWED",
+  "FEE_ABOVE_CAP",
+  "PRICE_UNKNOWN",
+] as const;
+const AGES_MIN = [10, 60, 360, 1_440, 10_080] as const;
 const STATES = ["waiting", "sending", "cancelling"] as const;
 const KINDS = [
   "payout",
@@ -36,12 +63,15 @@ const POLL_MS = 10_000;
 
 /** All that is to be sent, of everybody and of the gateway itself: why each waits, and how far it has come. */
 export function QueuePage() {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const meaning = useMeaning();
   const search = useListSearch(FILTERS);
   const { filters } = search;
   // What stands in the address is checked by the API, which says what is wrong with it.
-  const query = useQuery({ ...queueQuery({ ...filters, page: search.page } as Asked), refetchInterval: POLL_MS });
+  const query = useQuery({
+    ...queueQuery({ ...filters, page: search.page } as unknown as Asked),
+    refetchInterval: POLL_MS,
+  });
   const chains = useChainOptions();
   const columns: readonly Column<Intent>[] = [
     {
@@ -52,7 +82,7 @@ export function QueuePage() {
     },
     { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.kind} /> },
     { id: "state", title: t("record.status"), cell: (one) => <IntentState state={one.state} /> },
-    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName ?? t("gateway") },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
     { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "waits", title: t("record.waits"), cell: (one) => <WaitsFor what={one.waitsFor} /> },
     {
@@ -100,6 +130,34 @@ export function QueuePage() {
             options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
             onFilter={(mode) => {
               search.filter({ mode: mode === "live" ? "" : mode });
+            }}
+          />
+          <SelectFilter
+            label={t("record.waits")}
+            value={filters.reason}
+            options={[
+              ...REASONS.map((one) => ({ value: one, label: t(`queue.reasons.${one}`) })),
+              ...REASONS_OF_SIGNER.map((one) => ({ value: `signer: ${one}`, label: t(`queue.reasons.${one}`) })),
+            ]}
+            onFilter={(reason) => {
+              search.filter({ reason });
+            }}
+          />
+          <MerchantFilter
+            value={filters.merchantId}
+            onFilter={(merchantId) => {
+              search.filter({ merchantId });
+            }}
+          />
+          <SelectFilter
+            label={t("queue.age")}
+            value={filters.olderThanMinutes}
+            options={AGES_MIN.map((one) => ({
+              value: String(one),
+              label: t("queue.older", { time: showSpan(one, i18n.language) }),
+            }))}
+            onFilter={(olderThanMinutes) => {
+              search.filter({ olderThanMinutes });
             }}
           />
         </>

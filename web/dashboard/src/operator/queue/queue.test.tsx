@@ -1,9 +1,11 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { json, showOperator } from "../../testing/render";
+import { chooseLanguage } from "../../i18n";
+import { json, nothing, one, showOperator } from "../../testing/render";
 
 import { IntentPage } from "./IntentPage";
+import { QueuePage } from "./QueuePage";
 
 const INTENT = {
   intentId: "int_1",
@@ -71,4 +73,46 @@ it("nobody but an owner is offered to name one", async () => {
   });
   expect(await screen.findByText("The signer has signed it before.")).toBeTruthy();
   expect(screen.queryByRole("button", { name: "Name its transaction" })).toBeNull();
+});
+
+it("is filtered by what is waited for, by merchant and by age", async () => {
+  const sent = await showOperator(QueuePage, {
+    path: "queue",
+    answers: {
+      "GET /api/admin/outbound": { ...nothing, outbound: [] },
+      "GET /api/admin/merchants": {
+        ...one,
+        merchants: [{ merchantId: "mrc_7", name: "Nordlicht", email: "a@b.example" }],
+      },
+    },
+  });
+  await screen.findByText("Nothing waits to be sent");
+  for (const [field, chosen] of [
+    ["Waits for", "Signer: hourly cap"],
+    ["Merchant", /Nordlicht/],
+    ["Age", "Older than 6 hours"],
+  ] as const) {
+    fireEvent.click(screen.getByRole("combobox", { name: field }));
+    fireEvent.click(await screen.findByRole("option", { name: chosen, hidden: true }));
+  }
+  await expect
+    .poll(() => Object.fromEntries(new URL(sent.at(-1)?.url ?? location.href).searchParams), { timeout: 20_000 })
+    .toEqual({ limit: "25", page: "1", reason: "signer: HOURLY_CAP", merchantId: "mrc_7", olderThanMinutes: "360" });
+});
+
+it("why a wish is not met is said in the reader's language, with the API's own words beside it", async () => {
+  const refusal = "It has the nonce 3, and what was signed has the nonce 17.";
+  const settlement = { ...INTENT.settlement, refusal, refusalCode: "OTHER_NONCE" };
+  await chooseLanguage("de");
+  try {
+    await showOperator(IntentPage, {
+      path: "queue/$intentId",
+      at: "queue/int_1",
+      answers: { "GET /api/admin/outbound/int_1": { success: true, outbound: { ...INTENT, settlement } } },
+    });
+    expect(await screen.findByText(/eine andere Nonce als das/)).toBeTruthy();
+    expect(screen.getByText(refusal).lang).toBe("en");
+  } finally {
+    await chooseLanguage("en");
+  }
 });

@@ -9,9 +9,11 @@ import { showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { JobState } from "../jobs/JobState";
+import { MerchantLink } from "../merchants/MerchantLink";
 
 import { Agrees } from "./ReconcilePage";
 
@@ -51,7 +53,9 @@ export function RunPage() {
         >
           {run.error !== null && (
             <Section title={t("record.error")}>
-              <p>{run.error}</p>
+              <p>
+                <Quoted words={run.error} />
+              </p>
             </Section>
           )}
           <Section title={t("nav.chains")} flush>
@@ -64,7 +68,11 @@ export function RunPage() {
                 { id: "height", title: t("record.block"), atEnd: true, cell: (one) => one.height ?? "–" },
                 { id: "addresses", title: t("reconcile.addresses"), atEnd: true, cell: (one) => one.addressesAsked },
                 { id: "differences", title: t("reconcile.differences"), atEnd: true, cell: (one) => one.differences },
-                { id: "problem", title: t("chains.problem"), cell: (one) => one.problem ?? "–" },
+                {
+                  id: "problem",
+                  title: t("chains.problem"),
+                  cell: (one) => (one.problem === null ? "–" : <Quoted words={one.problem} />),
+                },
               ]}
             />
             {run.waiting.length > 0 && (
@@ -104,8 +112,13 @@ function DifferenceView({ difference }: { readonly difference: Schemas["Differen
           [t("reconcile.onChain"), <Amount key="chain" value={difference.onChain} token={difference.token} />],
           [t("reconcile.booked"), <Amount key="booked" value={difference.booked} token={difference.token} />],
           [t("reconcile.inTransit"), <Amount key="transit" value={difference.inTransit} token={difference.token} />],
-          [t("record.merchant"), difference.merchantId],
-          [t("record.why"), difference.explanations.join(" ")],
+          [t("record.merchant"), <MerchantLink key="merchant" of={difference} />],
+          [
+            t("record.why"),
+            difference.explanations.length === 0 ? null : (
+              <Quoted key="why" words={difference.explanations.join(" ")} />
+            ),
+          ],
         ]}
       />
     </Section>

@@ -10,6 +10,8 @@ import { newestFirst, useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { MerchantFilter } from "../merchants/MerchantSelect";
 import { useChainOptions } from "../queries";
 
 import type { Filters as Asked, Kind, Owned } from "./kinds";
@@ -82,14 +84,20 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
               search.filter({ mode });
             }}
           />
-          {(filters.merchant !== undefined || filters.project !== undefined) && (
+          <MerchantFilter
+            value={filters.merchant}
+            onFilter={(merchant) => {
+              search.filter({ merchant });
+            }}
+          />
+          {filters.project !== undefined && (
             <Button
               variant="default"
               onClick={() => {
-                search.filter({ merchant: "", project: "" });
+                search.filter({ project: "" });
               }}
             >
-              {t("record.allMerchants")}
+              {t("record.allProjects")}
             </Button>
           )}
         </>
@@ -109,12 +117,11 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
 /** Whose it is. What is no merchant's is the gateway's own. */
 export function Merchant({ row }: { readonly row: Owned }) {
   const { t } = useWords();
-  const merchant = row.merchantName ?? row.merchantId ?? t("gateway");
   return (
     <>
-      <Short text={merchant} />
+      <MerchantLink of={row} />
       <div className="row muted">
-        {row.projectName !== null && row.projectName !== merchant && <Short text={row.projectName} />}
+        {row.projectName !== null && row.projectName !== row.merchantName && <Short text={row.projectName} />}
         {row.mode === "sandbox" && <Chip tone="calm">{t("common:mode.sandbox")}</Chip>}
       </div>
     </>

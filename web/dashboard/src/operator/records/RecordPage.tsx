@@ -8,6 +8,7 @@ import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { useWords } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
 
 import type { Kind, Owned } from "./kinds";
 import { StoryView } from "./Story";
@@ -48,16 +49,7 @@ export function RecordPage<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
           <Section title={t("record.whose")}>
             <Facts
               facts={[
-                [
-                  t("record.merchant"),
-                  row.merchantId === null ? (
-                    t("gateway")
-                  ) : (
-                    <Link key="merchant" to={`/${kind.name}`} search={{ merchant: row.merchantId }}>
-                      {row.merchantName ?? row.merchantId}
-                    </Link>
-                  ),
-                ],
+                [t("record.merchant"), <MerchantLink key="merchant" of={row} />],
                 [
                   t("record.project"),
                   row.projectId === null ? null : (

@@ -10,12 +10,12 @@ import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
 
 type Found = Schemas["Found"];
 
-/** Where a thing that was found is shown: a merchant or project by what it was paid. */
+/** Where a thing that was found is shown: a project by what it was paid. */
 function pageOf(one: Found): { to: string; search: Record<string, string> } {
-  if (one.kind === "merchants") return { to: "/payments", search: { merchant: one.id } };
   if (one.kind === "projects") return { to: "/payments", search: { project: one.id } };
   return { to: `/${one.kind}/${one.id}`, search: {} };
 }
@@ -58,7 +58,7 @@ export function SearchPage() {
                   columns={[
                     { id: "id", title: t("search.found"), cell: (one) => <Link {...pageOf(one)}>{one.id}</Link> },
                     { id: "kind", title: t("record.kind"), cell: (one) => t(`kinds.${one.kind}`) },
-                    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName ?? "–" },
+                    { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} none="–" /> },
                     {
                       id: "status",
                       title: t("record.status"),

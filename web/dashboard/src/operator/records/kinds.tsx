@@ -1,4 +1,6 @@
 /** What operators list and read of all merchants: each kind with its columns, its facts, and how it is asked for. */
+import { Link } from "@tanstack/react-router";
+
 import { ChainName } from "../../ui/ChainName";
 import { Meaning } from "../../ui/Meaning";
 import type { Fact } from "../../ui/Page";
@@ -144,7 +146,11 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
     [t("why"), row.heldReason === null ? null : <Meaning key="why" of="held" code={row.heldReason} />],
     [
       t("resolution"),
-      row.resolution === null ? null : <Meaning key="resolution" of="resolution" code={row.resolution} />,
+      row.resolution === null ? null : (
+        <Link key="resolution" to={`/resolutions/${row.depositId}`}>
+          <Meaning of="resolution" code={row.resolution} />
+        </Link>
+      ),
     ],
     [t("chain"), <ChainName key="chain" of={row.chain} />],
     [t("block"), row.blockNumber],

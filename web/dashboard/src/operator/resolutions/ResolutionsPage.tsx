@@ -1,5 +1,4 @@
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { ChainName } from "../../ui/ChainName";
 import { Amount } from "../../ui/Amount";
@@ -8,17 +7,19 @@ import { SelectFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { Meaning, useMeaning } from "../../ui/Meaning";
-import { Short } from "../../ui/Short";
 import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
-import { ActButton } from "../ActButton";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
-import { ROWS, useChainOptions, usePermitted } from "../queries";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { MerchantFilter } from "../merchants/MerchantSelect";
+import { ROWS, useChainOptions } from "../queries";
+
+import { ResolutionActs } from "./ResolutionActs";
 
 type Held = Schemas["OperatorResolution"];
 type Asked = NonNullable<Operations["listAllResolutions"]["parameters"]["query"]>;
 
-const FILTERS = ["reason", "chain", "mode"] as const;
+const FILTERS = ["reason", "chain", "mode", "merchantId"] as const;
 const MODES = ["live", "sandbox"] as const;
 const REASONS = [
   "surplus",
@@ -50,13 +51,9 @@ export function ResolutionsPage() {
     {
       id: "when",
       title: t("common:resolutions.came"),
-      cell: (one) => (
-        <Link to={`/deposits/${one.deposit.depositId}`}>
-          <When at={one.deposit.minedAt} />
-        </Link>
-      ),
+      cell: (one) => <When at={one.deposit.minedAt} />,
     },
-    { id: "merchant", title: t("record.merchant"), cell: (one) => <Short text={one.merchantName} /> },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
     { id: "mode", title: t("common:mode.title"), cell: (one) => t(`common:mode.${one.mode}`) },
     { id: "why", title: t("record.why"), cell: (one) => <Meaning of="held" code={one.deposit.reason} /> },
     { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.deposit.chain} /> },
@@ -66,7 +63,7 @@ export function ResolutionsPage() {
       atEnd: true,
       cell: (one) => <Amount value={one.deposit.heldAmount} token={one.deposit.token} />,
     },
-    { id: "acts", title: "", atEnd: true, cell: (one) => <Acts held={one} /> },
+    { id: "acts", title: "", atEnd: true, cell: (one) => <ResolutionActs held={one} isSmall /> },
   ];
   return (
     <ListPage
@@ -100,61 +97,20 @@ export function ResolutionsPage() {
               search.filter({ mode });
             }}
           />
+          <MerchantFilter
+            value={filters.merchantId}
+            onFilter={(merchantId) => {
+              search.filter({ merchantId });
+            }}
+          />
         </>
       }
       columns={columns}
       query={query}
       rowKey={(one) => one.deposit.depositId}
+      href={(one) => `/resolutions/${one.deposit.depositId}`}
       none={t("common:resolutions.none")}
       noneFiltered={t("record.noneFiltered")}
     />
-  );
-}
-
-function Acts({ held }: { readonly held: Held }) {
-  const { t } = useWords();
-  const client = useQueryClient();
-  const mayDecide = usePermitted("resolutions.decide");
-  if (!mayDecide) return null;
-  const { deposit } = held;
-  const params = { path: { depositId: deposit.depositId } };
-  const changed = () => client.invalidateQueries();
-  const what = (
-    <p>
-      <Amount value={deposit.heldAmount} token={deposit.token} /> · <ChainName of={deposit.chain} /> ·{" "}
-      {held.merchantName}
-    </p>
-  );
-  return (
-    <span className="row end">
-      {deposit.canAccept && (
-        <ActButton
-          isSmall
-          act={t("common:resolutions.accept.act")}
-          title={t("common:resolutions.accept.title")}
-          onConfirm={async () => {
-            await unwrap(api.POST("/api/admin/resolutions/{depositId}/accept", { params }));
-            await changed();
-          }}
-        >
-          {what}
-          <p>{t("resolutions.acceptWords")}</p>
-        </ActButton>
-      )}
-      {held.canRelease && (
-        <ActButton
-          isSmall
-          act={t("common:resolutions.release.act")}
-          title={t("resolutions.releaseTitle")}
-          onConfirm={async () => {
-            await unwrap(api.POST("/api/admin/resolutions/{depositId}/release", { params }));
-            await changed();
-          }}
-        >
-          {what}
-          <p>{t("resolutions.releaseWords")}</p>
-        </ActButton>
-      )}
-    </span>
   );
 }

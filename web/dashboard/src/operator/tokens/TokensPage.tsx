@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
@@ -7,15 +7,15 @@ import { Filters, SelectFilter } from "../../ui/Filters";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { useListSearch } from "../../ui/search";
 import { Chip, type Tone } from "../../ui/Status";
-import { ActButton } from "../ActButton";
-import { api, unwrap, useWords, type Schemas } from "../api";
+import { api, unwrap, useWords } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
 import { useChainOptions, usePermitted } from "../queries";
 
 import { AddToken } from "./AddToken";
-
-type Token = Schemas["AdminToken"];
+import { TokenActs, type Token } from "./TokenActs";
 
 const TONES = {
   checking: "work",
@@ -77,13 +77,13 @@ export function TokensPage() {
                     cell: (one) =>
                       one.contractAddress === null ? t("tokens.coin") : <Address value={one.contractAddress} />,
                   },
-                  { id: "why", title: t("chains.problem"), cell: (one) => one.reason ?? one.sendableReason ?? "–" },
+                  { id: "why", title: t("chains.problem"), cell: (one) => <Why token={one} /> },
                   {
                     id: "whose",
                     title: t("tokens.whose"),
                     cell: (one) => <Whose token={one} />,
                   },
-                  { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <Acts token={one} /> },
+                  { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <TokenActs token={one} /> },
                 ]}
               />
             )
@@ -94,6 +94,12 @@ export function TokensPage() {
   );
 }
 
+/** What keeps it from being used, or from being sent. */
+function Why({ token: { reason, sendableReason } }: { readonly token: Token }) {
+  const words = reason ?? sendableReason;
+  return words === null ? "–" : <Quoted words={words} />;
+}
+
 /** For whom it is on. */
 function Whose({ token }: { readonly token: Token }) {
   const { t } = useWords();
@@ -101,63 +107,16 @@ function Whose({ token }: { readonly token: Token }) {
   return (
     <>
       {t(defaultEnabled ? "tokens.everybody" : "tokens.nobody")}
-      {merchants.length > 0 && <div className="muted">{t("tokens.apart")}</div>}
+      {merchants.length > 0 && (
+        <ul aria-label={t("tokens.apart")}>
+          {merchants.map((one) => (
+            <li key={one.merchantId}>
+              <MerchantLink of={{ merchantId: one.merchantId, merchantName: one.name }} />{" "}
+              <span className="muted">{t(`tokenState.${one.enabled ? "enabled" : "disabled"}`)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
     </>
-  );
-}
-
-function Acts({ token }: { readonly token: Token }) {
-  return (
-    <span className="row end">
-      <DefaultButton token={token} />
-      <SwitchButton token={token} />
-    </span>
-  );
-}
-
-/** Changes whether merchants have it for whom nothing else was decided. */
-function DefaultButton({ token }: { readonly token: Token }) {
-  const { t } = useWords();
-  const client = useQueryClient();
-  const { symbol, defaultEnabled } = token;
-  if (symbol === null || token.state !== "enabled") return null;
-  return (
-    <ActButton
-      isSmall
-      isDangerous={defaultEnabled}
-      act={t(defaultEnabled ? "tokens.toNobody" : "tokens.toEverybody")}
-      title={t(defaultEnabled ? "tokens.toNobodyTitle" : "tokens.toEverybodyTitle", { symbol, chain: token.chain })}
-      onConfirm={async () => {
-        const params = { path: { chain: token.chain, symbol } };
-        const body = { defaultEnabled: !defaultEnabled };
-        await unwrap(api.PATCH("/api/admin/tokens/{chain}/{symbol}", { params, body }));
-        await client.invalidateQueries({ queryKey: ["tokens"] });
-      }}
-    >
-      <p>{t(defaultEnabled ? "tokens.toNobodyWords" : "tokens.toEverybodyWords")}</p>
-    </ActButton>
-  );
-}
-
-function SwitchButton({ token }: { readonly token: Token }) {
-  const { t } = useWords();
-  const client = useQueryClient();
-  const { symbol } = token;
-  if (symbol === null || (token.state !== "enabled" && token.state !== "disabled")) return null;
-  const isOn = token.state === "enabled";
-  return (
-    <ActButton
-      isSmall
-      isDangerous={isOn}
-      act={t(isOn ? "tokens.off" : "tokens.on")}
-      title={t(isOn ? "tokens.offTitle" : "tokens.onTitle", { symbol, chain: token.chain })}
-      onConfirm={async () => {
-        const params = { path: { chain: token.chain, symbol } };
-        await unwrap(api.PATCH("/api/admin/tokens/{chain}/{symbol}", { params, body: { enabled: !isOn } }));
-        await client.invalidateQueries({ queryKey: ["tokens"] });
-      }}
-    >
-      <p>{t(isOn ? "tokens.offWords" : "tokens.onWords")}</p>
-    </ActButton>
   );
 }

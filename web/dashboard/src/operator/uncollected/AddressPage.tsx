@@ -13,6 +13,7 @@ import { Said } from "../../ui/Said";
 import { Chip, type Tone } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { useWords } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
 import { usePermitted } from "../queries";
 
 import { CollectButton } from "./CollectButton";
@@ -56,7 +57,6 @@ export function AddressPage() {
 function Part({ one }: { readonly one: AtAddress }) {
   const { t, i18n } = useWords();
   const chainName = useChainName();
-  const maySeeMerchant = usePermitted("merchants.read");
   const maySeeQueue = usePermitted("outbound.read");
   const number = numbers(i18n.language);
   return (
@@ -90,16 +90,7 @@ function Part({ one }: { readonly one: AtAddress }) {
             [t("nav.deposits"), number.format(one.deposits)],
             [t("common:mode.title"), one.mode === "sandbox" ? t("common:mode.sandbox") : null],
             [t("record.whose"), t(`uncollected.purposes.${one.purpose}`)],
-            [
-              t("record.merchant"),
-              maySeeMerchant ? (
-                <Link key="merchant" to={`/merchants/${one.merchantId}`}>
-                  {one.merchantId}
-                </Link>
-              ) : (
-                one.merchantId
-              ),
-            ],
+            [t("record.merchant"), <MerchantLink key="merchant" of={one} />],
             [
               t("nav.queue"),
               one.intentId === null || !maySeeQueue ? null : (

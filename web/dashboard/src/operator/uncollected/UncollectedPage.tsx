@@ -14,6 +14,8 @@ import { newestFirst, useListSearch } from "../../ui/search";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { MerchantFilter } from "../merchants/MerchantSelect";
 import { useChainOptions } from "../queries";
 
 import { uncollectedQuery, type Filters as Asked, type Uncollected } from "./queries";
@@ -40,7 +42,7 @@ export function UncollectedPage() {
       sort: "createdAt",
       cell: (one) => <When at={one.createdAt} />,
     },
-    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
     { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "address", title: t("record.address"), cell: (one) => <Address value={one.address} /> },
     { id: "why", title: t("record.why"), cell: (one) => <Why of={one} /> },
@@ -106,16 +108,12 @@ export function UncollectedPage() {
               search.filter({ reason });
             }}
           />
-          {filters.merchantId !== undefined && (
-            <Button
-              variant="default"
-              onClick={() => {
-                search.filter({ merchantId: "" });
-              }}
-            >
-              {t("record.allMerchants")}
-            </Button>
-          )}
+          <MerchantFilter
+            value={filters.merchantId}
+            onFilter={(merchantId) => {
+              search.filter({ merchantId });
+            }}
+          />
         </>
       }
       columns={columns}

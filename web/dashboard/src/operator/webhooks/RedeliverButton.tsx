@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords } from "../api";
+import { MerchantSelect } from "../merchants/MerchantSelect";
 import { usePermitted } from "../queries";
 
 const HOUR_MS = 3_600_000;
@@ -22,7 +23,7 @@ export function RedeliverButton() {
       title={t("webhooks.redeliverTitle")}
       onConfirm={async () => {
         const since = new Date(Date.now() - Number(hours) * HOUR_MS).toISOString();
-        const of = merchantId.trim() === "" ? {} : { merchantId: merchantId.trim() };
+        const of = merchantId === "" ? {} : { merchantId };
         const { job } = await unwrap(api.POST("/api/admin/webhooks/redeliver", { body: { since, ...of } }));
         await navigate({ to: `/jobs/${job.jobId}` });
       }}
@@ -36,12 +37,11 @@ export function RedeliverButton() {
         value={hours}
         onText={setHours}
       />
-      <Text
-        label={t("webhooks.merchantId")}
+      <MerchantSelect
+        label={t("record.merchant")}
         description={t("webhooks.merchantIdWords")}
-        autoComplete="off"
-        value={merchantId}
-        onText={setMerchantId}
+        value={merchantId === "" ? undefined : merchantId}
+        onMerchant={setMerchantId}
       />
     </ActButton>
   );

@@ -1,45 +1,55 @@
+import { Button } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { List, listed, type Column } from "../../ui/List";
-import { Page, Section } from "../../ui/Page";
-import { Plain } from "../../ui/Plain";
-import { QueryView } from "../../ui/QueryView";
-import { useListSearch } from "../../ui/search";
+import { CsvButton } from "../../ui/CsvButton";
+import { timesOf } from "../../ui/days";
+import { EVENTS, EVENTS_OF_TRACKERS } from "../../ui/events";
+import { DaysFilter, SelectFilter } from "../../ui/Filters";
+import { listed, type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
+import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
-import { api, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { MerchantFilter } from "../merchants/MerchantSelect";
 import { ROWS } from "../queries";
 
+import { Failing } from "./Failing";
 import { RedeliverButton } from "./RedeliverButton";
 
 type Delivery = Schemas["OperatorDelivery"];
 type Asked = NonNullable<Operations["listAllDeliveries"]["parameters"]["query"]>;
 
-const FILTERS = ["status"] as const;
+const PATH = "/api/admin/webhooks/deliveries";
+const FILTERS = ["status", "event", "merchantId", "projectId", "endpointId", "from", "until", "sort"] as const;
 const STATUSES = ["failing", "dropped", "paused", "pending", "delivered", "no_target", "cancelled"] as const;
-const POLL_MS = 10_000;
 
 /** Whose servers cannot be reached, and every delivery of all merchants. */
 export function WebhooksPage() {
   const { t } = useWords();
   const search = useListSearch(FILTERS);
-  const { filters } = search;
+  const { from, until, ...filters } = search.filters;
+  const asked = { ...filters, ...timesOf(from, until) };
   const query = useQuery({
-    queryKey: ["delivery", "list", filters, search.page],
+    queryKey: ["delivery", "list", asked, search.page],
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
-      const asked = { limit: ROWS, ...filters, page: search.page } as Asked; // the API checks it
-      const answer = await unwrap(api.GET("/api/admin/webhooks/deliveries", { params: { query: asked }, signal }));
+      const params = { query: { limit: ROWS, ...asked, page: search.page } as Asked }; // the API checks it
+      const answer = await unwrap(api.GET(PATH, { params, signal }));
       return listed(answer.deliveries, answer);
     },
   });
   const columns: readonly Column<Delivery>[] = [
-    { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
+    {
+      id: "created",
+      title: t("common:payments.created"),
+      sort: "createdAt",
+      cell: (one) => <When at={one.createdAt} />,
+    },
     { id: "event", title: t("common:webhooks.event"), cell: (one) => one.event },
     { id: "status", title: t("record.status"), cell: (one) => <Status value={one.status} /> },
-    { id: "merchant", title: t("record.merchant"), cell: (one) => one.merchantName },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
     {
       id: "answer",
       title: t("common:webhooks.answer"),
@@ -53,10 +63,16 @@ export function WebhooksPage() {
     },
   ];
   return (
-    <Page title={t("nav.webhooks")} lead={t("webhooks.lead")} actions={<RedeliverButton />}>
-      <Failing />
-      <Section title={t("common:webhooks.log")} flush>
-        <Filters>
+    <ListPage
+      title={t("nav.webhooks")}
+      lead={t("webhooks.lead")}
+      search={search}
+      acts={<RedeliverButton />}
+      head={<Failing merchantId={filters.merchantId} />}
+      listTitle={t("common:webhooks.log")}
+      listActions={<CsvButton path={PATH} query={asked} name="deliveries" session={operatorSession} />}
+      filters={
+        <>
           <SelectFilter
             label={t("record.status")}
             value={filters.status}
@@ -65,64 +81,46 @@ export function WebhooksPage() {
               search.filter({ status });
             }}
           />
-        </Filters>
-        <List
-          label={t("common:webhooks.log")}
-          columns={columns}
-          query={query}
-          rowKey={(one) => one.deliveryId}
-          href={(one) => `/webhooks/${one.deliveryId}`}
-          onPage={search.goTo}
-          empty={<Empty title={t("record.noneFiltered")} />}
-        />
-      </Section>
-    </Page>
-  );
-}
-
-function Failing() {
-  const { t } = useWords();
-  const query = useQuery({
-    queryKey: ["delivery", "failing"],
-    refetchInterval: POLL_MS,
-    queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/webhooks/failing", { signal }))).endpoints,
-  });
-  return (
-    <Section title={t("webhooks.failing")} flush>
-      <QueryView query={query}>
-        {(targets) =>
-          targets.length === 0 ? (
-            <Empty title={t("webhooks.allWell")} />
-          ) : (
-            <Plain
-              label={t("webhooks.failing")}
-              rows={targets}
-              rowKey={(one) => `${one.projectId} ${one.endpointId ?? one.webhookId ?? one.url ?? ""}`}
-              columns={[
-                { id: "since", title: t("chains.failingSince"), cell: (one) => <When at={one.failingSince} /> },
-                {
-                  id: "merchant",
-                  title: t("record.merchant"),
-                  cell: (one) => `${one.merchantName} · ${one.projectName}`,
-                },
-                { id: "url", title: t("common:webhooks.url"), cell: (one) => one.url ?? "–" },
-                {
-                  id: "answer",
-                  title: t("common:webhooks.answer"),
-                  cell: (one) => one.lastAttempt?.statusCode ?? one.lastAttempt?.error ?? "–",
-                },
-                { id: "next", title: t("common:webhooks.next"), cell: (one) => <When at={one.nextAttemptAt} /> },
-                {
-                  id: "failing",
-                  title: t("webhooks.waiting"),
-                  atEnd: true,
-                  cell: (one) => <span className="number">{one.failing}</span>,
-                },
-              ]}
-            />
-          )
-        }
-      </QueryView>
-    </Section>
+          <SelectFilter
+            label={t("common:webhooks.event")}
+            value={filters.event}
+            options={[...EVENTS, ...EVENTS_OF_TRACKERS].map((one) => ({ value: one, label: one }))}
+            onFilter={(event) => {
+              search.filter({ event });
+            }}
+          />
+          <MerchantFilter
+            value={filters.merchantId}
+            onFilter={(merchantId) => {
+              search.filter({ merchantId });
+            }}
+          />
+          <DaysFilter
+            from={from}
+            until={until}
+            onFilter={(changed) => {
+              search.filter(changed);
+            }}
+          />
+          {(filters.projectId !== undefined || filters.endpointId !== undefined) && (
+            <Button
+              variant="default"
+              onClick={() => {
+                search.filter({ projectId: "", endpointId: "" });
+              }}
+            >
+              {t("record.allProjects")}
+            </Button>
+          )}
+        </>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => one.deliveryId}
+      href={(one) => `/webhooks/${one.deliveryId}`}
+      {...newestFirst(search)}
+      none={t("common:webhooks.none")}
+      noneFiltered={t("record.noneFiltered")}
+    />
   );
 }

@@ -1,4 +1,7 @@
-import type { Delivery } from "./queries";
+/** What webhooks tell of. */
+import type { components } from "../api/generated/dashboard";
+
+type Event = components["schemas"]["DeliveryAnswer"]["event"];
 
 /** Of nothing that happened: what a check of signatures sends. */
 export const TEST = "webhook.test";
@@ -32,6 +35,15 @@ const KNOWN = {
   "refund.failed": true,
   "exchange.succeeded": true,
   "exchange.failed": true,
-} as const satisfies Record<Exclude<Delivery["event"], typeof TEST | OfTrackers>, true>;
+} as const satisfies Record<Exclude<Event, typeof TEST | OfTrackers>, true>;
 
 export const EVENTS = Object.keys(KNOWN);
+
+const KNOWN_OF_TRACKERS = {
+  "transaction.detected": true,
+  "transaction.confirmed": true,
+  "transaction.orphaned": true,
+} as const satisfies Record<Extract<Event, OfTrackers>, true>;
+
+/** Every event that a tracker is told of. */
+export const EVENTS_OF_TRACKERS = Object.keys(KNOWN_OF_TRACKERS);

@@ -1,0 +1,70 @@
+import { fireEvent, screen, waitFor } from "@testing-library/react";
+import { expect, it } from "vitest";
+
+import { json, nothing, refused, showOperator } from "../../testing/render";
+
+import { AuditPage } from "./AuditPage";
+
+const LIST = "GET /api/admin/audit";
+const MERCHANTS = "GET /api/admin/merchants";
+const known = new Set(["payout.asked", "payout.failed"]);
+
+/** Return what each request for the log has asked for, besides its page. */
+function asked(sent: readonly Request[]): readonly Record<string, string>[] {
+  return sent
+    .map(({ url }) => new URL(url))
+    .filter(({ pathname }) => pathname === "/api/admin/audit")
+    .map(({ searchParams }) => {
+      const { limit, page, ...filters } = Object.fromEntries(searchParams);
+      expect([limit, page]).toEqual(["25", "1"]);
+      return filters;
+    });
+}
+
+it("an action and a merchant are looked for letter by letter, and asked for once they are chosen", async () => {
+  const sent = await showOperator(AuditPage, {
+    path: "audit",
+    answers: {
+      // As the API does: part of an action's name, or of a merchant's, is an error.
+      [LIST]: ({ url }) => {
+        const { action, merchant } = Object.fromEntries(new URL(url).searchParams);
+        const isWrong =
+          (action !== undefined && !known.has(action)) || (merchant !== undefined && merchant !== "mrc_7");
+        return isWrong ? refused(400, "VALIDATION_ERROR") : json({ ...nothing, entries: [], verification: null });
+      },
+      [MERCHANTS]: {
+        ...nothing,
+        total: 1,
+        merchants: [{ merchantId: "mrc_7", name: "Nordlicht", email: "a@b.example" }],
+      },
+    },
+  });
+  await screen.findByText("Nothing was done yet");
+  for (const [field, typed, chosen] of [
+    ["What", "payout.ask", "payout.asked"],
+    ["Merchant", "nord", /Nordlicht/],
+  ] as const) {
+    const input = screen.getByRole("combobox", { name: field });
+    fireEvent.click(input);
+    for (const end of typed.split("").keys()) {
+      fireEvent.change(input, { target: { value: typed.slice(0, end + 1) } });
+    }
+    fireEvent.click(await screen.findByRole("option", { name: chosen, hidden: true }));
+  }
+  await waitFor(() => {
+    expect(asked(sent)).toEqual([{}, { action: "payout.asked" }, { action: "payout.asked", merchant: "mrc_7" }]);
+  });
+  expect(screen.queryByRole("alert")).toBeNull();
+  expect(await screen.findByText("None is like that")).toBeTruthy();
+});
+
+it("days are asked for as the moments between which they are", async () => {
+  const sent = await showOperator(AuditPage, {
+    path: "audit",
+    at: "audit?from=2026-01-01&until=2026-01-31",
+    answers: { [LIST]: { ...nothing, entries: [], verification: null } },
+  });
+  await screen.findByText("None is like that");
+  const [from, to] = [new Date(2026, 0, 1).toISOString(), new Date(2026, 1, 1).toISOString()];
+  expect(asked(sent)).toEqual([{ from, to }]);
+});

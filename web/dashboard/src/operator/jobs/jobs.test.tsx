@@ -1,0 +1,62 @@
+import { screen, within } from "@testing-library/react";
+import { expect, it } from "vitest";
+
+import { showOperator } from "../../testing/render";
+
+import { JobPage } from "./JobPage";
+
+const JOB = {
+  jobId: "job_1",
+  state: "running",
+  requestedBy: "opr_1",
+  result: null,
+  error: "No endpoint answers.",
+  attempts: 1,
+  worker: "worker-2",
+  mode: "live",
+  dueAt: "2026-01-01T12:00:00.000Z",
+  createdAt: "2026-01-01T12:00:00.000Z",
+  startedAt: "2026-01-01T12:00:01.000Z",
+  finishedAt: null,
+  durationMs: 4200,
+};
+
+async function progressOf(job: object): Promise<HTMLElement> {
+  await showOperator(JobPage, {
+    path: "jobs/$jobId",
+    at: "jobs/job_1",
+    answers: { "GET /api/admin/jobs/job_1": { job: { ...JOB, ...job } } },
+  });
+  return await screen.findByRole("region", { name: "How far it is" });
+}
+
+it("a job says how long it takes, where it runs, and what is in its way", async () => {
+  await progressOf({ kind: "webhook_redelivery", arguments: {}, progress: { queued: 7, last: 12 } });
+  for (const text of ["4,200 ms", "worker-2"]) expect(screen.getByText(text)).toBeTruthy();
+  expect(screen.getByText("No endpoint answers.").lang).toBe("en");
+});
+
+it.each([
+  [{ height: 1_499 }, 500, "500 of 1,000"],
+  [{}, 0, "0 of 1,000"],
+])("blocks that are read again are a bar of all that are to be read: %j", async (progress, value, words) => {
+  const part = await progressOf({
+    kind: "rescan",
+    arguments: { chain: "ethereum", first: 1_000, last: 1_999 },
+    progress,
+  });
+  const bar = within(part).getByRole<HTMLProgressElement>("progressbar", { name: "Blocks read" });
+  expect([bar.value, bar.max]).toEqual([value, 1_000]);
+  expect(within(part).getByText(words)).toBeTruthy();
+});
+
+it.each([
+  ["audit_verification", { seals: 20, entries: 12_345, hash: "ab" }, ["20", "12,345"]],
+  ["statement_export", { pieces: 1, entries: 5_000, first: 1, end: 9 }, ["5,000"]],
+  ["tracker_history", { height: 24_000_000 }, ["24,000,000"]],
+  ["webhook_redelivery", { queued: 7, last: 12 }, ["7"]],
+  ["reconcile", { ethereum: {}, tron: {} }, ["ethereum, tron"]],
+])("what a job of the kind %s has counted so far is told", async (kind, progress, told) => {
+  const part = await progressOf({ kind, arguments: {}, progress });
+  expect([...part.querySelectorAll("dd")].map((one) => one.textContent)).toEqual(told);
+});

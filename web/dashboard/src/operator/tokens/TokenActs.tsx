@@ -1,0 +1,115 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { useChainName } from "../../ui/ChainName";
+import { Choice } from "../../ui/Choice";
+import { ActButton } from "../ActButton";
+import { api, unwrap, useWords, type Schemas } from "../api";
+import { MerchantSelect } from "../merchants/MerchantSelect";
+
+export type Token = Schemas["AdminToken"];
+type Patch = Schemas["TokenPatch"];
+
+/** What can be decided about a token: for all, for those of whom nothing else was decided, and for one merchant. */
+export function TokenActs({ token }: { readonly token: Token }) {
+  if (token.symbol === null || (token.state !== "enabled" && token.state !== "disabled")) return null;
+  const named = { ...token, symbol: token.symbol };
+  return (
+    <span className="row end">
+      {token.state === "enabled" && <MerchantButton token={named} />}
+      {token.state === "enabled" && <DefaultButton token={named} />}
+      <SwitchButton token={named} />
+    </span>
+  );
+}
+
+interface NamedProps {
+  readonly token: Token & { readonly symbol: string };
+}
+
+/** Return what it is called in sentences, and what changes it. */
+function useToken({ chain, symbol }: NamedProps["token"]) {
+  const client = useQueryClient();
+  const chainName = useChainName();
+  return {
+    names: { symbol, chain: chainName(chain) },
+    change: async (body: Patch) => {
+      const params = { path: { chain, symbol } };
+      await unwrap(api.PATCH("/api/admin/tokens/{chain}/{symbol}", { params, body }));
+      await client.invalidateQueries({ queryKey: ["tokens"] });
+    },
+  };
+}
+
+const DECISIONS = ["on", "off", "asAll"] as const;
+type Decision = (typeof DECISIONS)[number];
+const DECIDED: Readonly<Record<Decision, boolean | null>> = { on: true, off: false, asAll: null };
+
+/** Decides for one merchant, whatever holds for all, or has it again what all have. */
+function MerchantButton({ token }: NamedProps) {
+  const { t } = useWords();
+  const { names, change } = useToken(token);
+  const [merchantId, setMerchantId] = useState("");
+  const [decision, setDecision] = useState<Decision>("on");
+  return (
+    <ActButton
+      isSmall
+      act={t("tokens.forOne")}
+      title={t("tokens.forOneTitle", names)}
+      onOpen={() => {
+        setMerchantId("");
+        setDecision(token.defaultEnabled ? "off" : "on");
+      }}
+      onConfirm={() => change({ merchants: { [merchantId]: DECIDED[decision] } })}
+    >
+      <p>{t("tokens.forOneWords")}</p>
+      <MerchantSelect
+        label={t("record.merchant")}
+        required
+        value={merchantId === "" ? undefined : merchantId}
+        onMerchant={setMerchantId}
+      />
+      <Choice
+        label={t("tokens.forOne")}
+        value={decision}
+        options={DECISIONS.map((one) => ({ value: one, label: t(`tokens.decisions.${one}`) }))}
+        onChoice={setDecision}
+      />
+    </ActButton>
+  );
+}
+
+/** Changes whether merchants have it for whom nothing else was decided. */
+function DefaultButton({ token }: NamedProps) {
+  const { t } = useWords();
+  const { names, change } = useToken(token);
+  const { defaultEnabled } = token;
+  return (
+    <ActButton
+      isSmall
+      isDangerous={defaultEnabled}
+      act={t(defaultEnabled ? "tokens.toNobody" : "tokens.toEverybody")}
+      title={t(defaultEnabled ? "tokens.toNobodyTitle" : "tokens.toEverybodyTitle", names)}
+      onConfirm={() => change({ defaultEnabled: !defaultEnabled })}
+    >
+      <p>{t(defaultEnabled ? "tokens.toNobodyWords" : "tokens.toEverybodyWords")}</p>
+    </ActButton>
+  );
+}
+
+function SwitchButton({ token }: NamedProps) {
+  const { t } = useWords();
+  const { names, change } = useToken(token);
+  const isOn = token.state === "enabled";
+  return (
+    <ActButton
+      isSmall
+      isDangerous={isOn}
+      act={t(isOn ? "tokens.off" : "tokens.on")}
+      title={t(isOn ? "tokens.offTitle" : "tokens.onTitle", names)}
+      onConfirm={() => change({ enabled: !isOn })}
+    >
+      <p>{t(isOn ? "tokens.offWords" : "tokens.onWords")}</p>
+    </ActButton>
+  );
+}

@@ -1,0 +1,91 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { expect, it } from "vitest";
+
+import { json, one, showOperator } from "../../testing/render";
+
+import { TokensPage } from "./TokensPage";
+
+const TOKEN = {
+  tokenId: "tok_1",
+  chain: "ethereum",
+  symbol: "EURX",
+  decimals: 6,
+  label: null,
+  contractAddress: "0x52908400098527886E0F7030069857D2E4169EE7",
+  origin: "added",
+  state: "enabled",
+  reason: null,
+  defaultEnabled: true,
+  sendable: false,
+  sendableReason: "It is not in the signer's own file.",
+  sinceHeight: 1,
+  changedAt: null,
+};
+const SHOPS = [
+  { merchantId: "mrc_7", name: "Nordlicht", email: "ada@nordlicht.example" },
+  { merchantId: "mrc_8", name: "Südwind", email: "bob@suedwind.example" },
+];
+
+it("a token is decided about for one merchant, who stands in the list from then on", async () => {
+  const bodies: unknown[] = [];
+  let merchants: readonly object[] = [{ merchantId: "mrc_8", name: "Südwind", enabled: false }];
+  await showOperator(TokensPage, {
+    path: "tokens",
+    permissions: ["tokens.change", "chains.read", "merchants.read"],
+    answers: {
+      "GET /api/admin/chains": { chains: [{ chain: "ethereum", name: "Ethereum" }] },
+      "GET /api/admin/tokens": () => json({ tokens: [{ ...TOKEN, merchants }] }),
+      "GET /api/admin/merchants": { ...one, merchants: SHOPS },
+      "PATCH /api/admin/tokens/ethereum/EURX": async (request) => {
+        bodies.push(await request.json());
+        merchants = [...merchants, { merchantId: "mrc_7", name: "Nordlicht", enabled: false }];
+        return json({ success: true });
+      },
+    },
+  });
+  const row = await screen.findByRole("row", { name: /EURX/ });
+  const apart = within(row).getByRole("list", { name: "Decided apart for some" });
+  expect(apart.textContent).toBe("Südwind Off");
+  expect(within(apart).getByRole("link", { name: "Südwind" })).toHaveProperty("href", expect.stringMatching(/mrc_8$/));
+  // What the API says without a code is English, whoever reads it aloud.
+  expect(within(row).getByText(TOKEN.sendableReason).lang).toBe("en");
+
+  fireEvent.click(within(row).getByRole("button", { name: "For one merchant" }));
+  const dialog = await screen.findByRole("dialog");
+  const act = within(dialog).getByRole("button", { name: "For one merchant" });
+  expect(within(dialog).getByRole("button", { name: "Off" }).getAttribute("aria-pressed")).toBe("true");
+  fireEvent.click(within(dialog).getByRole("combobox", { name: /Merchant/ }));
+  fireEvent.click(await screen.findByRole("option", { name: /Nordlicht/, hidden: true }));
+  fireEvent.click(act);
+  await waitFor(() => {
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+  expect(bodies).toEqual([{ merchants: { mrc_7: false } }]);
+  expect(await screen.findByText("Nordlicht")).toBeTruthy();
+});
+
+it("a merchant has a token again as all have it", async () => {
+  const bodies: unknown[] = [];
+  await showOperator(TokensPage, {
+    path: "tokens",
+    permissions: ["tokens.change"],
+    answers: {
+      "GET /api/admin/tokens": { tokens: [{ ...TOKEN, defaultEnabled: false, merchants: [] }] },
+      "GET /api/admin/merchants": { ...one, merchants: SHOPS },
+      "PATCH /api/admin/tokens/ethereum/EURX": async (request) => {
+        bodies.push(await request.json());
+        return json({ success: true });
+      },
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "For one merchant" }));
+  const dialog = await screen.findByRole("dialog");
+  expect(within(dialog).getByRole("button", { name: "On" }).getAttribute("aria-pressed")).toBe("true");
+  fireEvent.click(within(dialog).getByRole("combobox", { name: /Merchant/ }));
+  fireEvent.click(await screen.findByRole("option", { name: /Südwind/, hidden: true }));
+  fireEvent.click(within(dialog).getByRole("button", { name: "As for all" }));
+  fireEvent.click(within(dialog).getByRole("button", { name: "For one merchant" }));
+  await waitFor(() => {
+    expect(bodies).toEqual([{ merchants: { mrc_8: null } }]);
+  });
+});
