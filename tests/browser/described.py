@@ -253,7 +253,7 @@ window.fetch = async (...request) => {
 """.replace("NOW", str(int(NOW.timestamp() * 1000)), 1)
 """Holds the time, and notes what breaches the page's policy and how many questions have no whole answer yet."""
 
-SETTLED = """() => {
+SHOWN = """() => {
   const there = document.querySelector("h1:not([data-before])") !== null;
   return there && window.asked === 0 && document.querySelector("[role=status][aria-label=Loading]") === null;
 }"""
@@ -273,7 +273,7 @@ async def described_page(browser: Browser, gateway: DescribedGateway, **options:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         await page.goto(gateway.home if gateway.app == "operator" else f"{gateway.home}/overview")
-        await settle(page)
+        await until_shown(page)
         yield page
         assert [*errors, *await page.evaluate("window.breaches"), *gateway.unknown] == []
     finally:
@@ -290,11 +290,11 @@ async def go(page: Page, address: str) -> None:
         }""",
         address,
     )
-    await settle(page)
+    await until_shown(page)
 
 
-async def settle(page: Page) -> None:
+async def until_shown(page: Page) -> None:
     """Wait until a page shows all that it asks for, also what it asks for after the first answers."""
     for _ in range(2):
-        await page.wait_for_function(SETTLED)
+        await page.wait_for_function(SHOWN)
         await page.evaluate(TWO_FRAMES)

@@ -96,7 +96,7 @@ async def test_an_operator_reads_every_page_in_arabic_and_in_german(open_page, d
     async with memory_gateway(settings, clock, ids, stock=2) as gateway, lent_app(gateway) as app:
         transport = httpx.ASGITransport(app=app)
         async with serving(app) as url, httpx.AsyncClient(transport=transport, base_url=url) as client:
-            officer = await Officer(client).settle("owner")
+            officer = await Officer(client).sign_in("owner")
             page = await open_page()
             await sign_in(page, url, officer)
             await choose(page, "ar")

@@ -122,7 +122,7 @@ async def test_deposits_that_nobody_fills_come_back_by_one_transfer_and_each_is_
     env.chain.pay_back(env.asset_of("memory", "USDX").token.contract, env.wallet.address, 80 * USDX)
     for txn_id in (first, second):
         row = await env.go_on(txn_id, seconds=70)
-        assert (row.status, row.is_settled) == ("failed", True)
+        assert (row.status, row.is_closed) == ("failed", True)
     balance = await env.balance_of("memory", "USDX")
     assert (balance.available, balance.pending, balance.held) == (100 * USDX, 0, 0)
     await env.check_all_books()

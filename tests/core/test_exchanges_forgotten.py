@@ -97,7 +97,7 @@ async def test_a_bridge_that_was_sent_and_forgotten_is_followed_by_its_receipt(e
     (deposit,) = [one for one in env.routers["memory"].deposits() if one.tx_id == row.tx_id]
     env.other.fill(deposit)
     ended = await env.go_on(txn_id)
-    assert (ended.status, ended.is_settled) == ("succeeded", True)
+    assert (ended.status, ended.is_closed) == ("succeeded", True)
     assert (await env.balance_of("memory", "USDX")).pending == 0
     assert (await env.balance_of("other", "USDX")).available == ended.output_units
     await env.check_all_books()

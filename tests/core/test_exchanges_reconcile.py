@@ -62,7 +62,7 @@ async def test_a_ledger_that_says_something_else_than_the_bridges_is_told(env):
     await env.opened(usdx=100 * USDX)
     txn_id, _ = await env.bridged(60 * USDX)
     async with env.db.transaction() as conn:
-        await conn.exec_driver_sql("UPDATE exchanges SET is_settled = true WHERE txn_id = $1", (txn_id,))
+        await conn.exec_driver_sql("UPDATE exchanges SET is_closed = true WHERE txn_id = $1", (txn_id,))
     report = await reconcile_chain(env.db, env.routers["memory"], pause=env.poll)
     (line,) = report.differences
     assert (line.group, line.booked, line.difference) == ("between_chains", "60", "-60")

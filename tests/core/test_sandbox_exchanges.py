@@ -52,7 +52,7 @@ async def test_a_bridge_is_between_two_chains_until_it_is_filled_on_the_other(bo
     assert await booth.balance("other/USDX") == {}
     await booth.mine("other", 1)
     done = await booth.row(txn_id)
-    assert (done.status, done.step, done.output_units, done.is_settled) == ("succeeded", "ended", 30 * ONE, True)
+    assert (done.status, done.step, done.output_units, done.is_closed) == ("succeeded", "ended", 30 * ONE, True)
     assert done.dest_tx_id not in {None, done.tx_id}
     assert await booth.balance("memory/USDX") == {"available": 70 * ONE}
     assert await booth.lies("memory/USDX") == {"custody_deposits": 70 * ONE}
@@ -240,7 +240,7 @@ async def test_the_worker_goes_on_with_what_a_crash_left_behind(booth, monkeypat
         raise RuntimeError("down")
 
     with monkeypatch.context() as patch:
-        patch.setattr(booth.sandbox._exchanging, "look", crash)
+        patch.setattr(booth.sandbox._exchanging, "claim_arrived", crash)
         with pytest.raises(RuntimeError):
             await booth.mine(blocks=DEEP + 1)
     assert await booth.state(txn_id) == ("pending", "arriving" if bought == "memory/MEM" else "filling")

@@ -37,7 +37,7 @@ class Closed:
         self.times += 1
 
 
-async def settled(closed: Closed) -> None:
+async def until_closed(closed: Closed) -> None:
     for _ in range(100):
         if closed.times:
             return
@@ -80,7 +80,7 @@ async def test_a_view_stays_with_its_connection_which_is_closed_after_it():
         await asyncio.sleep(0.01)
         assert second_closed.times == 0
         assert (await view.head()).height == 2
-    await settled(second_closed)
+    await until_closed(second_closed)
     assert (second_closed.times, first_closed.times) == (1, 0)
     await chain.aclose()
     assert (second_closed.times, first_closed.times) == (1, 1)

@@ -395,7 +395,7 @@ async def test_who_is_switched_off_hears_nothing_and_goes_on_later(move, watcher
     async def switch(*, on):
         await watchers.change(tracker, is_active=on)
         async with db.transaction() as conn:
-            await history.unsettle(conn, tracker)
+            await history.read_again(conn, tracker)
 
     async def switched_meanwhile(served):
         await learn(served)

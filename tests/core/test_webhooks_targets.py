@@ -18,7 +18,7 @@ from cambist.ports import Ids, SystemClock
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.identity.projects import Projects
-from cambist.services.webhooks import endpoints, settling
+from cambist.services.webhooks import endpoint_states, endpoints
 from cambist.services.webhooks.endpoints import ENDPOINTS_MAX, ChangeEndpoint
 from cambist.services.webhooks.redelivery import redeliver
 from cambist.settings import WebhookTargets
@@ -206,8 +206,8 @@ async def test_a_paused_endpoint_queues_and_holds_back_nobody_and_gets_all_in_or
 async def test_what_was_queued_past_a_pause_or_its_end_is_neither_sent_nor_forgotten(
     db: Database, clock: ManualClock, ids: Ids, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Transactions that had seen the endpoint as it was before, and more than one step settles."""
-    monkeypatch.setattr(settling, "SETTLED_MAX", 4)
+    """Transactions that had seen the endpoint as it was before, and more than one step changes."""
+    monkeypatch.setattr(endpoint_states, "DELIVERIES_MAX", 4)
     project = await make_project(db, ids)
     async with receiver() as shop, deliverer(db, clock) as worker:
         endpoint, _ = await add(db, ids, clock, project, shop.url)
@@ -216,15 +216,15 @@ async def test_what_was_queued_past_a_pause_or_its_end_is_neither_sent_nor_forgo
         assert sorted(await told(db)) == ["paused"] * 4 + ["pending"] * 6
         assert await worker.deliver_due() == 0
 
-        async def settle():
+        async def apply():
             async with db.transaction() as conn:
-                return await settling.settle(conn, now=clock.now())
+                return await endpoint_states.apply_endpoint_states(conn, now=clock.now())
 
-        assert [await settle() for _ in range(3)] == [4, 2, 0]
+        assert [await apply() for _ in range(3)] == [4, 2, 0]
         assert set(await told(db)) == {"paused"}
         await change(db, ids, clock, project, endpoint, paused=False)
         assert await worker.deliver_due() == 4
-        assert [await settle() for _ in range(3)] == [4, 2, 0]
+        assert [await apply() for _ in range(3)] == [4, 2, 0]
         await worker.deliver_due()
         assert [number for _, number in numbers(shop)] == list(range(10))
 
@@ -297,7 +297,7 @@ async def test_while_a_rotation_overlaps_the_old_secret_signs_beside_the_new_one
             during.verify(before)
             assert "X-Webhook-Signature-Previous" not in later.headers
         async with db.transaction() as conn:
-            await settling.forget_previous_secrets(conn, now=clock.now())
+            await endpoint_states.forget_previous_secrets(conn, now=clock.now())
             for table in ("projects", "webhook_endpoints"):
                 left = await conn.execute(text(f"SELECT previous_secret_encrypted FROM {table}"))  # noqa: S608  ours
                 assert left.scalar_one() is None

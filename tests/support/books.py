@@ -41,7 +41,7 @@ INVARIANTS = {
                 UNION ALL
                 SELECT e.mode, e.merchant_pk, e.source_chain || '/' || coalesce(e.source_contract, 'native'), e.units
                 FROM exchanges e JOIN outbound_intents i ON i.id = e.intent_pk
-                WHERE e.status <> 'failed' AND NOT e.is_settled
+                WHERE e.status <> 'failed' AND NOT e.is_closed
                     AND (i.state IN ('waiting', 'sending') OR i.state = 'done' AND e.kind = 'bridge')
             ) AS under_way GROUP BY 1, 2, 3
         )
@@ -75,7 +75,7 @@ INVARIANTS = {
                 UNION ALL
                 SELECT e.mode, e.merchant_pk, e.source_chain || '/' || coalesce(e.source_contract, 'native'),
                     - CASE WHEN e.kind = 'swap' THEN CASE i.state WHEN 'done' THEN e.units ELSE 0 END
-                        WHEN NOT e.is_settled THEN 0
+                        WHEN NOT e.is_closed THEN 0
                         WHEN e.status = 'failed' THEN e.units - e.fee_units ELSE e.units END
                 FROM exchanges e JOIN outbound_intents i ON i.id = e.intent_pk
                 UNION ALL

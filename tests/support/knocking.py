@@ -82,7 +82,7 @@ class Everybody(Struct, kw_only=True):
     """Sessions that have ended, of a member and of an operator."""
 
 
-async def settle(client: httpx.AsyncClient, clock: ManualClock) -> Everybody:
+async def sign_in_everybody(client: httpx.AsyncClient, clock: ManualClock) -> Everybody:
     """Play the scene that begins with all of them."""
     ada, bob = Merchant(client), Merchant(client)
     projects, keys = {}, {}
@@ -103,11 +103,11 @@ async def settle(client: httpx.AsyncClient, clock: ManualClock) -> Everybody:
     assert (await client.delete(ending, headers={"X-Admin-Key": ADMIN_KEY})).status_code < 300
     operators = []
     for role in ROLES:
-        officer = await Officer(client).settle(role)
+        officer = await Officer(client).sign_in(role)
         operators.append(Duty(role=role, stepped_up=False, headers=officer.bearer))
         await officer.open(stepped_up=True)
         operators.append(Duty(role=role, stepped_up=True, headers=officer.bearer))
-    gone = await Officer(client).settle("owner", name="gone", stepped_up=True)
+    gone = await Officer(client).sign_in("owner", name="gone", stepped_up=True)
     await gone.ask("POST", "/api/admin/auth/sign-out-everywhere")
     return Everybody(
         merchant_id=ada.merchant_id,
@@ -129,7 +129,7 @@ async def _team(client: httpx.AsyncClient, ada: Merchant, projects: Mapping[str,
             limit = None if open_to is None else [projects[open_to]]
             for enrolled in (True, False):
                 name = f"{role}.{open_to}.{enrolled}".lower()
-                member = await Teammate(client, ada).settle(
+                member = await Teammate(client, ada).sign_in(
                     role, name=name, projects=limit, enrolled=enrolled, stepped_up=False
                 )
                 one = {"role": role, "open_to": open_to}

@@ -25,7 +25,7 @@ class Operator:
         self._gateway, self._session = gateway, session
         self.operator_id, self._phone, self._bearer = "", Phone("A" * 32), ""
 
-    async def settle(self) -> Self:
+    async def sign_in(self) -> Self:
         """Be made at the command line, set a password by the link, and enrol a phone, whose first code signs in."""
         email = f"{os.urandom(4).hex()}@gateway.example"
         who = ("admin", "create", email, "--name", "Ada", "--role", "owner")

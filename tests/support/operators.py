@@ -27,7 +27,7 @@ class Officer:
         self.recovery_codes: list[str] = []
         self.bearer: dict[str, str] = {}
 
-    async def settle(self, role: Role, *, name: str = "", stepped_up: bool = False) -> Officer:
+    async def sign_in(self, role: Role, *, name: str = "", stepped_up: bool = False) -> Officer:
         """Add the operator, and open a session."""
         web, name = self.web, name or role
         password_hash = await web.passwords.hash(PASSWORD)

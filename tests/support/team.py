@@ -30,7 +30,7 @@ class Teammate:
         self.phone: Authenticator | None = None
         self.bearer: dict[str, str] = {}
 
-    async def settle(
+    async def sign_in(
         self,
         role: MemberRole,
         *,

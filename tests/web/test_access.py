@@ -23,7 +23,7 @@ from cambist_web.app import build_app
 from cambist_web.errors import camel
 from cambist_web.permissions import MEMBER_PERMISSIONS, check_member
 from tests.support.access import decided, found_in
-from tests.support.knocking import MODES, SCOPES, Knocker, settle
+from tests.support.knocking import MODES, SCOPES, Knocker, sign_in_everybody
 from tests.support.web import ADMIN_KEY, Merchant, refused, web_settings
 
 ROWS = decided()
@@ -68,10 +68,10 @@ class InTurn:
 
 @pytest.fixture
 def plays():
-    return {"everybody": settle, "ada": settle_ada}
+    return {"everybody": sign_in_everybody, "ada": sign_in_ada}
 
 
-async def settle_ada(client, clock):
+async def sign_in_ada(client, clock):
     """Play somebody with a project of each mode, a second factor, and a session that has stepped up."""
     ada = await Merchant(client).open()
     ada.projects, ada.keys = {"live": ada.project_id}, {"live": ada.key}

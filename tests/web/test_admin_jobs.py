@@ -22,7 +22,7 @@ async def started(gateway, job_id):
 
 
 async def test_jobs_are_listed_read_cancelled_and_tried_again_by_whom_the_log_names(client, gateway, merchant):
-    officer = await Officer(client).settle("operator")
+    officer = await Officer(client).sign_in("operator")
     asked = {"kind": "statement_export", "merchantId": merchant.merchant_id, "since": "2026-01-01"}
     made = (await officer.ask("POST", JOBS, asked)).json()["job"]
     assert (made["state"], made["requestedBy"], made["durationMs"]) == ("queued", officer.made.operator_id, None)
@@ -51,7 +51,7 @@ async def test_jobs_are_listed_read_cancelled_and_tried_again_by_whom_the_log_na
 
 
 async def test_what_cannot_be_meant_is_refused(client):
-    await Officer(client).settle("operator")
+    await Officer(client).sign_in("operator")
     asked = {"kind": "statement_export", "merchantId": "mer_x"}
     refused(await client.post(JOBS, json=asked, headers=ADMIN), 404, "MERCHANT_NOT_FOUND")
     backwards = {**asked, "since": "2026-02-01", "until": "2026-01-01"}
@@ -95,7 +95,7 @@ LINE = {
 
 
 async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_what_could_explain_it(client, gateway):
-    officer = await Officer(client).settle("support")
+    officer = await Officer(client).sign_in("support")
     made = (await officer.ask("POST", RECONCILE, {"chains": ["memory"]})).json()["run"]
     assert (made["agrees"], made["chains"], made["waiting"]) == (None, [], ["memory"])
     again = (await officer.ask("POST", RECONCILE, {"chains": ["memory", "memory"]})).json()["run"]

@@ -25,7 +25,7 @@ async def listed(client, **wanted):
 
 
 async def test_what_was_dropped_is_sent_again_in_bulk_with_the_same_ids(client, gateway, two_merchants):
-    ada, officer = two_merchants.ada, await Officer(client).settle("support")
+    ada, officer = two_merchants.ada, await Officer(client).sign_in("support")
     untold = await listed(client, status="no_target")
     assert len(untold) > 5
     assert {one["merchantId"] for one in untold} == {ada.merchant_id}
@@ -147,8 +147,8 @@ async def test_deliveries_of_a_time_are_found_behind_however_many_newer_ones(cli
 
 async def test_a_late_payment_is_accepted_by_an_operator_and_the_log_says_for_whom(client, gateway, two_merchants):
     ada, deposit_id = two_merchants.ada, two_merchants.ids["deposit_id"]
-    support = await Officer(client).settle("support", stepped_up=True)
-    auditor = await Officer(client).settle("auditor", stepped_up=True)
+    support = await Officer(client).sign_in("support", stepped_up=True)
+    auditor = await Officer(client).sign_in("auditor", stepped_up=True)
     (waiting,) = (await auditor.ask("GET", f"{RESOLUTIONS}?reason=surplus&mode=sandbox")).json()["resolutions"]
     assert (waiting["merchantId"], waiting["projectId"], waiting["mode"]) == (
         ada.merchant_id,

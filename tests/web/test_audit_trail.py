@@ -85,7 +85,7 @@ async def test_operators_read_all_of_it_by_whatever_is_asked_for(client, merchan
     for wrong in ("merchant=mer_nobody", "action=none", "actorKind=none", "address="):
         answer = await client.get(f"/api/admin/audit?{wrong}", headers=KEY)
         refused(answer, 400, "VALIDATION_ERROR", wrong.partition("=")[0])
-    auditor = await Officer(client).settle("auditor")
+    auditor = await Officer(client).sign_in("auditor")
     assert (await read(client, "admin/audit?action=merchant.suspended", auditor.bearer))["entries"] == [suspended]
 
 
@@ -170,7 +170,7 @@ async def test_operators_have_it_verified_and_read_what_came_of_it(gateway, clie
 
 @pytest.mark.parametrize("role, allowed", [("admin", True), ("finance", False), ("developer", False)])
 async def test_owners_and_admins_read_it_and_no_other_member(client, merchant, role, allowed):
-    member = await Teammate(client, merchant).settle(role)
+    member = await Teammate(client, merchant).sign_in(role)
     answer = await client.get("/api/dashboard/audit", headers=member.bearer)
     if allowed:
         assert "project.made" in actions(answer.json())

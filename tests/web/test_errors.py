@@ -105,7 +105,7 @@ def accepts(path, method):
 
 
 async def test_each_endpoint_refuses_query_parameters_that_it_does_not_know(merchant, client):
-    operator = await Officer(client).settle("owner")
+    operator = await Officer(client).sign_in("owner")
     credentials = {"key": merchant.key, "session": merchant.bearer, "admin": {"X-Admin-Key": ADMIN_KEY}, "nothing": {}}
     credentials["operator"] = operator.bearer
     await merchant.step_up()
@@ -141,7 +141,7 @@ BAD_BODIES = [
 async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
     await merchant.step_up()
     await merchant.add_project(mode="sandbox")
-    operator = await Officer(client).settle("owner")
+    operator = await Officer(client).sign_in("owner")
     credentials = {"key": merchant.key, "session": merchant.bearer, "admin": {"X-Admin-Key": ADMIN_KEY}, "nothing": {}}
     credentials["operator"] = operator.bearer
     credentials["key, session or admin"] = merchant.key

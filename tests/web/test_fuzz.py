@@ -144,7 +144,7 @@ async def gateway(database_url, redis_url, clock, ids):
 async def two_merchants(client, clock, station):
     two_merchants = await TwoMerchants(client, clock).build()
     two_merchants.tracker = await make(client, two_merchants.ada.key)
-    two_merchants.officer = await Officer(client).settle("owner", stepped_up=True)
+    two_merchants.officer = await Officer(client).sign_in("owner", stepped_up=True)
     return two_merchants
 
 

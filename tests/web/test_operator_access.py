@@ -19,7 +19,7 @@ from tests.support.web import ADMIN_KEY, Merchant, refused
 async def test_a_token_for_one_audience_is_refused_by_the_other_even_under_the_same_key(client, live_merchant):
     """The keys differ, too: this is what would hold if one day they did not."""
     web = client._transport.app.state.web
-    officer = await Officer(client).settle("owner")
+    officer = await Officer(client).sign_in("owner")
     for of, audience in ((officer, MERCHANTS_AUDIENCE), (live_merchant, OPERATORS_AUDIENCE)):
         token = of.bearer["Authorization"].removeprefix("Bearer ")
         claims = jwt.decode(token, options={"verify_signature": False})
@@ -33,7 +33,7 @@ async def test_a_token_for_one_audience_is_refused_by_the_other_even_under_the_s
 
 
 async def test_a_step_up_lasts_five_minutes(client, clock):
-    officer = await Officer(client).settle("owner")
+    officer = await Officer(client).sign_in("owner")
     put = ("PUT", "/api/admin/settings", {"payoutEnabled": True})
     refused(await officer.ask(*put), 403, "STEP_UP_REQUIRED")
     stepped = await officer.ask("POST", "/api/admin/auth/step-up", {"totpCode": officer.phone.next_code()})
@@ -76,14 +76,14 @@ async def test_without_an_admin_key_in_the_settings_no_key_is_good(client):
     try:
         for key in (ADMIN_KEY, ""):
             refused(await client.get("/api/admin/plans", headers={"X-Admin-Key": key}), 401, "ADMIN_KEY_INVALID")
-        officer = await Officer(client).settle("auditor")
+        officer = await Officer(client).sign_in("auditor")
         assert (await officer.ask("GET", "/api/admin/plans")).status_code == 200
     finally:
         web.admin_key_hash = kept
 
 
 async def test_a_merchant_with_the_address_of_an_operator_is_another_person(client):
-    officer = await Officer(client).settle("owner", name="ada")
+    officer = await Officer(client).sign_in("owner", name="ada")
     merchant = Merchant(client)
     await merchant.register(officer.made.email)
     refused(await client.get("/api/admin/plans", headers=merchant.bearer), 401, "INVALID_TOKEN")

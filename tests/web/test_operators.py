@@ -81,7 +81,7 @@ async def test_who_is_invited_sets_a_password_enrols_and_is_signed_in(client, ga
 
 @pytest.mark.parametrize("step", ["enrol", "confirm"])
 async def test_a_password_replaced_while_it_is_verified_enrols_no_authenticator(client, gateway, monkeypatch, step):
-    officer = await Officer(client).settle("owner")
+    officer = await Officer(client).sign_in("owner")
     link = (await client.post(f"{OPERATORS}/{officer.made.operator_id}/two-factor/reset", headers=ADMIN)).json()["link"]
     assert (await set_password(client, link)).status_code == 200
     stolen = {"email": officer.made.email, "password": PASSWORD}
@@ -104,7 +104,7 @@ async def test_a_password_replaced_while_it_is_verified_enrols_no_authenticator(
 
 
 async def test_another_authenticator_takes_a_code_of_the_one_in_use_or_a_recovery_code(client, clock):
-    officer = await Officer(client).settle("support")
+    officer = await Officer(client).sign_in("support")
     who = {"email": officer.made.email, "password": PASSWORD}
     refused(await post(client, "two-factor/enrol", who), 403, "TWO_FACTOR_REQUIRED")
     shown = await post(client, "two-factor/enrol", {**who, "totpCode": officer.recovery_codes[0]})
@@ -119,7 +119,7 @@ async def test_an_operators_session_ends_after_half_a_day_however_it_was_used(cl
     """A merchant's may last for weeks."""
     auth = gateway.settings.auth
     assert auth.operator_session_s == 12 * 3_600 < auth.refresh_token_s
-    officer = await Officer(client).settle("support")
+    officer = await Officer(client).sign_in("support")
     opened = await post(client, "sign-in", officer.credentials())
     assert f"Max-Age={auth.operator_session_s}" in opened.headers["set-cookie"]
     token = opened.cookies["cambist_admin_refresh"]
@@ -137,7 +137,7 @@ async def test_an_operators_session_ends_after_half_a_day_however_it_was_used(cl
 
 
 async def test_refresh_tokens_go_round_and_a_used_one_ends_the_session(client, gateway):
-    officer = await Officer(client).settle("auditor")
+    officer = await Officer(client).sign_in("auditor")
     merchant = await Merchant(client).open()
     opened = await client.post(f"{AUTH}/sign-in", json=officer.credentials())
     first = opened.cookies["cambist_admin_refresh"]
@@ -164,7 +164,7 @@ async def test_refresh_tokens_go_round_and_a_used_one_ends_the_session(client, g
 
 
 async def test_signing_out_ends_this_session_or_all(client):
-    officer = await Officer(client).settle("auditor")
+    officer = await Officer(client).sign_in("auditor")
     opened = await client.post(f"{AUTH}/sign-in", json=officer.credentials())
     cookie, bearer = opened.cookies["cambist_admin_refresh"], opened.json()["accessToken"]
     client.cookies.clear()
@@ -180,14 +180,14 @@ async def test_signing_out_ends_this_session_or_all(client):
 
 
 async def test_an_operator_sees_and_ends_sessions_of_his_own_and_nobody_elses(client):
-    officer = await Officer(client).settle("auditor")
+    officer = await Officer(client).sign_in("auditor")
     first = officer.bearer
     await officer.open()
     listed = (await officer.ask("GET", f"{AUTH}/sessions?limit=1")).json()
     assert (listed["total"], [one["current"] for one in listed["sessions"]]) == (2, [True])
     listed = (await officer.ask("GET", f"{AUTH}/sessions")).json()
     other = next(one["sessionId"] for one in listed["sessions"] if not one["current"])
-    stranger = await Officer(client).settle("owner")
+    stranger = await Officer(client).sign_in("owner")
     refused(await stranger.ask("DELETE", f"{AUTH}/sessions/{other}"), 404, "SESSION_NOT_FOUND")
     assert (await client.get(f"{AUTH}/me", headers=first)).status_code == 200
     assert (await officer.ask("DELETE", f"{AUTH}/sessions/{other}")).status_code == 200
@@ -200,7 +200,7 @@ async def test_an_operator_sees_and_ends_sessions_of_his_own_and_nobody_elses(cl
 
 
 async def test_a_new_password_takes_the_old_one_and_a_code_and_ends_every_session(client, clock):
-    officer = await Officer(client).settle("operator")
+    officer = await Officer(client).sign_in("operator")
     body = {"currentPassword": PASSWORD, "newPassword": ANOTHER, "totpCode": officer.phone.next_code()}
     refused(await officer.ask("POST", f"{AUTH}/password", {**body, "currentPassword": "x"}), 403, "PASSWORD_INVALID")
     wrong = {**body, "totpCode": officer.phone.wrong_code()}
@@ -220,7 +220,7 @@ async def test_a_new_password_takes_the_old_one_and_a_code_and_ends_every_sessio
 
 
 async def test_wrong_codes_lock_as_they_do_merchants(client):
-    officer = await Officer(client).settle("auditor")
+    officer = await Officer(client).sign_in("auditor")
     for _ in range(5):
         wrong = officer.credentials(totpCode=officer.phone.wrong_code())
         refused(await post(client, "sign-in", wrong), 401, "TWO_FACTOR_INVALID")
@@ -230,8 +230,8 @@ async def test_wrong_codes_lock_as_they_do_merchants(client):
 
 
 async def test_an_owner_manages_operators_and_each_act_names_him(client, gateway):
-    ada = await Officer(client).settle("owner", name="ada", stepped_up=True)
-    bob = await Officer(client).settle("support", name="bob")
+    ada = await Officer(client).sign_in("owner", name="ada", stepped_up=True)
+    bob = await Officer(client).sign_in("support", name="bob")
     path = f"{OPERATORS}/{bob.made.operator_id}"
     assert (await ada.ask("PATCH", path, {"role": "operator"})).json()["operator"]["role"] == "operator"
     assert (await bob.ask("GET", f"{AUTH}/me")).json()["operator"]["role"] == "operator"
@@ -266,12 +266,12 @@ async def test_an_owner_manages_operators_and_each_act_names_him(client, gateway
 
 
 async def test_no_owner_takes_his_own_second_factor_away(client):
-    ada = await Officer(client).settle("owner", name="ada", stepped_up=True)
+    ada = await Officer(client).sign_in("owner", name="ada", stepped_up=True)
     reset = f"{OPERATORS}/{ada.made.operator_id}/two-factor/reset"
     refused(await ada.ask("POST", reset), 403, "NOT_YOURSELF")
     assert (await ada.ask("GET", f"{AUTH}/me")).status_code == 200
     assert (await post(client, "sign-in", ada.credentials())).status_code == 200, "they are what they were"
-    bob = await Officer(client).settle("owner", name="bob", stepped_up=True)
+    bob = await Officer(client).sign_in("owner", name="bob", stepped_up=True)
     assert (await bob.ask("POST", reset)).json()["operator"]["hasTwoFactor"] is False
 
 
@@ -284,7 +284,7 @@ async def test_no_owner_takes_his_own_second_factor_away(client):
     ],
 )
 async def test_what_an_owner_asks_for_while_another_demotes_him_is_refused(client, gateway, method, path, body):
-    ada, bob = [await Officer(client).settle("owner", name=name, stepped_up=True) for name in ("ada", "bob")]
+    ada, bob = [await Officer(client).sign_in("owner", name=name, stepped_up=True) for name in ("ada", "bob")]
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE operators SET role = 'support' WHERE name = 'bob'")
         # The guard reads what is committed: Bob is an owner to it, and his act waits for this transaction.
@@ -309,7 +309,7 @@ async def test_what_an_owner_asks_for_while_another_demotes_him_is_refused(clien
     ],
 )
 async def test_what_waits_while_its_session_is_ended_is_refused(client, gateway, method, path, body):
-    ada, bob = [await Officer(client).settle("owner", name=name, stepped_up=True) for name in ("ada", "bob")]
+    ada, bob = [await Officer(client).sign_in("owner", name=name, stepped_up=True) for name in ("ada", "bob")]
     before = await log(gateway)
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("SELECT FROM operators FOR UPDATE")
@@ -342,5 +342,5 @@ async def test_an_invitation_that_cannot_be_meant_is_refused(client, change):
 
 
 async def test_a_page_of_another_site_signs_nobody_in(client):
-    officer = await Officer(client).settle("owner")
+    officer = await Officer(client).sign_in("owner")
     refused(await post(client, "sign-in", officer.credentials(), **{"Sec-Fetch-Site": "cross-site"}), 403, "OTHER_SITE")

@@ -28,7 +28,7 @@ async def three(client, gateway, clock, merchant):
 
 @pytest.fixture
 async def get(client):
-    auditor = (await Officer(client).settle("auditor")).bearer
+    auditor = (await Officer(client).sign_in("auditor")).bearer
 
     async def get(query=""):
         return await client.get(f"{QUEUE}?{query}", headers=auditor)

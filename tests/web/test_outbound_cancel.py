@@ -83,7 +83,7 @@ async def entries(gateway):
 async def test_merchants_money_that_waits_is_cancelled_once_and_the_log_says_of_what(
     client, gateway, merchant, waits, kind
 ):
-    ada, intent_id = await Officer(client).settle("operator", stepped_up=True), await waits(kind)
+    ada, intent_id = await Officer(client).sign_in("operator", stepped_up=True), await waits(kind)
     for _ in range(2):
         answer = await ada.ask("POST", f"{QUEUE}/{intent_id}/cancel")
         assert answer.status_code == 200, answer.text
@@ -101,7 +101,7 @@ async def test_merchants_money_that_waits_is_cancelled_once_and_the_log_says_of_
 
 @pytest.mark.parametrize("kind", sorted(set(IntentKind) - SPENDING - EXCHANGING))
 async def test_what_is_the_gateways_own_is_not_cancelled(client, gateway, waits, kind):
-    ada, intent_id = await Officer(client).settle("operator", stepped_up=True), await waits(kind)
+    ada, intent_id = await Officer(client).sign_in("operator", stepped_up=True), await waits(kind)
     refused(await ada.ask("POST", f"{QUEUE}/{intent_id}/cancel"), 409, "NOT_CANCELLABLE")
     assert await stored(gateway, "SELECT cancel_asked_at FROM outbound_intents") == [{"cancel_asked_at": None}]
     assert await entries(gateway) == []

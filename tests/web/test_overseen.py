@@ -95,7 +95,7 @@ async def test_a_payments_story_has_its_customer_for_those_who_answer_customers(
     assert shown["payment"]["orderId"] == "A-0"
     assert shown["story"]["customer"] == {"name": "Carol", "email": "Carol@example.com"}
     assert shown["story"]["deposits"] == []
-    support, auditor = await Officer(client).settle("support"), await Officer(client).settle("auditor")
+    support, auditor = await Officer(client).sign_in("support"), await Officer(client).sign_in("auditor")
     assert (await get(client, path, support.bearer))["story"]["customer"] is not None
     assert (await get(client, path, auditor.bearer))["story"]["customer"] is None
     by_mail = "payments?search=carol@example.com"

@@ -158,7 +158,7 @@ async def test_each_reads_of_what_is_theirs_alone(client, story):
     )
     first = story.project_id
     await story.add_project(mode="sandbox")
-    viewer = await Teammate(client, story).settle("viewer", projects=[story.project_id])
+    viewer = await Teammate(client, story).sign_in("viewer", projects=[story.project_id])
     assert (await overview(client, viewer.bearer))["turnover"]["deposits"] == 0
     assert (await overview(client, viewer.bearer, f"&project={story.project_id}"))["turnover"]["deposits"] == 0
     of_first = await overview(client, story.bearer, f"&project={first}")
@@ -175,7 +175,7 @@ async def test_each_reads_of_what_is_theirs_alone(client, story):
 async def test_operators_read_all_merchants_together_with_what_is_held(gateway, client, clock, story):
     other = await Merchant(client).open("bob@shop.example", mode="sandbox")
     await pay(client, other, "8")
-    auditor = await Officer(client).settle("auditor")
+    auditor = await Officer(client).sign_in("auditor")
     found = await overview(client, auditor.bearer, of="admin")
     assert found["turnover"]["payments"]["made"] == 5
     coins = {one["token"]: one for one in found["turnover"]["coins"]}
@@ -210,7 +210,7 @@ async def test_a_wallets_worth_names_the_price_whose_it_is_and_as_of_when(gatewa
 
 async def test_fees_are_what_was_taken_and_paid_within_the_time_by_the_prices_of_then(gateway, client, clock, merchant):
     now, memory = clock.now(), {"fee_units": 10**16}
-    done = {"status": "succeeded", "error": None, "output_units": 3_000_000, "is_settled": True}
+    done = {"status": "succeeded", "error": None, "output_units": 3_000_000, "is_closed": True}
     swapped = done | {"fee_units": 0, "fee_bps": 100, "output_units": 2_970_000}
     for changed in (done, done | {"created_at": now - timedelta(days=60)}, {}, swapped):
         await ended_exchange(gateway, merchant.project_id, **memory | changed)

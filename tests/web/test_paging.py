@@ -199,7 +199,7 @@ async def ids_of(client, merchant):
 
 
 async def test_parts_of_lists_that_do_not_exist_are_refused_by_field(client, merchant, tracker):
-    ids, officer = await ids_of(client, merchant), await Officer(client).settle("auditor")
+    ids, officer = await ids_of(client, merchant), await Officer(client).sign_in("auditor")
     for path in sorted(PAGED | GROWING):
         here, headers = path.format(**ids), headers_of(merchant, path, tracker)
         if path.startswith("/api/admin/auth"):

@@ -35,7 +35,7 @@ def opened(database_url, redis_url, clock, ids, *, stock):
 
 
 async def test_plugins_are_told_with_version_kind_and_what_fails_and_never_a_secret(gateway, client, clock):
-    auditor = await Officer(client).settle("auditor")
+    auditor = await Officer(client).sign_in("auditor")
     answer = await client.get("/api/admin/plugins", headers=auditor.bearer)
     found = answer.json()
     assert found["contractVersion"] == API_VERSION

@@ -233,7 +233,7 @@ async def test_what_is_guessed_at_merchants_keeps_no_operator_out_whatever_is_ty
 ):
     settings = web_settings(database_url, redis_url, rate_limits=RateLimitSettings(login_per_address=5))
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
-        officer = await Officer(client).settle("owner")
+        officer = await Officer(client).sign_in("owner")
         for typed in (officer.made.email, f"operator {officer.made.email}"):
             for _ in range(5):
                 with suppress(UnauthenticatedError):

@@ -32,7 +32,7 @@ CHANGED = {
     "payout": [Row("payouts", WAITS, "payout_id, status", "kind = 'payout'")],
     "refund": [Row("payouts", WAITS, "payout_id, status", "kind = 'refund'")],
     "withdrawal": [Row("payouts", WAITS, "payout_id, status", "kind = 'withdrawal'")],
-    "exchange": [Row("exchanges", "is_settled = NOT is_settled", "txn_id, status")],
+    "exchange": [Row("exchanges", "is_closed = NOT is_closed", "txn_id, status")],
     "tracker": [Row("trackers", "is_active = false", "webhook_id, 'inactive'")],
     "delivery": [Row("webhook_deliveries", TRIED, "delivery_id, 'failing'")],
     "outbound": [

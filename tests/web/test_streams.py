@@ -71,10 +71,10 @@ async def test_a_stream_that_broke_off_goes_on_where_it_was_without_a_gap(gatewa
 
 async def test_a_stream_ends_with_the_access_that_it_was_opened_with(client, gateway, two_merchants):
     ada, web = two_merchants.ada, client._transport.app.state.web
-    finance = await Teammate(client, ada).settle("finance")
-    limited = await Teammate(client, ada).settle("viewer", projects=[ada.project_id])
-    leaving = await Teammate(client, ada).settle("developer")
-    officer = await Officer(client).settle("support")
+    finance = await Teammate(client, ada).sign_in("finance")
+    limited = await Teammate(client, ada).sign_in("viewer", projects=[ada.project_id])
+    leaving = await Teammate(client, ada).sign_in("developer")
+    officer = await Officer(client).sign_in("support")
     async with (
         served(gateway) as here,
         here.stream(STREAM, ada.bearer) as staying,

@@ -57,14 +57,14 @@ async def other(client):
     """Give the owner of another merchant."""
     merchant = Merchant(client)
     await merchant.register("other@shop.example")
-    return await Teammate(client, merchant).settle("owner", name="stranger")
+    return await Teammate(client, merchant).sign_in("owner", name="stranger")
 
 
 @pytest.fixture
 async def team(client, merchant):
     """Give a merchant, and one member of each role but owner."""
     roles = ("admin", "finance", "developer", "viewer")
-    return merchant, {role: await Teammate(client, merchant).settle(role) for role in roles}
+    return merchant, {role: await Teammate(client, merchant).sign_in(role) for role in roles}
 
 
 async def test_who_is_invited_reads_to_what_sets_a_password_and_signs_in_as_himself(client, merchant):
@@ -284,7 +284,7 @@ async def test_the_last_owner_stays_an_owner_and_stays(client, team):
 
 
 async def test_of_two_owners_who_demote_each_other_at_once_one_is_left(client, merchant):
-    both = [await Teammate(client, merchant).settle("owner", name=name) for name in ("ann", "ben")]
+    both = [await Teammate(client, merchant).sign_in("owner", name=name) for name in ("ann", "ben")]
     await both[0].ask("DELETE", f"{MEMBERS}/{(await me_of(client, merchant))['member']['memberId']}")
     answers = await asyncio.gather(
         *(one.ask("PATCH", f"{MEMBERS}/{other.member_id}", {"role": "viewer"}) for one, other in (both, both[::-1]))
@@ -306,7 +306,7 @@ async def test_of_two_owners_who_demote_each_other_at_once_one_is_left(client, m
     ],
 )
 async def test_what_waits_while_its_session_is_ended_is_refused(client, gateway, merchant, method, path, body):
-    ann, eve = [await Teammate(client, merchant).settle(role) for role in ("owner", "viewer")]
+    ann, eve = [await Teammate(client, merchant).sign_in(role) for role in ("owner", "viewer")]
     invited = (await invite(merchant, email="bob@team.example")).json()["invitation"]["invitationId"]
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("SELECT FROM merchants FOR UPDATE")
@@ -320,7 +320,7 @@ async def test_what_waits_while_its_session_is_ended_is_refused(client, gateway,
 
 
 async def test_an_owner_lets_another_member_back_in_and_nobody_himself(client, merchant, clock):
-    lost = await Teammate(client, merchant).settle("finance", enrolled=True)
+    lost = await Teammate(client, merchant).sign_in("finance", enrolled=True)
     owner_id = (await me_of(client, merchant))["member"]["memberId"]
     answer = await client.post(f"{MEMBERS}/{owner_id}/two-factor/reset", headers=merchant.bearer)
     refused(answer, 403, "NOT_YOURSELF")
@@ -353,7 +353,7 @@ async def test_a_teams_day(client, merchant, gateway, clock):
     await merchant.ask("PATCH", f"{MEMBERS}/{viewer_id}", {"role": "finance"})
     refused(await client.post(path, json=payout, headers=viewer), 403, "TWO_FACTOR_REQUIRED")
 
-    owner = await Teammate(client, merchant).settle("owner", name="ann")
+    owner = await Teammate(client, merchant).sign_in("owner", name="ann")
     found = (await merchant.ask("GET", MEMBERS))["members"][0]
     assert (found["email"], found["role"], found["hasTwoFactor"]) == (merchant.email, "owner", True)
     lost = await owner.ask("POST", f"{MEMBERS}/{found['memberId']}/two-factor/reset")

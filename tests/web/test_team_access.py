@@ -21,8 +21,8 @@ async def test_the_tokens_of_trackers_in_other_projects_are_not_shown(client, li
     path = f"/api/dashboard/projects/{live_merchant.project_id}/trackers"
     made.append(await live_merchant.ask("POST", path, tracker))
     shown = {one["webhook"]["webhookId"] for one in made}
-    whole = await Teammate(client, live_merchant).settle("developer")
-    some = await Teammate(client, live_merchant).settle("developer", name="eve", projects=[own])
+    whole = await Teammate(client, live_merchant).sign_in("developer")
+    some = await Teammate(client, live_merchant).sign_in("developer", name="eve", projects=[own])
     for member, seen in ((whole, shown), (some, {made[0]["webhook"]["webhookId"]})):
         listed = (await member.ask("GET", "/api/merchant/webhooks")).json()
         assert {one["webhookId"] for one in listed["webhooks"]} == seen

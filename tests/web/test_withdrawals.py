@@ -147,7 +147,7 @@ async def test_an_address_is_approved_with_a_code_and_taken_back_without(rich, p
 
 async def test_one_is_found_by_whoever_every_project_is_open_to(rich, phone, withdraw, client):
     withdrawal_id = (await withdraw(totpCode=phone.code())).json()["withdrawal"]["withdrawalId"]
-    some = await Teammate(client, rich).settle("viewer", projects=[rich.project_id])
+    some = await Teammate(client, rich).sign_in("viewer", projects=[rich.project_id])
     path = f"/api/dashboard/projects/{rich.project_id}/search?q={withdrawal_id}"
     found = (await client.get(path, headers=rich.bearer)).json()["found"]
     assert [(one["kind"], one["id"]) for one in found] == [("withdrawals", withdrawal_id)]

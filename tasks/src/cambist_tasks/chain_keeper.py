@@ -127,7 +127,7 @@ class ChainKeeper:
             if endpoint is not None:
                 reason = await checking.check(gateway.db, gateway.connections, gateway.secrets, endpoint)
                 async with gateway.db.transaction() as conn:
-                    await checking.settle(conn, endpoint, reason, gateway.clock.now())
+                    await checking.finish_check(conn, endpoint, reason, gateway.clock.now())
             if token is not None:
                 await self._read(token)
         except _TROUBLE as error:

@@ -27,7 +27,7 @@ from .jobs.retention import delete_what_is_over, forget_changes
 from .jobs.sandbox import judge_sandbox
 from .jobs.tracker_history import queue_histories
 from .jobs.usage import give_allowances, give_months, post_usage
-from .jobs.webhooks import settle_endpoints
+from .jobs.webhooks import apply_endpoint_states
 from .run_counts import RunCounts
 from .supervision import Backoff
 
@@ -63,7 +63,7 @@ CRONS: Sequence[Cron] = (
     Cron(name="requested_jobs", work=queue_forgotten, every_s=5),
     Cron(name="tracker_histories", work=queue_histories, every_s=5),
     Cron(name="auto_payouts", work=queue_auto_payouts, every_s=10),
-    Cron(name="webhook_endpoints", work=settle_endpoints, every_s=10),
+    Cron(name="webhook_endpoints", work=apply_endpoint_states, every_s=10),
     Cron(name="auto_converts", work=convert_coins, every_s=30),
     Cron(name="gas_stations", work=check_gas_stations, every_s=30),
     Cron(name="changes", work=forget_changes, every_s=MINUTE_S),

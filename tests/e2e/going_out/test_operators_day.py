@@ -19,7 +19,7 @@ async def merchant(gateway, session, station, blocks) -> Merchant:
 
 @pytest.fixture(scope="module")
 async def ada(gateway, session) -> Operator:
-    return await Operator(gateway, session).settle()
+    return await Operator(gateway, session).sign_in()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ async def merchant(gateway, session, station, blocks) -> Merchant:
 
 @pytest.fixture(scope="module")
 async def ada(gateway, session) -> Operator:
-    return await Operator(gateway, session).settle()
+    return await Operator(gateway, session).sign_in()
 
 
 async def add_endpoint(ada, network, url: str, **more: str) -> str:

@@ -8,21 +8,21 @@ from typing import Any
 import msgspec
 
 from cambist.bootstrap import Gateway
-from cambist.services.webhooks import bulk, settling
+from cambist.services.webhooks import bulk, endpoint_states
 from cambist.services.webhooks.bulk import Failed
 from cambist_tasks.job_lease import Lease
 
 
-async def settle_endpoints(gateway: Gateway) -> bool:
-    """Settle a bounded part; return True while something may be left."""
+async def apply_endpoint_states(gateway: Gateway) -> bool:
+    """Do a bounded part; return True while something may be left."""
     now = gateway.clock.now()
     async with gateway.db.transaction() as conn:
-        await settling.forget_previous_secrets(conn, now=now)
-        settled = await settling.settle(conn, now=now)
-    if settled:
+        await endpoint_states.forget_previous_secrets(conn, now=now)
+        changed = await endpoint_states.apply_endpoint_states(conn, now=now)
+    if changed:
         await gateway.hints.publish("webhooks")
     # Less than a whole part may be one that was shared with another worker at the same moment.
-    return settled > 0
+    return changed > 0
 
 
 async def redeliver(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:

@@ -28,8 +28,8 @@ class Exchange(Base):
 
     ``deposit`` is a bridge's, as its own chain has shown it. ``fill_from`` is a height of the other chain from before
     the call, null until one is found, and ``looked_to`` up to where the chain that is looked at has no fill, or no
-    refund. ``is_settled``: what had left is no longer between two chains.
-    ``settlements`` counts how often that was posted or taken back, part of the reference of each posting.
+    refund. ``is_closed``: what had left is no longer between two chains.
+    ``closings`` counts how often that was posted or taken back, part of the reference of each posting.
     ``sandbox_fails`` is how it was made to fail on a simulated chain: its call reverts, or nobody pays it out and
     ``sandbox_refund_tx_id`` gives it back.
     ``unseen_units`` came as native coin of which no transfer is told, and are credited by the balance, in the block
@@ -122,8 +122,8 @@ class Exchange(Base):
     deposit: Mapped[dict[str, object] | None] = mapped_column(JSONB(none_as_null=True))
     fill_from: Mapped[int | None]
     looked_to: Mapped[int | None]
-    is_settled: Mapped[bool] = mapped_column(server_default="false")
-    settlements: Mapped[int] = mapped_column(server_default="0")
+    is_closed: Mapped[bool] = mapped_column(server_default="false")
+    closings: Mapped[int] = mapped_column(server_default="0")
     dest_tx_id: Mapped[str | None]
     output_units: Mapped[int | None] = mapped_column(UnitsType)
     unseen_units: Mapped[int] = mapped_column(UnitsType, server_default="0")

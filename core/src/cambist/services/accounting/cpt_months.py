@@ -26,7 +26,7 @@ from .usage import MODES, issue
 INCLUDED = "cpt_included"
 MERCHANTS_MAX = 500
 
-SETTLES = timedelta(minutes=2)
+LATE_COMMITS = timedelta(minutes=2)
 """How long after a month's end its last records may still be committed: no statement takes longer than a minute."""
 
 
@@ -118,7 +118,7 @@ async def give_included(conn: AsyncConnection, now: datetime, rows_max: int = ME
     next month. Whenever it runs in a month, and however often, it gives the same. A worker whose clock is behind gives
     nothing for a month after another has given for the next.
     """
-    month = month_of(now - SETTLES)
+    month = month_of(now - LATE_COMMITS)
     await conn.exec_driver_sql(_OPEN, (list(MODES), month, rows_max))
     rows = (await conn.exec_driver_sql(_LOCK, (month, _begin(month), rows_max))).all()
     if not rows:

@@ -147,14 +147,14 @@ async def _stored(conn: AsyncConnection, chain: str) -> Sequence[_Stored]:
     return [_Stored(height, found.hash), *(_Stored(row.height, row.hash) for row in rows)]
 
 
-async def settle(conn: AsyncConnection, claimed: Claimed, reason: str | None, now: datetime) -> bool:
+async def finish_check(conn: AsyncConnection, claimed: Claimed, reason: str | None, now: datetime) -> bool:
     """Store what came of a check, and remove what a good endpoint replaces. False where it was removed meanwhile."""
     await lock_endpoints(conn, claimed.chain)
     # One of the file that is no good stays removed, and does not come back with the next start.
     state = "in_use" if reason is None else "removed" if claimed.origin == "file" else "refused"
     mine = update(ChainEndpoint).where(ChainEndpoint.id == claimed.pk, ChainEndpoint.state == "checking")
-    settled = await conn.execute(mine.values(state=state, reason=reason, claimed_until=None, changed_at=now))
-    if not settled.rowcount:
+    stored = await conn.execute(mine.values(state=state, reason=reason, claimed_until=None, changed_at=now))
+    if not stored.rowcount:
         return False
     if reason is None and claimed.replaces_pk is not None:
         replaced = ChainEndpoint.id == claimed.replaces_pk, ChainEndpoint.state == "in_use"

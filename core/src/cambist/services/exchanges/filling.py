@@ -209,12 +209,12 @@ async def _filled(worker: ExchangeWorker, row: ExchangeRow, fill: BridgeFill, fo
             await save(conn, locked, now, dest_tx_id=fill.tx_id, due_at=now + SOON)
             return
         if row.recipient_pk is None:
-            await _settle(worker, conn, locked, now, fill.units, fill.tx_id)
+            await _close(worker, conn, locked, now, fill.units, fill.tx_id)
             return
         units = Units(min(fill.units, sum_free(arrived)))
         if units >= locked.units_min:
             await claim(conn, locked, arrived, units, "output", now)
-            await _settle(worker, conn, locked, now, units, fill.tx_id)
+            await _close(worker, conn, locked, now, units, fill.tx_id)
             return
         if arrived:
             await _unclear(worker, conn, locked, now, fill, units)
@@ -246,9 +246,9 @@ async def _filled_unseen(worker: ExchangeWorker, row: ExchangeRow, fill: BridgeF
         if units < fill.units and not is_told:
             await _unclear(worker, conn, locked, now, fill, units)
             return
-        await posting.post_unseen(conn, locked, fill.units, f"{fill.tx_id}:{locked.settlements}")
+        await posting.post_unseen(conn, locked, fill.units, f"{fill.tx_id}:{locked.closings}")
         seen = {"unseen_units": fill.units, "unseen_height": found.height, "unseen_hash": found.block_hash}
-        await _settle(worker, conn, locked, now, fill.units, fill.tx_id, **seen)
+        await _close(worker, conn, locked, now, fill.units, fill.tx_id, **seen)
 
 
 async def _unclear(  # noqa: PLR0913, PLR0917  what was seen of which fill
@@ -260,7 +260,7 @@ async def _unclear(  # noqa: PLR0913, PLR0917  what was seen of which fill
     await save(conn, row, now, due_at=now + ALERT_PAUSE)
 
 
-async def _settle(  # noqa: PLR0913, PLR0917  what was paid out, and where
+async def _close(  # noqa: PLR0913, PLR0917  what was paid out, and where
     worker: ExchangeWorker,
     conn: AsyncConnection,
     row: ExchangeRow,
@@ -269,6 +269,6 @@ async def _settle(  # noqa: PLR0913, PLR0917  what was paid out, and where
     tx_id: str,
     **changed: object,
 ) -> None:
-    await posting.post_settled(conn, row, refunded=False)
-    settled = {"is_settled": True, "settlements": row.settlements + 1, "dest_tx_id": tx_id}
-    await worker.endings.succeed(conn, row, now, units, **settled, **changed)
+    await posting.post_closed(conn, row, refunded=False)
+    closed = {"is_closed": True, "closings": row.closings + 1, "dest_tx_id": tx_id}
+    await worker.endings.succeed(conn, row, now, units, **closed, **changed)

@@ -65,7 +65,7 @@ class ExchangeHandler(IntentHandler):
         """Post that what was given has left the wallet. What comes of it is looked for from now on."""
         async for row, one in _changes(conn, updates):
             await posting.post_sent(conn, row, _life(one))
-            if row.status is Status.SUCCEEDED or row.is_settled:
+            if row.status is Status.SUCCEEDED or row.is_closed:
                 continue
             step = Step.ARRIVING if row.kind is Kind.SWAP else Step.FILLING
             looked: dict[str, object] = {"looked_to": None}
@@ -80,7 +80,7 @@ class ExchangeHandler(IntentHandler):
             if row.status is Status.FAILED:
                 continue
             await posting.post_failed(conn, row, _life(one))
-            if row.is_settled:
+            if row.is_closed:
                 log.error("filled_exchange_was_never_sent", txn_id=row.txn_id)
                 continue
             tx_id = one.tx_id or row.tx_id
@@ -92,7 +92,7 @@ class ExchangeHandler(IntentHandler):
             await posting.post_sent(conn, row, _life(one), back=True)
             if row.unseen_units and row.kind is Kind.SWAP:
                 await posting.post_unseen(conn, row, row.unseen_units, _life(one), back=True)
-            if not row.is_settled:
+            if not row.is_closed:
                 await self._endings.reopen(conn, row, now, Step.SENT, deposit=None, looked_to=None, **NOT_SEEN)
 
 
@@ -112,7 +112,7 @@ async def _forget(conn: AsyncConnection, row: ExchangeRow, one: IntentUpdate, no
         return
     ended = {"state": "failed", "reason": row.error or FAILED_WITHOUT_REASON, "finished_at": now, "updated_at": now}
     await conn.execute(update(OutboundIntent).where(OutboundIntent.id == one.intent_pk).values(**ended))
-    if row.is_settled:
+    if row.is_closed:
         log.error("filled_exchange_was_never_sent", txn_id=row.txn_id)
         await posting.post_failed(conn, row, f"forgotten:{one.incarnation}")
 

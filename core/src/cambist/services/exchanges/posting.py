@@ -40,7 +40,7 @@ async def post_sent(conn: AsyncConnection, row: ExchangeRow, life: str, *, back:
     moves = [Movement(between if is_bridge else pending, wallet, row.given)]
     if back:
         moves = [Movement(move.credit, move.debit, move.units) for move in moves]
-    elif row.status is Status.FAILED and not row.is_settled:
+    elif row.status is Status.FAILED and not row.is_closed:
         log.error("failed_exchange_was_mined", txn_id=row.txn_id, tx_id=row.tx_id)
         available, debt = row.account(Purpose.AVAILABLE), row.account(Purpose.RECEIVABLE)
         balances = await lock_balances(conn, row.mode, [available, debt])
@@ -51,8 +51,8 @@ async def post_sent(conn: AsyncConnection, row: ExchangeRow, life: str, *, back:
 
 async def post_failed(conn: AsyncConnection, row: ExchangeRow, life: str) -> None:
     """Give back what was set aside, or what a fill has paid for that was never sent in the end."""
-    origin = row.account(Purpose.BETWEEN_CHAINS if row.is_settled else Purpose.PENDING)
-    units = row.given if row.is_settled else row.units
+    origin = row.account(Purpose.BETWEEN_CHAINS if row.is_closed else Purpose.PENDING)
+    units = row.given if row.is_closed else row.units
     balances = await lock_balances(conn, row.mode, [row.account(purpose) for purpose in _CREDIT])
     parts = release(units, Units(0), Units(-balances[row.account(Purpose.RECEIVABLE)]))
     moves = [
@@ -62,7 +62,7 @@ async def post_failed(conn: AsyncConnection, row: ExchangeRow, life: str) -> Non
     await _post(conn, row, "failed", life, moves)
 
 
-async def post_settled(conn: AsyncConnection, row: ExchangeRow, *, refunded: bool, back: bool = False) -> None:
+async def post_closed(conn: AsyncConnection, row: ExchangeRow, *, refunded: bool, back: bool = False) -> None:
     """Post that what a bridge took is between two chains no more; with ``back``, that it is again.
 
     The platform's fee is for what was paid out: of what was refunded, it goes back to the merchant with it.
@@ -84,7 +84,7 @@ async def post_settled(conn: AsyncConnection, row: ExchangeRow, *, refunded: boo
     moves = [Movement(pending, between, row.given), *fee]
     if back:
         moves = [Movement(move.credit, move.debit, move.units) for move in moves]
-    await _post(conn, row, "reopened" if back else "settled", str(row.settlements), moves)
+    await _post(conn, row, "reopened" if back else "closed", str(row.closings), moves)
 
 
 async def post_unseen(conn: AsyncConnection, row: ExchangeRow, units: Units, life: str, *, back: bool = False) -> None:

@@ -96,9 +96,9 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
             return
         for pool, share in chosen:
             await claim(conn, locked, pool.arrived, share, "refund", now)
-        await posting.post_settled(conn, locked, refunded=True)
-        settled = {"is_settled": True, "settlements": locked.settlements + 1, "refunds": {}}
-        await worker.endings.fail(conn, locked, now, NOT_FILLED, **settled)
+        await posting.post_closed(conn, locked, refunded=True)
+        closed = {"is_closed": True, "closings": locked.closings + 1, "refunds": {}}
+        await worker.endings.fail(conn, locked, now, NOT_FILLED, **closed)
 
 
 class Pool(Struct, frozen=True, kw_only=True):

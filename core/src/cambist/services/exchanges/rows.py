@@ -67,8 +67,8 @@ class ExchangeRow(Struct, frozen=True, kw_only=True):
     deposit: dict[str, Any] | None
     fill_from: int | None
     looked_to: int | None
-    is_settled: bool
-    settlements: int
+    is_closed: bool
+    closings: int
     dest_tx_id: str | None
     output_units: Units | None
     unseen_units: Units

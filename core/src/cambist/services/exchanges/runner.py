@@ -160,17 +160,17 @@ async def _reopen(worker: ExchangeWorker, conn: AsyncConnection, pk: int) -> Non
     if not row.is_finished or not (roles or (row.kind is Kind.BRIDGE and row.unseen_units)):
         return
     if row.unseen_units and row.kind is Kind.BRIDGE:
-        life = f"{row.dest_tx_id}:{row.settlements - 1}"
+        life = f"{row.dest_tx_id}:{row.closings - 1}"
         await posting.post_unseen(conn, row, row.unseen_units, life, back=True)
     if row.kind is Kind.SWAP:
         await worker.endings.reopen(conn, row, now, Step.ARRIVING)
         return
     is_refund = "refund" in roles
-    await posting.post_settled(conn, row, refunded=is_refund, back=True)
+    await posting.post_closed(conn, row, refunded=is_refund, back=True)
     step = Step.REFUNDING if is_refund else Step.FILLING
     changed: dict[str, object] = {
-        "is_settled": False,
-        "settlements": row.settlements + 1,
+        "is_closed": False,
+        "closings": row.closings + 1,
         "looked_to": None,
         "refunds": {},
         **NOT_SEEN,

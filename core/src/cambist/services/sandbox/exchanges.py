@@ -191,8 +191,8 @@ class Exchanging:
     async def _end(self, conn: AsyncConnection, row: ExchangeRow, wanted: Awaited) -> None:
         changed: dict[str, object] = {}
         if row.kind is Kind.BRIDGE:
-            await posting.post_settled(conn, row, refunded=wanted.role == "refund")
-            changed = {"is_settled": True, "settlements": row.settlements + 1}
+            await posting.post_closed(conn, row, refunded=wanted.role == "refund")
+            changed = {"is_closed": True, "closings": row.closings + 1}
         if wanted.role == "refund":
             await self._worker.endings.fail(conn, row, self._now, EXPIRED, **changed)
         else:

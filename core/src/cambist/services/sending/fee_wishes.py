@@ -30,7 +30,7 @@ async def fee_wishes(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence
     return [FeeWish(row.id, row.raise_asked_at, None if units is None else Units(int(units))) for row, units in found]
 
 
-async def settle_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None) -> None:
+async def answer_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None) -> None:
     """Note that a wish was met, or why not; one that came meanwhile stays."""
     await conn.exec_driver_sql(
         "UPDATE outbound_slots SET raise_asked_at = NULL, raise_refusal = $3 WHERE id = $1 AND raise_asked_at = $2",

@@ -212,7 +212,7 @@ class Follower:
                 refusal = await replace(self._context, ones[-1], len(ones), self._refused.get(wish.slot), wish)
             if refusal != LATER:
                 async with self._context.db.transaction() as conn:
-                    await fee_wishes.settle_wish(conn, wish, refusal)
+                    await fee_wishes.answer_wish(conn, wish, refusal)
 
     async def _rebroadcast(self, unconfirmed: Slots) -> None:
         """Broadcast again what nodes may have forgotten; replace what is stuck, the first of each sender only."""

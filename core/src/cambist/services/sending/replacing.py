@@ -86,7 +86,7 @@ async def _store(context: EngineContext, tx: TxRow, step: Step, role: str, wish:
         if role == "main":
             await context.handlers.on_broadcast(conn, [updated(tx.intent.update, tx_id=signed.tx_id)], now)
         if wish is not None:
-            await fee_wishes.settle_wish(conn, wish, None)
+            await fee_wishes.answer_wish(conn, wish, None)
     context.alert("replaced", reference=reference, tx_id=tx.tx_id, by=signed.tx_id, role=role)
     return signed
 

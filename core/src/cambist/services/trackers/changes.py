@@ -79,14 +79,14 @@ async def switch_on(conn: AsyncConnection, tracker: TrackerAccess, *, now: datet
         return
     await plans.require_webhook(conn, tracker.actor, tracker.chain)
     await _write(conn, tracker, {"is_active": True}, now)
-    await history.unsettle(conn, tracker.pk)
+    await history.read_again(conn, tracker.pk)
 
 
 async def switch_off(conn: AsyncConnection, tracker: TrackerAccess, *, now: datetime) -> None:
     """Switch the tracker off: nothing is told from the commit on, what is under way excepted."""
     await lock(conn, tracker)
     await _write(conn, tracker, {"is_active": False}, now)
-    await history.unsettle(conn, tracker.pk)
+    await history.read_again(conn, tracker.pk)
 
 
 async def remove_tracker(conn: AsyncConnection, tracker: TrackerAccess, *, now: datetime) -> None:

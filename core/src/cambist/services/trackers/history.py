@@ -39,7 +39,7 @@ _CANCEL = """
 UPDATE tracker_histories SET state = 'cancelled', again = false, version = version + 1, error = NULL, due_at = NULL
 WHERE tracker_pk = $1 AND state = 'reading'
 """
-_UNSETTLE = "UPDATE tracker_histories SET version = version + 1 WHERE tracker_pk = $1"
+_READ_AGAIN = "UPDATE tracker_histories SET version = version + 1 WHERE tracker_pk = $1"
 _DELETE = "DELETE FROM tracker_histories WHERE tracker_pk = $1"
 
 # Blocks of a span that was scanned by who may not have known the newest addresses: the history reads on to its end.
@@ -94,9 +94,9 @@ async def cancel(conn: AsyncConnection, tracker_pk: int) -> None:
     await conn.exec_driver_sql(_CANCEL, (tracker_pk,))
 
 
-async def unsettle(conn: AsyncConnection, tracker_pk: int) -> None:
+async def read_again(conn: AsyncConnection, tracker_pk: int) -> None:
     """Have what is being read for the tracker right now read again: it was switched off or on meanwhile."""
-    await conn.exec_driver_sql(_UNSETTLE, (tracker_pk,))
+    await conn.exec_driver_sql(_READ_AGAIN, (tracker_pk,))
 
 
 async def delete(conn: AsyncConnection, tracker_pk: int) -> None:

@@ -51,8 +51,8 @@ class Claim(Struct, frozen=True, kw_only=True):
 #
 # The order within one target and resource: a delivery waits while an earlier one has attempts left. Rows that another
 # process took meanwhile are locked, or no longer due when they are looked at again. An endpoint's and a tracker's URL
-# is what it is now, and none while an endpoint is paused: what was queued before that is put aside by ``settling.py``.
-# What a tracker is not told any more is cancelled instead.
+# is what it is now, and none while an endpoint is paused: what was queued before is put aside by
+# ``endpoint_states.py``. What a tracker is not told any more is cancelled instead.
 #
 # Whatever is looked up for a row is a subquery that no plan can turn into a join with the whole table: plans are made
 # once, for queues of any length. The CASE hides from the planner how few rows it may leave, so that a queue is read in

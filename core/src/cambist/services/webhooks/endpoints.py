@@ -20,7 +20,7 @@ from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.services.paging import read_one
 from cambist.settings import WebhookTargets
 
-from . import settling
+from .endpoint_states import apply_endpoint_states
 from .secrets import ENDPOINT_FIELD, NO_CHECK, NO_PREVIOUS, SigningSecrets, previous_secret
 from .urls import URL_CHARS_MAX, check_webhook_url
 
@@ -122,7 +122,7 @@ class Endpoints:
             table = models.WebhookEndpoint
             await conn.execute(update(table).where(table.id == endpoint.pk).values(columns))
         if changes.paused is not UNSET and changes.paused != endpoint.paused:
-            await settling.settle(conn, now=now, endpoint_pk=endpoint.pk)
+            await apply_endpoint_states(conn, now=now, endpoint_pk=endpoint.pk)
         return await find(conn, project_pk, endpoint_id)
 
     async def rotate_secret(
@@ -147,7 +147,7 @@ async def delete(conn: AsyncConnection, project_pk: int, endpoint_id: str, *, no
     table = models.WebhookEndpoint
     columns = {"deleted_at": now, "secret_encrypted": None, **NO_PREVIOUS}
     await conn.execute(update(table).where(table.id == endpoint.pk).values(columns))
-    await settling.settle(conn, now=now, endpoint_pk=endpoint.pk)
+    await apply_endpoint_states(conn, now=now, endpoint_pk=endpoint.pk)
 
 
 async def find(conn: AsyncConnection, project_pk: int, endpoint_id: str, *, lock: bool = False) -> Endpoint:

@@ -1826,8 +1826,8 @@ TABLES = (
         deposit JSONB,
         fill_from BIGINT,
         looked_to BIGINT,
-        is_settled BOOLEAN DEFAULT 'false' NOT NULL,
-        settlements BIGINT DEFAULT '0' NOT NULL,
+        is_closed BOOLEAN DEFAULT 'false' NOT NULL,
+        closings BIGINT DEFAULT '0' NOT NULL,
         dest_tx_id TEXT,
         output_units NUMERIC(78, 0),
         unseen_units NUMERIC(78, 0) DEFAULT '0' NOT NULL,
@@ -2211,8 +2211,8 @@ TRIGGERS = (
     """,
     """
     CREATE TRIGGER exchanges_note AFTER UPDATE ON exchanges
-        FOR EACH ROW WHEN ((OLD.status, OLD.step, OLD.waits_for, OLD.is_settled)
-            IS DISTINCT FROM (NEW.status, NEW.step, NEW.waits_for, NEW.is_settled))
+        FOR EACH ROW WHEN ((OLD.status, OLD.step, OLD.waits_for, OLD.is_closed)
+            IS DISTINCT FROM (NEW.status, NEW.step, NEW.waits_for, NEW.is_closed))
         EXECUTE FUNCTION note_exchange()
     """,
     """

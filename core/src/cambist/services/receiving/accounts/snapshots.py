@@ -24,7 +24,7 @@ CURRENCIES = ("usd", "eur")
 FRESH = timedelta(minutes=15)
 """Price points are written down every five minutes, and may be some minutes old then: what is not older is the price
 of now."""
-SETTLED_AFTER = timedelta(minutes=15)
+NO_NEARER_AFTER = timedelta(minutes=15)
 """So long after a deposit was first seen no nearer price will come."""
 FILLED_MAX = 500
 
@@ -143,8 +143,8 @@ async def fill(
         snapshot: dict[str, Point] = {} if row.fiat is None else _decoder.decode(row.fiat)
         before = len(snapshot)
         for currency, point in nearest.get(row.id, {}).items():
-            settled = point.observed_at >= row.first_seen_at or now - row.first_seen_at >= SETTLED_AFTER
-            if currency not in snapshot and settled:
+            is_nearest = point.observed_at >= row.first_seen_at or now - row.first_seen_at >= NO_NEARER_AFTER
+            if currency not in snapshot and is_nearest:
                 snapshot[currency] = point
         fiat, reason = encode(snapshot, currencies)
         if reason is not None and now - row.first_seen_at > AGE_MAX:

@@ -159,7 +159,7 @@ class HistoryReader:
     async def _ground(self) -> Ground | None:
         """Begin and end what is due, and return where the live watch is."""
         async with self._db.transaction() as conn:
-            ground = await rows.settle(conn, self._chain_scope)
+            ground = await rows.end_read(conn, self._chain_scope)
             due = self._clock.now(), self._pause_s
             begins = ground is not None and await rows.any_to_begin(conn, self._chain_scope, *due)
         if begins:

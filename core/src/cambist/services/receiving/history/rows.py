@@ -70,7 +70,7 @@ SET version = h.version + 1, begun_at = $5, untold = 0, to_block = $3,
 FROM fresh JOIN trackers t ON t.id = fresh.tracker_pk WHERE h.tracker_pk = fresh.tracker_pk
 """
 # What came too late is begun anew as soon as nothing is left to read of what was begun.
-_SETTLE = """
+_END_READ = """
 WITH read AS (
     SELECT tracker_pk FROM tracker_histories
     WHERE chain = $1 AND scope = $2 AND state = 'reading'
@@ -148,13 +148,13 @@ FROM served WHERE h.tracker_pk = served.tracker_pk
 """  # noqa: S608  constants
 
 
-async def settle(conn: AsyncConnection, chain_scope: ChainScope) -> Ground | None:
+async def end_read(conn: AsyncConnection, chain_scope: ChainScope) -> Ground | None:
     """End what was read to its end, and return where the live watch is; None where it has read nothing yet."""
     depth = movements.confirmations(chain_scope), chain_scope.info.finality_required
     row = (await conn.exec_driver_sql(_GROUND, (*chain_scope.key, *depth))).one_or_none()
     if row is None:
         return None
-    await conn.exec_driver_sql(_SETTLE, (*chain_scope.key, row.deep))
+    await conn.exec_driver_sql(_END_READ, (*chain_scope.key, row.deep))
     return Ground(row.height, row.head, row.deep)
 
 

@@ -121,10 +121,10 @@ WHERE chain = $1 AND scope = $2 AND recipient_address_pk IS NOT NULL
 _BRIDGED = """
 SELECT e.merchant_pk, e.source_contract, e.source_token, e.source_decimals,
     sum(CASE WHEN i.state = 'done' THEN e.units - e.fee_units ELSE 0 END
-        - CASE WHEN e.is_settled THEN e.units - e.fee_units ELSE 0 END) AS units
+        - CASE WHEN e.is_closed THEN e.units - e.fee_units ELSE 0 END) AS units
 FROM exchanges e JOIN outbound_intents i ON i.id = e.intent_pk
 WHERE e.kind = 'bridge' AND e.mode = 'live' AND e.source_chain = $1 AND e.scope = $2
-    AND (i.state = 'done') <> e.is_settled
+    AND (i.state = 'done') <> e.is_closed
 GROUP BY 1, 2, 3, 4
 """
 _MOVES = """

@@ -25,7 +25,7 @@ _LESS: Mapping[str, Sequence[str]] = {
     "deposits": (_SENT_ELSEWHERE,),
     "wallet": (_SENT_ELSEWHERE,),
     "gas": ("A fee was paid that is not booked: a transaction that nobody follows any more.", _SENT_ELSEWHERE),
-    "between_chains": ("An exchange was settled in the books, and its transaction has not left. Look at exchanges.",),
+    "between_chains": ("A bridge was closed in the books, and its transaction has not left. Look at exchanges.",),
 }
 
 

@@ -1,7 +1,7 @@
-"""Settles what waits for endpoints that were paused, resumed or deleted, a bounded part at a time.
+"""Gives deliveries the state that their endpoints have, a bounded part at a time: paused, resumed or deleted.
 
-Whoever changes an endpoint settles the first of it. The worker's job does what is left, and what was enqueued by
-transactions that had seen the endpoint as it was before.
+Whoever changes an endpoint does the first of them. The worker's job does those that are left, and those that were
+enqueued by transactions that had seen the endpoint as it was before.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from cambist.db.models import Project, WebhookEndpoint
 
 from .secrets import NO_PREVIOUS
 
-SETTLED_MAX = 5_000
+DELIVERIES_MAX = 5_000
 """Deliveries of one step."""
 
-# What is in flight is settled too: its attempt is recorded, and a success counts.
-_SETTLE = """
+# Also of what is in flight: its attempt is recorded, and a success counts.
+_APPLY = """
 WITH over AS (
     SELECT d.id, CASE WHEN e.deleted_at IS NOT NULL THEN 'dropped' WHEN e.paused THEN 'paused'
         ELSE 'pending' END AS status
@@ -30,8 +30,8 @@ WITH over AS (
             CASE WHEN e.deleted_at IS NOT NULL THEN ARRAY['pending', 'paused']
                 WHEN e.paused THEN ARRAY['pending'] ELSE ARRAY['paused'] END)
         ORDER BY id LIMIT $2
-    ) AS unsettled
-    JOIN webhook_deliveries d ON d.id = unsettled.id
+    ) AS differing
+    JOIN webhook_deliveries d ON d.id = differing.id
     WHERE $3::bigint IS NULL OR e.id = $3
     ORDER BY d.id
     LIMIT $2
@@ -42,12 +42,12 @@ FROM over WHERE d.id = over.id
 """
 
 
-async def settle(conn: AsyncConnection, *, now: datetime, endpoint_pk: int | None = None) -> int:
+async def apply_endpoint_states(conn: AsyncConnection, *, now: datetime, endpoint_pk: int | None = None) -> int:
     """Put aside what waits for paused endpoints, make due what waits for resumed ones, drop what deleted ones left.
 
-    Returns how many deliveries that were, ``SETTLED_MAX`` at most. After the commit, publish the hint ``webhooks``.
+    Returns how many deliveries that were, ``DELIVERIES_MAX`` at most. After the commit, publish the hint ``webhooks``.
     """
-    return (await conn.exec_driver_sql(_SETTLE, (now, SETTLED_MAX, endpoint_pk))).rowcount
+    return (await conn.exec_driver_sql(_APPLY, (now, DELIVERIES_MAX, endpoint_pk))).rowcount
 
 
 async def forget_previous_secrets(conn: AsyncConnection, *, now: datetime) -> None:
