@@ -55,7 +55,7 @@ async def is_sendable(treasury):
         return (await conn.exec_driver_sql("SELECT sendable FROM chain_tokens")).scalar_one()
 
 
-async def look(treasury):
+async def collect_and_send(treasury):
     for _ in range(3):
         treasury.clock.advance(120)
         await treasury.work(treasury.engine(), rounds=4, until="enough")
@@ -67,7 +67,7 @@ async def test_it_is_received_and_sent_only_after_the_signers_own_file_has_it(tr
     to_address = await treasury.stranger(1)
     await treasury.receive("EURX", 4 * AMOUNT)
     payout = await treasury.pay_out("EURX", AMOUNT, to_address)
-    await look(treasury)
+    await collect_and_send(treasury)
     waits = await treasury.payout(payout)
     assert (waits.status, waits.waits_for, await treasury.on_chain(to_address, "EURX")) == (
         "processing",
@@ -79,7 +79,7 @@ async def test_it_is_received_and_sent_only_after_the_signers_own_file_has_it(tr
     # Whatever the database says of the file, the signer goes by the file.
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE chain_tokens SET sendable = true")
-    await look(treasury)
+    await collect_and_send(treasury)
     assert treasury.alerts["signer_refused"] >= 1
     assert (await treasury.payout(payout)).status == "processing"
     assert await treasury.on_chain(to_address, "EURX") == 0

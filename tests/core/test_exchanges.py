@@ -14,7 +14,7 @@ from cambist.plugin import ExchangeRefusedError, Movement, ProviderUnavailableEr
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.exchanges.calls import fee_difference
 from cambist.services.exchanges.rows import ExchangeRow
-from cambist.services.exchanges.runner import claim_due, look_at
+from cambist.services.exchanges.runner import claim_due, follow_exchange
 from cambist.testing.memory import Output
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 from tests.support.exchanges import ROUTER
@@ -348,7 +348,7 @@ async def test_many_followers_at_once_do_everything_once(env):
         (due, *others) = [await claim_due(one) for one in followers]
         assert not any(others)
         # A claim that is had twice, as after a pause of a whole minute.
-        await asyncio.gather(*(look_at(one, row) for row in due for one in followers), return_exceptions=True)
+        await asyncio.gather(*(follow_exchange(one, row) for row in due for one in followers), return_exceptions=True)
         rows = [await env.row(one) for one in txn_ids]
         if all(row.step == "ended" for row in rows):
             break

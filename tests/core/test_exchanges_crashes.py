@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 import pytest
 
-from cambist.services.exchanges.runner import claim_due, look_at, reopen_orphaned
+from cambist.services.exchanges.runner import claim_due, follow_exchange, reopen_orphaned
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 from tests.support.fragile import Fragile, FragileDatabase, KilledError, Life, fragile
 
@@ -41,7 +41,7 @@ async def follows(env: ExchangeEnv, life: Life) -> bool:
     try:
         await reopen_orphaned(worker)
         for row in await claim_due(worker):
-            await look_at(worker, row)
+            await follow_exchange(worker, row)
     except KilledError:
         return False
     return True

@@ -9,7 +9,7 @@ from msgspec import structs
 from cambist.hints import Hints
 from cambist.plugin import BridgeStatus, ChainError, Log, StateUnavailableError, Units
 from cambist.services.exchanges import refunding
-from cambist.services.exchanges.runner import claim_due, look_at
+from cambist.services.exchanges.runner import claim_due, follow_exchange
 from cambist.services.sending.suspended import wake
 from cambist.testing.memory import Output
 from cambist_tasks.exchanges import ExchangeFollower
@@ -222,7 +222,7 @@ async def test_a_fill_is_credited_while_the_source_chain_is_down(env, monkeypatc
         for engine in env.engines.values():
             await engine.tick()
         due = await claim_due(env.follower)
-        await asyncio.gather(*(look_at(env.follower, row) for row in due), return_exceptions=True)
+        await asyncio.gather(*(follow_exchange(env.follower, row) for row in due), return_exceptions=True)
     assert (await env.row(txn_id)).status == "succeeded"
 
 

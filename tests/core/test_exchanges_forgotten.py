@@ -160,7 +160,7 @@ async def test_a_provider_is_asked_for_the_fill_before_an_expired_deposit_is_wai
         await env.mine(20, seconds=0)
     await env.mine(20, seconds=0)
     async with env.db.transaction() as conn:
-        change = "UPDATE exchanges SET looked_to = $2, broadcast_at = $3, due_at = $3 WHERE txn_id = $1"
+        change = "UPDATE exchanges SET searched_to = $2, broadcast_at = $3, due_at = $3 WHERE txn_id = $1"
         await conn.exec_driver_sql(change, (txn_id, env.other.height, env.clock.now()))
 
     async def status(*_):

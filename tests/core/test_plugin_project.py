@@ -47,7 +47,7 @@ def asked(registry):
         sells=sells, buys=buys, units=10**18, sender=address, recipient=address, slippage_bps=100
     )
 
-async def look():
+async def ask():
     tables = tomllib.loads(Path(settings).read_text())["plugins"]
     async with getattr(example, running)(time.time) as server:
         told = {"chain": {"rpc_urls": [server.url]}, "price": {"url": server.url}}
@@ -71,7 +71,7 @@ async def look():
             effects = reader.read(request.sells.chain, request.sender, call, registry.chains)
             print("at least", effects.bought_min)
 
-asyncio.run(look())
+asyncio.run(ask())
 """
 TOLD = {
     "chain": "the head is 1\n",

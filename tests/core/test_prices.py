@@ -16,7 +16,7 @@ from cambist.domain.prices import NoRateError, Observation, Rate, RatePolicy, ag
 from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
 from cambist.services.errors import TooManyError
 from cambist.services.pricing import set_aside
-from cambist.services.pricing.looks import KEPT_S, ROUNDS_MAX
+from cambist.services.pricing.source_prices import KEPT_S, ROUNDS_MAX
 from cambist.services.pricing.prices import NotPricedError, RateBook, RateBookLimits, RateUnavailableError
 from cambist.services.pricing.set_aside import SetAside, SetAsideSources
 from cambist.testing.clock import START, ManualClock
@@ -382,15 +382,15 @@ async def test_without_any_source_a_price_is_refused_and_not_unknown(crowd, cloc
     assert not isinstance(refused.value, NotPricedError)
 
 
-async def test_a_look_judges_every_source_also_those_set_aside(crowd, clock, db):
+async def test_a_poll_judges_every_source_also_those_set_aside(crowd, clock, db):
     sources, book = crowd
     sources[0].age_s = 301
     await put_aside(db, clock, book, "b")
-    found = await book.look(["ETH"], "usd")
+    found = await book.poll_sources(["ETH"], "usd")
     assert found.asked_at == clock.now()
     assert {one.source: verdict for one, verdict in found.judged["ETH"]} == {"a": "too_old", "b": None, "wrong": "used"}
     await put_aside(db, clock, book, "wrong")
-    again = await book.look(["ETH"], "usd")
+    again = await book.poll_sources(["ETH"], "usd")
     assert {one.source: verdict for one, verdict in again.judged["ETH"]} == {"a": "too_old", "b": None, "wrong": None}
     assert again.asked_at == found.asked_at, "who is believed is judged anew, without asking anybody"
     assert spread([Decimal(2000), Decimal(2010), Decimal(1000)]) == Decimal("1.01")
@@ -401,7 +401,7 @@ async def test_many_who_look_ask_the_sources_once_in_half_a_minute_for_each_curr
     source = ShelfSource("a", clock, ETH="2000")
     book = RateBook([source], clock)
     source.gate = asyncio.Event()
-    looking = [asyncio.create_task(book.look(["ETH"], "usd")) for _ in range(10)]
+    looking = [asyncio.create_task(book.poll_sources(["ETH"], "usd")) for _ in range(10)]
     async with asyncio.timeout(30):
         while not source.asked:  # noqa: ASYNC110  it is asked by another task
             await asyncio.sleep(0.001)
@@ -409,13 +409,13 @@ async def test_many_who_look_ask_the_sources_once_in_half_a_minute_for_each_curr
     assert len({id(look.judged["ETH"]) for look in await asyncio.gather(*looking)}) == 10, "each judges for itself"
     assert source.asked == [{("ETH", "usd")}]
     clock.advance(KEPT_S - 0.1)
-    await book.look(["ETH"], "usd")
+    await book.poll_sources(["ETH"], "usd")
     assert len(source.asked) == 1
-    await book.look(["DAI", "ETH"], "usd")
+    await book.poll_sources(["DAI", "ETH"], "usd")
     assert source.asked[1:] == [{("DAI", "usd"), ("ETH", "usd")}], "a token that was added since is asked for"
-    await book.look(["ETH"], "eur")
+    await book.poll_sources(["ETH"], "eur")
     clock.advance(KEPT_S)
-    await book.look(["ETH"], "usd")
+    await book.poll_sources(["ETH"], "usd")
     assert len(source.asked) == 4
 
 
@@ -423,16 +423,16 @@ async def test_sources_are_asked_only_so_often_whatever_the_currencies(clock):
     source = ShelfSource("a", clock, ETH="2000")
     book = RateBook([source], clock)
     currencies = ["usd", "eur", "chf", "gbp", "jpy", "sek"]
-    first = [await book.look(["ETH"], currency) for currency in currencies]
+    first = [await book.poll_sources(["ETH"], currency) for currency in currencies]
     assert len(source.asked) == len(currencies) == ROUNDS_MAX
     clock.advance(40)
     with pytest.raises(TooManyError) as refused:
-        await book.look(["ETH"], "nok")
+        await book.poll_sources(["ETH"], "nok")
     assert (refused.value.code, refused.value.retry_after_s) == ("RATE_LIMITED", 20)
-    stale = await book.look(["ETH"], "usd")
+    stale = await book.poll_sources(["ETH"], "usd")
     assert (stale.asked_at, len(source.asked)) == (first[0].asked_at, ROUNDS_MAX)
     clock.advance(20)
-    assert (await book.look(["ETH"], "nok")).asked_at == clock.now()
+    assert (await book.poll_sources(["ETH"], "nok")).asked_at == clock.now()
     assert len(source.asked) == ROUNDS_MAX + 1
 
 
@@ -440,7 +440,7 @@ async def test_whoever_goes_away_while_the_sources_are_asked_takes_nobody_along(
     source = ShelfSource("a", clock, ETH="2000")
     book = RateBook([source], clock)
     source.gate = asyncio.Event()
-    gone, stays = (asyncio.create_task(book.look(["ETH"], "usd")) for _ in range(2))
+    gone, stays = (asyncio.create_task(book.poll_sources(["ETH"], "usd")) for _ in range(2))
     async with asyncio.timeout(30):
         while not source.asked:  # noqa: ASYNC110  it is asked by another task
             await asyncio.sleep(0.001)

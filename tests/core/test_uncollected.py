@@ -213,7 +213,7 @@ async def test_a_wish_that_nobody_can_plan_keeps_no_payout_from_being_sent(treas
     assert (await find_row(treasury, stuck)).asked_at is not None
     one = await find_row(treasury, stuck)
     waits = explaining.wish_waits_for(one, paused=False)
-    assert (waits.code, waits.since) == ("look_failed", one.hindered_at)
+    assert (waits.code, waits.since) == ("cost_unknown", one.hindered_at)
     assert waits.text.startswith("The chain could not say")
     assert waits.text.endswith(f"It says: two balances of {stuck.address}")
     treasury.chain.faults.contradicted = set()
@@ -255,7 +255,7 @@ async def test_a_look_that_hangs_leaves_time_to_send(treasury, monkeypatch):
             await asyncio.Event().wait()
 
     treasury.chain.faults.before = hang
-    monkeypatch.setattr(engine_module, "LOOK_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(engine_module, "COLLECTING_TIMEOUT_S", 0.1)
     with pytest.raises(TimeoutError):
         await engine.tick()
     monkeypatch.undo()
@@ -284,7 +284,7 @@ async def test_a_wish_that_costs_more_than_was_allowed_is_answered_and_ends(trea
     assert await treasury.on_chain(address, "USDX") == 3 * ONE
 
 
-async def test_a_wish_of_the_meantime_is_for_the_next_look(treasury):
+async def test_a_wish_of_the_meantime_is_for_the_next_time(treasury):
     """The look has read one wish, and another is written before it has written down its answer."""
     await treasury.receive("USDX", 3 * ONE)
     await treasury.work(treasury.engine(), rounds=3, until="enough")
@@ -292,7 +292,7 @@ async def test_a_wish_of_the_meantime_is_for_the_next_look(treasury):
     await wish(treasury, one, 0)
     scope = treasury.engine().context.chain_scope
     async with treasury.db.transaction() as conn:
-        (seen,), _ = await uncollected.look(conn, scope, treasury.clock.now(), 0)
+        (seen,), _ = await uncollected.read_page(conn, scope, treasury.clock.now(), 0)
     treasury.clock.advance(1)
     await wish(treasury, one, 9_000)
     async with treasury.db.transaction() as conn:

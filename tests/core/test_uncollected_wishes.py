@@ -94,7 +94,7 @@ async def test_what_no_chain_says_is_named_and_not_quoted(treasury):
         await engine.tick()
     async with treasury.db.transaction() as conn:
         told = wish_waits_for(await find(conn, one.uncollected_id), paused=False)
-    assert (told.code, told.text.endswith("It says: KeyError")) == ("look_failed", True)
+    assert (told.code, told.text.endswith("It says: KeyError")) == ("cost_unknown", True)
 
 
 async def test_a_wish_says_that_no_gas_station_is_known(treasury, monkeypatch):
@@ -116,7 +116,7 @@ async def test_one_wish_that_nobody_can_plan_keeps_no_other_from_being_met(treas
     await wish(treasury, stuck, *others)
     with pytest.raises(InconsistentChainError):
         await engine.tick()
-    assert await waits_for(treasury, stuck) == "look_failed"
+    assert await waits_for(treasury, stuck) == "cost_unknown"
     async with treasury.db.transaction() as conn:
         left = (await list_uncollected(conn, Part(limit=100))).items
     assert [one.uncollected_id for one in left] == [stuck.uncollected_id]

@@ -84,13 +84,13 @@ async def finished(network, merchant, payout) -> dict:
     """Make blocks until a payout is completed."""
     path = f"/api/merchant/wallet/payouts/{payout['payoutId']}"
 
-    async def look() -> dict | None:
+    async def poll() -> dict | None:
         await network.mine()
         found: dict = (await merchant.get(path))["payout"]
         assert found["status"] != "failed", found
         return found if found["status"] == "completed" else None
 
-    return await until(look)
+    return await until(poll)
 
 
 async def signed(db, payout) -> int:

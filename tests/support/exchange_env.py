@@ -24,7 +24,7 @@ from cambist.services.exchanges.offers import best_offer
 from cambist.services.exchanges.owner import Owner
 from cambist.services.exchanges.requests import Wish
 from cambist.services.exchanges.rows import SELECT, ExchangeRow, exchange_row
-from cambist.services.exchanges.runner import claim_due, look_at, reopen_orphaned
+from cambist.services.exchanges.runner import claim_due, follow_exchange, reopen_orphaned
 from cambist.services.exchanges.starting import NewExchange, start_exchange
 from cambist.services.exchanges.worker import ExchangeWorker
 from cambist.services.intent_handlers import endings, intent_handlers
@@ -233,7 +233,7 @@ class ExchangeEnv(Treasury):
         follower = follower or self.follower
         await reopen_orphaned(follower)
         for due in await claim_due(follower):
-            await look_at(follower, due)
+            await follow_exchange(follower, due)
 
     async def go_on(self, txn_id: str, *, until: str = "ended", rounds: int = 80, seconds: float = 3) -> ExchangeRow:
         """Let everything run side by side until the exchange has come to a step."""

@@ -57,10 +57,10 @@ class Story(Struct, frozen=True):
     async def until_holds(self, coin: Coin, units: int) -> None:
         """Wait until the wallet holds so much, all of it available."""
 
-        async def look() -> bool:
+        async def poll() -> bool:
             return await self.holds(coin) == units
 
-        await until(look)
+        await until(poll)
         await self.check(held=(coin, units))
 
     async def is_clean(self) -> dict[str, Any]:
@@ -72,11 +72,11 @@ class Story(Struct, frozen=True):
     async def no_allowance(self, coin: Coin, spender: str) -> None:
         """Wait until nobody may take anything of the wallet any more."""
 
-        async def look() -> bool:
+        async def poll() -> bool:
             return await asyncio.to_thread(self.market.allowance, coin, self.wallet, spender) == 0
 
         if coin.contract is not None:
-            await until(look)
+            await until(poll)
 
     async def received(self, coin: Coin, tx_id: str) -> int:
         """Return what the wallet got of a token by a transaction, by its receipt in another client's words."""
@@ -101,12 +101,12 @@ class Story(Struct, frozen=True):
     async def now(self, made: Mapping[str, Any], step: str) -> None:
         """Wait until an exchange is at this step, which merchants are not told."""
 
-        async def look() -> bool:
+        async def poll() -> bool:
             async with self.db.transaction() as conn:
                 query = "SELECT step FROM exchanges WHERE txn_id = $1"
                 return (await conn.exec_driver_sql(query, (made["txnId"],))).scalar_one() == step
 
-        await until(look)
+        await until(poll)
 
     async def expired(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """Let the time pass in which the call of an exchange may be built, and return what has failed."""

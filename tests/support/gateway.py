@@ -344,12 +344,12 @@ class Merchant:
     async def _completed(
         self, noun: str, path: str, headers: Mapping[str, str] | None, seconds: float
     ) -> dict[str, Any]:
-        async def look() -> dict[str, Any] | None:
+        async def poll() -> dict[str, Any] | None:
             found: dict[str, Any] = (await self.get(path, headers=headers))[noun]
             assert found["status"] != "failed", found
             return found if found["status"] == "completed" else None
 
-        return await until(look, seconds=seconds)
+        return await until(poll, seconds=seconds)
 
     async def wallet(self, family: str) -> str:
         """Return the address of the main wallet on chains of this family."""

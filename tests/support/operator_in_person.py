@@ -57,11 +57,11 @@ class Operator:
     async def until(self, path: str, told: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """Read it until it tells what it should, and return that."""
 
-        async def look() -> dict[str, Any] | None:
+        async def poll() -> dict[str, Any] | None:
             found = await self.get(path)
             return found if told(found) else None
 
-        return await until(look)
+        return await until(poll)
 
     async def race(self, path: str) -> str | None:
         """Post to it; return the code of the refusal, or None where it was not too late."""

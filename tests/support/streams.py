@@ -16,7 +16,7 @@ from cambist_web.live.hub import Live, LiveOptions
 from tests.support.checkout import serving
 from tests.support.web import lent_app
 
-QUICK = LiveOptions(look_s=0.1, look_least_s=0.02, check_s=0.1, flush_s=0.05, heartbeat_s=60)
+QUICK = LiveOptions(poll_s=0.1, poll_least_s=0.02, check_s=0.1, flush_s=0.05, heartbeat_s=60)
 WITHIN_S = 60
 
 

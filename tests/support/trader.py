@@ -64,25 +64,25 @@ class Trader(Merchant):
     ) -> dict[str, Any]:
         """Wait for the end of an exchange, which must be this one."""
 
-        async def look() -> dict[str, Any] | None:
+        async def poll() -> dict[str, Any] | None:
             found = await self.read(made)
             assert found["status"] in {"pending", status}, found
             return found if found["status"] == status else None
 
         try:
-            return await until(look, seconds=seconds)
+            return await until(poll, seconds=seconds)
         except AssertionError as error:
             raise AssertionError(f"it has not {status}: {await self.read(made)}") from error
 
     async def waiting(self, made: Mapping[str, Any], reason: str, *, seconds: float = 180) -> dict[str, Any]:
         """Wait until an exchange waits for this."""
 
-        async def look() -> dict[str, Any] | None:
+        async def poll() -> dict[str, Any] | None:
             found = await self.read(made)
             assert found["status"] == "pending", found
             return found if found["waitsFor"] == reason else None
 
-        return await until(look, seconds=seconds)
+        return await until(poll, seconds=seconds)
 
 
 def _asked(sells: Coin, amount: Amount, buys: Coin) -> tuple[str, dict[str, Any]]:

@@ -371,10 +371,10 @@ async def test_nobody_waits_for_this_process_while_a_balance_is_locked(gateway, 
 async def test_no_connection_is_held_while_providers_are_asked(client, gateway, rich, ask):
     held = []
 
-    async def look():
+    async def count_connections():
         held.append(gateway.db.engine.pool.checkedout())
 
-    provided(client, Meanwhile(look))
+    provided(client, Meanwhile(count_connections))
     assert (await ask()).status_code == (await ask("swap/execute")).status_code == 200
     assert held == [0, 0]
 

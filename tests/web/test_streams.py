@@ -138,7 +138,7 @@ async def test_a_person_has_so_many_streams_and_a_process_too(gateway, two_merch
 async def test_who_does_not_take_what_is_sent_is_let_go(gateway, two_merchants):
     ada = two_merchants.ada
     # Heartbeats without a pause fill whatever lies between the two ends.
-    options = LiveOptions(heartbeat_s=0, send_s=0.2, look_s=0.1)
+    options = LiveOptions(heartbeat_s=0, send_s=0.2, poll_s=0.1)
     async with served(gateway, options) as here:
         host, port = here.url.removeprefix("http://").split(":")
         _, writer = await asyncio.open_connection(host, int(port), limit=1)

@@ -10,7 +10,7 @@ import structlog
 from cambist.bootstrap import Gateway
 from cambist.hints import Hints
 from cambist.services.exchanges.rows import ExchangeRow
-from cambist.services.exchanges.runner import claim_due, lane_of, look_at, reopen_orphaned
+from cambist.services.exchanges.runner import claim_due, follow_exchange, lane_of, reopen_orphaned
 from cambist.services.exchanges.worker import ExchangeWorker
 from cambist.services.intent_handlers import endings
 
@@ -20,7 +20,7 @@ TOPIC = "exchanges"
 PAUSE_S = 1.0
 PACE_S = 0.1
 """Of all hints that come within it, one claim makes use: many who ask at once cost no claim each."""
-LOOK_TIMEOUT_S = 90.0
+FOLLOW_TIMEOUT_S = 90.0
 REOPEN_INTERVAL_S = 10.0
 
 
@@ -30,7 +30,7 @@ class ExchangeFollower:
     def __init__(self, worker: ExchangeWorker, hints: Hints) -> None:
         self.worker = worker
         self._hints = hints
-        self._looking: dict[asyncio.Task[None], str] = {}
+        self._following: dict[asyncio.Task[None], str] = {}
         self._reopened_at = float("-inf")
 
     async def run(self) -> None:
@@ -42,9 +42,9 @@ class ExchangeFollower:
                     if not begun:
                         await hints.wait(PAUSE_S)
         finally:
-            for task in self._looking:
+            for task in self._following:
                 task.cancel()
-            await asyncio.gather(*self._looking, return_exceptions=True)
+            await asyncio.gather(*self._following, return_exceptions=True)
 
     async def tick(self) -> int:
         """Begin to look at what is due and has a place; return how many. Nothing waits for what is being looked at."""
@@ -52,17 +52,17 @@ class ExchangeFollower:
         if monotonic - self._reopened_at >= REOPEN_INTERVAL_S:
             self._reopened_at = monotonic
             await reopen_orphaned(self.worker)
-        due = await claim_due(self.worker, Counter(self._looking.values()))
+        due = await claim_due(self.worker, Counter(self._following.values()))
         for row in due:
-            task = asyncio.create_task(self._look(row))
-            self._looking[task] = lane_of(row)
-            task.add_done_callback(self._looking.pop)
+            task = asyncio.create_task(self._follow(row))
+            self._following[task] = lane_of(row)
+            task.add_done_callback(self._following.pop)
         return len(due)
 
-    async def _look(self, row: ExchangeRow) -> None:
+    async def _follow(self, row: ExchangeRow) -> None:
         try:
-            async with asyncio.timeout(LOOK_TIMEOUT_S):
-                await look_at(self.worker, row)
+            async with asyncio.timeout(FOLLOW_TIMEOUT_S):
+                await follow_exchange(self.worker, row)
         except Exception as error:  # a plugin may raise anything, and only this exchange waits for it
             self.worker.alerts["failed"] += 1
             log.warning("exchange_not_followed", txn_id=row.txn_id, step=row.step, error=repr(error), exc_info=error)

@@ -130,11 +130,11 @@ async def fills(network, pool: str) -> int:
 async def failed_at_last(story: Story, made) -> dict:
     """Return an exchange that fails, which is looked at more often than once a minute."""
 
-    async def look() -> bool:
+    async def poll() -> bool:
         await story.later(made)
         return (await story.trader.read(made))["status"] == "failed"
 
-    await until(look)
+    await until(poll)
     return await story.trader.read(made)
 
 

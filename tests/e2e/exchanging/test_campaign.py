@@ -59,14 +59,14 @@ class Doubled:
     async def ready(self) -> list[int]:
         """Return the ids of those that have started to work and were not killed, as soon as there are any."""
 
-        async def look() -> list[int]:
+        async def poll() -> list[int]:
             said = self._gateway.log.read_bytes()
             found = [one.pid for one in self._gateway.workers() if READY in said[said.rfind(STARTED) :]]
             if self._second is not None and READY in self._log.read_bytes():
                 found.append(self._second.pid)
             return [pid for pid in found if pid not in self._killed]
 
-        return await until(look)
+        return await until(poll)
 
     async def kill(self, chance: Random) -> None:
         """Kill one that works: one that only starts could die a hundred times and change nothing."""

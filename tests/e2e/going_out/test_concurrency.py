@@ -49,7 +49,7 @@ async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich
 
     async def watch() -> int:
         """Look at the balance all the time, for one that is below zero."""
-        looks = 0
+        polls = 0
         while not spent.is_set():
             async with story_db.transaction() as conn:
                 below = await conn.exec_driver_sql(
@@ -57,9 +57,9 @@ async def test_two_hundred_payouts_at_once_of_a_balance_for_fifty_are_fifty(rich
                     " AND balance < 0"
                 )
                 assert below.scalar_one() == 0
-            looks += 1
+            polls += 1
             await asyncio.sleep(0.02)
-        return looks
+        return polls
 
     watching = asyncio.create_task(watch())
     answers = await asyncio.gather(*(ask(rich, body) for _ in range(REQUESTS)))

@@ -66,12 +66,12 @@ async def pause_sending(ada, gateway, chain: str, reason: str) -> dict:
 async def ended(merchant, payout) -> dict:
     path = f"/api/merchant/wallet/payouts/{payout['payoutId']}"
 
-    async def look() -> dict | None:
+    async def poll() -> dict | None:
         found = (await merchant.get(path))["payout"]
         assert found["status"] != "failed", found
         return found if found["status"] in {"completed", "cancelled"} else None
 
-    return await until(look)
+    return await until(poll)
 
 
 async def test_live_mode_is_granted_and_what_a_customer_paid_is_found_by_its_transaction(

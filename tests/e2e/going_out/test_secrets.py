@@ -107,7 +107,7 @@ async def test_the_file_beside_the_database_that_holds_no_secret_is_the_keystore
 
 @pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
 async def test_neither_environment_nor_memory_of_web_holds_a_secret(finder, gateway, keystore_files):
-    def look(process: psutil.Process) -> set[str]:
+    def secrets_in_memory(process: psutil.Process) -> set[str]:
         return {name for one in family_of(process) for name in finder.in_memory(one)}
 
     web, worker = gateway.child("web"), gateway.child("worker")
@@ -116,8 +116,8 @@ async def test_neither_environment_nor_memory_of_web_holds_a_secret(finder, gate
         assert keystore_files[1].name not in environment
         assert finder.find(environment.encode()) == set()
     try:
-        there = await asyncio.to_thread(look, worker)
-        found = await asyncio.to_thread(look, web)
+        there = await asyncio.to_thread(secrets_in_memory, worker)
+        found = await asyncio.to_thread(secrets_in_memory, web)
     except PermissionError:
         pytest.skip("this machine does not let one process read another's memory")
     # The signer is in the worker here: what is looked for would be found.

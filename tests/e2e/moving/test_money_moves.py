@@ -152,11 +152,11 @@ async def collect_from(merchant: Merchant, usd: str) -> None:
 async def collected(story: Story, amount: int) -> None:
     """Wait until the main wallet has the coins and the books say so."""
 
-    async def look() -> bool:
+    async def poll() -> bool:
         there = (await story.ledger()).get("custody_wallet") == story.coin.units(amount)
         return there and await story.network.onlooker.units(story.wallet, story.coin) > 0
 
-    await until(look)
+    await until(poll)
 
 
 async def statement(merchant: Merchant) -> Sequence[tuple[str, str]]:
@@ -188,7 +188,7 @@ def group(report: Mapping[str, Any], merchant: Merchant, name: str, coin: Coin) 
 async def every_fee_is_booked(story: Story) -> None:
     """Compare what the platform's books say was spent on gas with what all transactions of its addresses cost."""
 
-    async def look() -> bool:
+    async def poll() -> bool:
         async with story.db.transaction() as conn:
             ours = await conn.exec_driver_sql("SELECT address FROM addresses WHERE mode = 'live'")
             fees = await story.network.onlooker.fees(ours.scalars())
@@ -198,4 +198,4 @@ async def every_fee_is_booked(story: Story) -> None:
             )
             return booked.scalar_one() == fees > 0
 
-    assert await until(look)
+    assert await until(poll)

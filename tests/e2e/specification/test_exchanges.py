@@ -37,14 +37,14 @@ async def made(shop: Replay, swap, bridge) -> dict[str, dict]:
 async def ended(shop: Replay, txn_id: str) -> dict:
     """Wait for an exchange to succeed, and return its row."""
 
-    async def look() -> dict | None:
+    async def poll() -> dict | None:
         rows = (await shop.ask(HISTORY))["exchanges"]
         (found,) = [one for one in rows if one["txnId"] == txn_id]
         check(found, Exchange)
         assert found["status"] in {"pending", "succeeded"}
         return found if found["status"] == "succeeded" else None
 
-    return await until(look)
+    return await until(poll)
 
 
 async def test_a_swap_brings_what_was_quoted(shop: Replay, swap, made):

@@ -25,7 +25,7 @@ CHECK_TIMEOUT_S = 2.0
 log = structlog.get_logger(__name__)
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class StatusSnapshot(Struct, frozen=True, kw_only=True):
     """What was seen at one moment. ``readings`` and ``pauses`` are None while the database cannot be asked."""
 
     at: datetime
@@ -35,23 +35,23 @@ class Look(Struct, frozen=True, kw_only=True):
 
 
 class StatusBoard:
-    """One process's last look at what works, whether it succeeded or not."""
+    """One process's last snapshot of what works, whether it succeeded or not."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self.chains = {name: info for name, info in gateway.registry.chains.items() if info.availability == "live"}
-        self._last: Look | None = None
-        self._looked_at = -math.inf
-        self._looking = asyncio.Lock()
+        self._last: StatusSnapshot | None = None
+        self._taken_at = -math.inf
+        self._taking = asyncio.Lock()
 
-    async def look(self) -> Look:
-        """Return the last look, never older than ``CACHE_S``. One of those who ask looks, the others wait for it."""
+    async def snapshot(self) -> StatusSnapshot:
+        """Return the last one, never older than ``CACHE_S``. One of those who ask takes it, the others wait for it."""
         clock = self._gateway.clock
-        async with self._looking:
-            if self._last is None or clock.monotonic() - self._looked_at >= CACHE_S:
+        async with self._taking:
+            if self._last is None or clock.monotonic() - self._taken_at >= CACHE_S:
                 (readings, pauses), has_redis = await asyncio.gather(self._readings(), self._has_redis())
-                self._last = Look(at=clock.now(), readings=readings, pauses=pauses, has_redis=has_redis)
-                self._looked_at = clock.monotonic()
+                self._last = StatusSnapshot(at=clock.now(), readings=readings, pauses=pauses, has_redis=has_redis)
+                self._taken_at = clock.monotonic()
             return self._last
 
     async def _readings(self) -> tuple[Mapping[str, ChainReading] | None, Pauses | None]:

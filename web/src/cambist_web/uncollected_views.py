@@ -19,7 +19,7 @@ from cambist_web.context import Web
 
 
 class WishWaitsView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Why somebody's wish has no answer yet. `since` is when the look was that could not give one."""
+    """Why somebody's wish has no answer yet. `since` is when the check was that could not give one."""
 
     code: str
     text: str
@@ -30,8 +30,8 @@ class UncollectedView(Struct, frozen=True, kw_only=True, rename="camel"):
     """One token on one address, and why it stays there: as it was judged at `judgedAt`, and not otherwise since.
 
     `valueUsd` and `feeUsd` are of then, and are renewed when they have moved by more than a tenth. `askedAt` is set
-    while somebody wants it to be collected at the next look, `wishWaitsFor` is why that has no answer yet, and
-    `refusal` why the last look that was asked did not.
+    while somebody wants it to be collected at the next check, `wishWaitsFor` is why that has no answer yet, and
+    `refusal` why the last check that was asked did not.
     """
 
     uncollected_id: str

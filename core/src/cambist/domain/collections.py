@@ -31,11 +31,11 @@ class UncollectedReason(StrEnum):
 
 
 class Hindrance(StrEnum):
-    """Why the engine's last look gave a wish no answer. The wish stays, and is looked at again with all else."""
+    """Why the engine's last check gave a wish no answer. The wish stays, and is checked again with all else."""
 
     NO_GAS_STATION = "no_gas_station"
     NO_NODE_ANSWERS = "no_node_answers"
-    LOOK_FAILED = "look_failed"
+    COST_UNKNOWN = "cost_unknown"
 
 
 class CollectionRule(Group, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """What has changed lately: read once by each web process, for all the streams that it serves.
 
 Triggers write a row for each change in the transaction that makes it (``db/models/changes.py``). A reader remembers
-PostgreSQL's snapshot of its last look: what is visible now and was not then is new, each row once, however long its
+PostgreSQL's snapshot of its last poll: what is visible now and was not then is new, each row once, however long its
 transaction took. See ``docs/decisions/0041-streams-read-what-is-committed.md``.
 """
 
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class News(Struct, frozen=True, kw_only=True):
-    """What was not visible before, oldest first. ``snapshot`` is where the next look goes on.
+    """What was not visible before, oldest first. ``snapshot`` is where the next poll goes on.
 
     Every change below the transaction ``resume_xid`` has been told by then. ``is_whole`` is False where there were more
     than the limit: then nothing is told of any.

@@ -74,10 +74,10 @@ class Relayer:
         while True:
             # A node may be away for a while.
             with suppress(aiohttp.ClientError, OSError, RpcRefusedError, TimeoutError):
-                await self.look()
+                await self.poll()
             await asyncio.sleep(POLL_S)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Act once on all that is due."""
         if self._behaviour is Behaviour.NEVER:
             return

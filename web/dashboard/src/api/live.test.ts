@@ -73,7 +73,7 @@ describe("a stream", () => {
 
 describe("a page that nobody sees", () => {
   afterEach(() => {
-    look(true);
+    setVisible(true);
   });
 
   it("holds no stream, and goes on where it was as soon as it is seen again", async () => {
@@ -87,14 +87,14 @@ describe("a page that nobody sees", () => {
       expect(told.onState).toHaveBeenLastCalledWith(true);
     });
     vi.useFakeTimers();
-    look(false);
+    setVisible(false);
     await vi.waitFor(() => {
       expect(gateway.open).toBe(0);
     });
     await vi.advanceTimersByTimeAsync(120_000);
     vi.useRealTimers();
     expect(gateway.asked).toEqual([null]);
-    look(true);
+    setVisible(true);
     await vi.waitFor(
       () => {
         expect(gateway.open).toBe(1);
@@ -107,12 +107,12 @@ describe("a page that nobody sees", () => {
   });
 
   it("asks for none where it was opened unseen", async () => {
-    look(false);
+    setVisible(false);
     const gateway = new Streams();
     const told = gateway.follow();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(gateway.asked).toEqual([]);
-    look(true);
+    setVisible(true);
     await vi.waitFor(() => {
       expect(gateway.open).toBe(1);
     });
@@ -120,7 +120,7 @@ describe("a page that nobody sees", () => {
   });
 });
 
-function look(isSeen: boolean): void {
+function setVisible(isSeen: boolean): void {
   Object.defineProperty(document, "hidden", { configurable: true, value: !isSeen });
   document.dispatchEvent(new Event("visibilitychange"));
 }

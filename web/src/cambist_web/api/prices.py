@@ -104,14 +104,14 @@ class Prices(Controller):
                 for token in chain.tokens
             }
         )
-        look = await rates.look(symbols, currency)
+        polled = await rates.poll_sources(symbols, currency)
         async with web.db.autocommit() as conn:
             aside = await set_aside.load(conn)
         now = web.clock.now()
-        coins = [_coin(symbol, look.judged[symbol], now, web) for symbol in symbols]
+        coins = [_coin(symbol, polled.judged[symbol], now, web) for symbol in symbols]
         return PricesView(
             currency=currency,
-            asked_at=look.asked_at,
+            asked_at=polled.asked_at,
             max_age_seconds=policy.max_age_s,
             max_deviation_percent=format_rate(policy.deviation_max * 100),
             min_sources=policy.min_sources,

@@ -79,24 +79,26 @@ class StatusPage(Controller):
 
         Told are the chains that live projects can be paid on now. `version` is that of the interface of trackers.
         """
-        look = await web.status.look()
-        if look.readings is None or look.pauses is None:
+        snapshot = await web.status.snapshot()
+        if snapshot.readings is None or snapshot.pauses is None:
             answer = GatewayStatus(
                 success=False,
                 status="down",
                 version=TRACKER_VERSION,
-                checked_at=look.at,
+                checked_at=snapshot.at,
                 chains=[],
                 error="The database cannot be asked, so nothing is known of the chains.",
                 code="NOT_READY",
             )
             return JsonAnswer(answer, status_code=503)
-        readings, pauses = look.readings, look.pauses
-        chains = [chain_status(info, readings.get(name), pauses, look.at) for name, info in web.status.chains.items()]
-        impaired = not look.has_redis or any(chain.sending_paused for chain in chains)
+        readings, pauses = snapshot.readings, snapshot.pauses
+        chains = [
+            chain_status(info, readings.get(name), pauses, snapshot.at) for name, info in web.status.chains.items()
+        ]
+        impaired = not snapshot.has_redis or any(chain.sending_paused for chain in chains)
         whole = overall([chain.status for chain in chains], impaired=impaired)
         return JsonAnswer(
-            GatewayStatus(success=True, status=whole, version=TRACKER_VERSION, checked_at=look.at, chains=chains)
+            GatewayStatus(success=True, status=whole, version=TRACKER_VERSION, checked_at=snapshot.at, chains=chains)
         )
 
 

@@ -114,10 +114,10 @@ class UncollectedMoney(Controller):
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> UncollectedAnswer:
-        """Have it collected at the engine's next look, whatever its size and age, or switched off or failed before.
+        """Have it collected at the engine's next check, whatever its size and age, or switched off or failed before.
 
-        As that look finds them, the fee may be `maxFeeShareBps` of it at most, and is never as much as it is worth. If
-        it would be more, it stays: `askedAt` is null again, and `refusal` says why. Where a look cannot answer,
+        As that check finds them, the fee may be `maxFeeShareBps` of it at most, and is never as much as it is worth. If
+        it would be more, it stays: `askedAt` is null again, and `refusal` says why. Where a check cannot answer,
         `wishWaitsFor` says why, and it is looked at again. Once it is on its way there is nothing here any more, and a
         repetition changes nothing; then the chain's ceiling bounds its fee, as any other.
         """

@@ -98,7 +98,7 @@ class Checkout:
     def events(self, public_id: str) -> AsyncGenerator[bytes, None]:
         """Yield what an open page of the payment is told: see ``Streams.follow``."""
 
-        async def look() -> Shown | None:
+        async def read() -> Shown | None:
             view = await self.view(public_id)
             if view is None:
                 return None
@@ -109,18 +109,18 @@ class Checkout:
                 ended=view.status if view.refresh_s is None else None,
             )
 
-        return self._streams.follow(_payment(public_id), look)
+        return self._streams.follow(_payment(public_id), read)
 
     def account_events(self, public_id: str, chain: str | None) -> AsyncGenerator[bytes, None]:
         """Yield what an open page of the account is told; deposits may always come, so it never says ``end``."""
 
-        async def look() -> Shown | None:
+        async def read() -> Shown | None:
             view = await self.account_view(public_id, chain)
             if view is None:
                 return None
             return Shown(same=view, card=lambda: self.pages.account_card(view), pause_s=self.options.poll_open_s)
 
-        return self._streams.follow(_account(public_id), look)
+        return self._streams.follow(_account(public_id), read)
 
     def _pause_s(self, view: CheckoutView) -> float:
         pause_s = self.options.poll_open_s if view.refresh_s == REFRESH_OPEN_S else self.options.poll_late_s

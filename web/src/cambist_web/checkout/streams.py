@@ -17,7 +17,7 @@ RETRY_S = 10
 
 
 class CheckoutOptions(Struct, frozen=True, kw_only=True):
-    """How many streams one worker serves and for how long, and how often they look without a hint.
+    """How many streams one worker serves and for how long, and how often they poll without a hint.
 
     ``heartbeat_s`` is below the minute after which common proxies drop a silent connection.
     """
@@ -33,7 +33,7 @@ class CheckoutOptions(Struct, frozen=True, kw_only=True):
 class Shown(Struct, frozen=True, kw_only=True):
     """What a page shows at one moment.
 
-    ``same`` is equal as long as there is nothing new to tell, and ``card`` draws it. ``pause_s`` says when to look
+    ``same`` is equal as long as there is nothing new to tell, and ``card`` draws it. ``pause_s`` says when to poll
     again without a hint. ``ended`` is there when nothing can change any more.
     """
 
@@ -43,7 +43,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     ended: str | None = None
 
 
-Look = Callable[[], Awaitable[Shown | None]]
+ReadShown = Callable[[], Awaitable[Shown | None]]
 """Returns what is to be shown now, or None where there is nothing any more."""
 
 
@@ -74,7 +74,7 @@ class Streams:
         """End every stream; browsers come again, and find another worker or the next one."""
         self._closing.set()
 
-    async def follow(self, topic: str, look: Look) -> AsyncGenerator[bytes, None]:
+    async def follow(self, topic: str, read: ReadShown) -> AsyncGenerator[bytes, None]:
         """Yield the card now and whenever it changes, heartbeats in between, and ``end`` when nothing can change.
 
         Ends by itself after ``lifetime_s``, as it does on ``close``; browsers then connect again. Ends at once
@@ -86,18 +86,18 @@ class Streams:
         self._open[topic] += 1
         try:
             async with self._hints.subscribe(topic) as hints:
-                async for event in self._follow(look, hints):
+                async for event in self._follow(read, hints):
                     yield event
         finally:
             self._open[topic] -= 1
             if not self._open[topic]:
                 del self._open[topic]
 
-    async def _follow(self, look: Look, hints: Subscription) -> AsyncGenerator[bytes, None]:
+    async def _follow(self, read: ReadShown, hints: Subscription) -> AsyncGenerator[bytes, None]:
         started = spoken = self._clock.monotonic()
         before: Any = None
         while not self._closing.is_set() and self._clock.monotonic() - started < self._options.lifetime_s:
-            shown = await look()
+            shown = await read()
             if shown is None:
                 break
             if shown.same != before:

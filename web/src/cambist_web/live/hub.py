@@ -1,4 +1,4 @@
-"""One web process's streams: one look at the database for all of them, one check of who may still read.
+"""One web process's streams: one poll of the database for all of them, one check of who may still read.
 
 The database is asked once a second while somebody reads, and at once after a hint; a lost hint costs that second. What
 is found goes to the readers that may see it. Nothing is asked for a single stream but once, when it begins.
@@ -54,7 +54,7 @@ class LiveOptions(Struct, frozen=True, kw_only=True):
     """What streams may cost.
 
     A stream is sent at most ``batch_max`` changes every ``flush_s``. Behind by more than ``pending_max``, it is told to
-    read everything again. ``look_least_s`` is the least time between two looks at the database, ``read_max`` what one
+    read everything again. ``poll_least_s`` is the least time between two polls of the database, ``read_max`` what one
     of them takes. ``heartbeat_s`` is below the minute after which common proxies drop a silent connection. ``resume_s``
     is well below the time for which changes are kept. After ``lifetime_s`` a stream ends, so that pages spread over
     the processes that there are by then.
@@ -62,8 +62,8 @@ class LiveOptions(Struct, frozen=True, kw_only=True):
 
     streams_max: int = 2_000
     streams_per_person_max: int = 8
-    look_s: float = 1.0
-    look_least_s: float = 0.25
+    poll_s: float = 1.0
+    poll_least_s: float = 0.25
     check_s: float = 2.0
     flush_s: float = 0.5
     batch_max: int = 100
@@ -100,11 +100,11 @@ class Live:
         self._closing = False
         self._task: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
-        self._is_looking = False
+        self._is_polling = False
         self._opened = asyncio.Event()
         self._snapshot = ""
         self._resume_xid = 0
-        self._looked_at = 0.0
+        self._polled_at = 0.0
         self._cursor: str | None = None
         self._chains_told: dict[str, float] = {}
         self._chains_untold: dict[str, Change] = {}
@@ -213,17 +213,17 @@ class Live:
     async def _start(self) -> None:
         """Begin to look, before the first stream says that it is ready."""
         async with self._starting:
-            if self._is_looking:
+            if self._is_polling:
                 return
             async with self._db.autocommit() as conn:
                 self._take(await changes.read(conn, await changes.position(conn), 1))
-            self._is_looking = True
+            self._is_polling = True
             self._opened.set()
             if self._task is None:
                 self._task = asyncio.create_task(self._run(), name="streams")
 
     async def _run(self) -> None:
-        """Look and check whenever there are streams."""
+        """Poll and check whenever there are streams."""
         while True:
             await self._opened.wait()
             async with self._hints.subscribe(*TOPICS) as hints:
@@ -231,7 +231,7 @@ class Live:
                 while self._readers:
                     await self._pause(hints)
                     try:
-                        await self._look()
+                        await self._poll()
                         if _now_s() - checked_at >= self.options.check_s:
                             checked_at = _now_s()
                             await self._check()
@@ -240,19 +240,19 @@ class Live:
                     except Exception:
                         log.exception("streams_failed", streams=self.count)
                 # Nothing is awaited since the last reader was looked for: whoever comes now begins anew.
-                self._is_looking = False
+                self._is_polling = False
                 self._opened.clear()
 
     async def _pause(self, hints: Subscription) -> None:
-        await asyncio.sleep(self.options.look_least_s)
-        await hints.wait(max(0.0, self.options.look_s - self.options.look_least_s))
+        await asyncio.sleep(self.options.poll_least_s)
+        await hints.wait(max(0.0, self.options.poll_s - self.options.poll_least_s))
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         async with self._db.autocommit() as conn:
             news = await changes.read(conn, self._snapshot, self.options.read_max)
         is_gap = (
             news.resume_xid < self._resume_xid  # another database, or an older one
-            or _now_s() - self._looked_at > changes.KEPT_S / 2
+            or _now_s() - self._polled_at > changes.KEPT_S / 2
         )
         self._take(news)
         if is_gap or not news.is_whole:
@@ -262,7 +262,7 @@ class Live:
         self._hand_on(list(with_consequences(self._without_haste(news.changes))))
 
     def _take(self, news: News) -> None:
-        self._snapshot, self._resume_xid, self._looked_at = news.snapshot, news.resume_xid, _now_s()
+        self._snapshot, self._resume_xid, self._polled_at = news.snapshot, news.resume_xid, _now_s()
         self._cursor = self._seal(news.resume_xid)
 
     def _without_haste(self, found: Iterable[Change]) -> Iterable[Change]:

@@ -90,7 +90,7 @@ QUEUE_VALUES: Mapping[str, Any] = {
     "WaitsForView.code": "pending",
     "WaitsForView.text": "It is sent, and no block has it yet.",
     "WaitsForView.until": None,
-    "WishWaitsView.code": "look_failed",
+    "WishWaitsView.code": "cost_unknown",
     "WishWaitsView.since": MOMENT,
     "WishWaitsView.text": "The chain could not say what it would cost when it was looked at.",
 }

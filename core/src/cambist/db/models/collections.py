@@ -19,9 +19,9 @@ class UncollectedFunds(Base):
     ``value_usd`` and ``fee_usd`` are as they were when it judged so, at ``judged_at``: the row is written again only
     when the judgement changes. ``until`` is when the reason ends by itself, ``detail`` the chain's words.
     ``created_at`` is when the oldest of the deposits was confirmed. ``asked_at`` is set while an operator wants it to
-    be collected at the engine's next look, for at most ``asked_fee_share_bps`` of it; ``hindrance`` is why a look gave
-    that no answer, ``hindrance_detail`` in the words of what failed; ``refusal`` is why the last look that was asked
-    did not.
+    be collected at the engine's next check, for at most ``asked_fee_share_bps`` of it; ``hindrance`` is why a check
+    gave that no answer, ``hindrance_detail`` in the words of what failed; ``refusal`` is why the last check that was
+    asked did not.
 
     The row goes when a collection takes the deposits. It is worked out anew from them, so nothing restores it.
     """

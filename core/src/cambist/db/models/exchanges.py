@@ -27,7 +27,7 @@ class Exchange(Base):
     ended. ``give_up_at`` is until when its call may be built.
 
     ``deposit`` is a bridge's, as its own chain has shown it. ``fill_from`` is a height of the other chain from before
-    the call, null until one is found, and ``looked_to`` up to where the chain that is looked at has no fill, or no
+    the call, null until one is found, and ``searched_to`` up to where the chain that is looked at has no fill, or no
     refund. ``is_closed``: what had left is no longer between two chains.
     ``closings`` counts how often that was posted or taken back, part of the reference of each posting.
     ``sandbox_fails`` is how it was made to fail on a simulated chain: its call reverts, or nobody pays it out and
@@ -121,7 +121,7 @@ class Exchange(Base):
     tx_id: Mapped[str | None]
     deposit: Mapped[dict[str, object] | None] = mapped_column(JSONB(none_as_null=True))
     fill_from: Mapped[int | None]
-    looked_to: Mapped[int | None]
+    searched_to: Mapped[int | None]
     is_closed: Mapped[bool] = mapped_column(server_default="false")
     closings: Mapped[int] = mapped_column(server_default="0")
     dest_tx_id: Mapped[str | None]

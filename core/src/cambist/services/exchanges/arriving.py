@@ -48,7 +48,7 @@ async def find_call(conn: AsyncConnection, row: ExchangeRow) -> MinedCall | None
     return None if one is None else MinedCall(one.tx_id, one.height, one.block_hash, one.incarnation)
 
 
-async def look_for_output(worker: ExchangeWorker, row: ExchangeRow) -> None:
+async def find_output(worker: ExchangeWorker, row: ExchangeRow) -> None:
     """Claim the output of a swap, and what came back of the source, once all of it is confirmed."""
     async with worker.db.autocommit() as conn:
         call = await find_call(conn, row)

@@ -84,10 +84,10 @@ async def begin(
                 if (before := await find_replayed(conn, claim)) is not None:
                     return await find_exchange(conn, actor.project_pk, before)
         raise
-    return await _look(db, context, actor, wish, claim)
+    return await _check_order(db, context, actor, wish, claim)
 
 
-async def _look(
+async def _check_order(
     db: Database, context: ExchangeContext, actor: Actor, wish: Wish, claim: Claim | None
 ) -> Asked | FoundExchange:
     """Check everything by what the database says now, or return what the key has led to."""
@@ -134,7 +134,7 @@ async def finish(  # noqa: PLR0913, PLR0917  who asked for what, and from where
         if tried.row is not None:
             has_committed.set(True)
             return Made(FoundExchange(**structs.asdict(tried.row), payout_id=None), replayed=False)
-        found = await _look(db, context, actor, asked.prepared.wish, asked.claim)
+        found = await _check_order(db, context, actor, asked.prepared.wish, asked.claim)
         if isinstance(found, FoundExchange):
             return Made(found, replayed=True)
         is_same = found.prepared.terms == asked.prepared.terms

@@ -43,7 +43,7 @@ ALERT_PAUSE = timedelta(minutes=10)
 log = structlog.get_logger(__name__)
 
 
-async def look_for_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
+async def find_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
     """Look for the fill of a deposit that is final; where none can come any more, for its refund from now on."""
     sides = connected_sides(worker, row)
     if sides is None:
@@ -58,16 +58,16 @@ async def look_for_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
     if reach is None:
         await later(worker, row, PAUSE)
         return
-    first = row.fill_from if row.looked_to is None else row.looked_to
+    first = row.fill_from if row.searched_to is None else row.searched_to
     if first is None:
         first = await _before_call(worker, row, sides, reach)
     if first is None:
         return
-    found, looked_to = await _find_fill(sides, deposit, first, reach)
+    found, searched_to = await _find_fill(sides, deposit, first, reach)
     is_new = row.broadcast_at is None or worker.clock.now() - row.broadcast_at < EAGER
     # Contracts fill by the time of the block: behind a final one that is later, nobody can.
     deep_s = None if reach.deep_time is None else reach.deep_time.timestamp()
-    is_expired = looked_to >= reach.deep and deep_s is not None and deep_s > deposit.fill_deadline
+    is_expired = searched_to >= reach.deep and deep_s is not None and deep_s > deposit.fill_deadline
     if found is None and (is_expired or not is_new):
         found = await _hinted(worker, row, sides, deposit)
     if found is not None:
@@ -78,13 +78,13 @@ async def look_for_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
         now = worker.clock.now()
         if locked.step is not Step.FILLING:
             return
-        done = min(looked_to, reach.deep)
+        done = min(searched_to, reach.deep)
         if is_expired:
             log.info("exchange_expired", txn_id=row.txn_id, deadline=deposit.fill_deadline)
-            await save(conn, locked, now, step=Step.REFUNDING, looked_to=None, due_at=now)
+            await save(conn, locked, now, step=Step.REFUNDING, searched_to=None, due_at=now)
             return
-        pause = SOON if is_new or looked_to < reach.height else PAUSE
-        await save(conn, locked, now, looked_to=max(first, done), due_at=now + pause)
+        pause = SOON if is_new or searched_to < reach.height else PAUSE
+        await save(conn, locked, now, searched_to=max(first, done), due_at=now + pause)
 
 
 async def _before_call(worker: ExchangeWorker, row: ExchangeRow, sides: Sides, reach: Reach) -> int | None:
@@ -149,17 +149,17 @@ async def _find_fill(
     def query(low: int, high: int) -> LogQuery:
         return sides.provider.fill_query(sides.dest.info, deposit, sides.source.info, low, high)
 
-    looked_to = first
+    searched_to = first
     for _ in range(SPANS_MAX):
-        last = min(looked_to + SPAN_MAX, reach.height)
-        for found in await find_logs(sides.dest, query, looked_to, last):
+        last = min(searched_to + SPAN_MAX, reach.height)
+        for found in await find_logs(sides.dest, query, searched_to, last):
             fill = sides.provider.fill(sides.dest.info, deposit, sides.source.info, found)
             if fill is not None:
                 return (fill, found), found.height
-        looked_to = last
-        if looked_to >= reach.height:
+        searched_to = last
+        if searched_to >= reach.height:
             break
-    return None, looked_to
+    return None, searched_to
 
 
 async def _hinted(

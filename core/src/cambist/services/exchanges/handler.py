@@ -55,7 +55,7 @@ class ExchangeHandler(IntentHandler):
                 continue
             begun = row.broadcast_at or now
             # A call that is known again was made before the heights that are stored.
-            looked: dict[str, object] = {"fill_from": None, "looked_to": None} if one.was_forgotten else {}
+            looked: dict[str, object] = {"fill_from": None, "searched_to": None} if one.was_forgotten else {}
             told = {"waits_for": None, "tx_id": one.tx_id, "broadcast_at": begun}
             sent = await save(conn, row, now, step=Step.SENT, **told, **looked)
             if row.made_for is MadeFor.PAYOUT:
@@ -68,7 +68,7 @@ class ExchangeHandler(IntentHandler):
             if row.status is Status.SUCCEEDED or row.is_closed:
                 continue
             step = Step.ARRIVING if row.kind is Kind.SWAP else Step.FILLING
-            looked: dict[str, object] = {"looked_to": None}
+            looked: dict[str, object] = {"searched_to": None}
             if row.step is not Step.SENT or row.tx_id != one.tx_id:
                 # An earlier call than the one whose height is stored: it may have been filled before that.
                 looked["fill_from"] = None
@@ -93,7 +93,7 @@ class ExchangeHandler(IntentHandler):
             if row.unseen_units and row.kind is Kind.SWAP:
                 await posting.post_unseen(conn, row, row.unseen_units, _life(one), back=True)
             if not row.is_closed:
-                await self._endings.reopen(conn, row, now, Step.SENT, deposit=None, looked_to=None, **NOT_SEEN)
+                await self._endings.reopen(conn, row, now, Step.SENT, deposit=None, searched_to=None, **NOT_SEEN)
 
 
 class ApprovalHandler(IntentHandler):

@@ -32,7 +32,7 @@ ALERT_PAUSE = timedelta(minutes=10)
 NOT_FILLED = SENTENCES[Failure.NOT_FILLED]
 
 
-async def look_for_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
+async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
     """Look for what pays an expired deposit back on its own chain. One transfer may be for several deposits."""
     sides, deposit = connected_sides(worker, row), row.bridge_deposit
     if sides is None or deposit is None:
@@ -49,7 +49,7 @@ async def look_for_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
     def query(low: int, high: int) -> LogQuery:
         return sides.provider.refund_query(sides.source.info, deposit, low, high)
 
-    first = call.height if row.looked_to is None else row.looked_to
+    first = call.height if row.searched_to is None else row.searched_to
     last = min(first + SPAN_MAX * SPANS_MAX, reach.deep)
     seen = dict(row.refunds)
     for low in range(first, last + 1, SPAN_MAX):
@@ -59,7 +59,7 @@ async def look_for_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
             units = None if receipt is None else sides.provider.refund(sides.source.info, deposit, receipt)
             if units is not None:
                 seen[tx_id] = str(units)
-    await _claim_refund(worker, row, deposit, seen, looked_to=max(first, last + 1), is_behind=last < reach.deep)
+    await _claim_refund(worker, row, deposit, seen, searched_to=max(first, last + 1), is_behind=last < reach.deep)
 
 
 async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
@@ -68,7 +68,7 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
     deposit: BridgeDeposit,
     seen: Mapping[str, str],
     *,
-    looked_to: int,
+    searched_to: int,
     is_behind: bool,
 ) -> None:
     """End an exchange whose deposit has come back: out of all that was paid back and is nobody else's.
@@ -92,7 +92,7 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
             if sum(pool.told for pool in pools) - sum(pool.claimed for pool in pools) >= row.given:
                 worker.alert("refund_not_stored", locked, contract=deposit.refund_contract, seen=str(seen))
             pause = SOON if is_behind or any(pool.is_coming for pool in pools) else PAUSE
-            await save(conn, locked, now, refunds=dict(seen), looked_to=looked_to, due_at=now + pause)
+            await save(conn, locked, now, refunds=dict(seen), searched_to=searched_to, due_at=now + pause)
             return
         for pool, share in chosen:
             await claim(conn, locked, pool.arrived, share, "refund", now)

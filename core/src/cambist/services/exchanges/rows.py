@@ -66,7 +66,7 @@ class ExchangeRow(Struct, frozen=True, kw_only=True):
     tx_id: str | None
     deposit: dict[str, Any] | None
     fill_from: int | None
-    looked_to: int | None
+    searched_to: int | None
     is_closed: bool
     closings: int
     dest_tx_id: str | None

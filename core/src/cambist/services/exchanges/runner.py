@@ -19,13 +19,13 @@ from cambist.db.structs import one_of
 from cambist.domain.exchanges import Kind, Step
 
 from . import posting
-from .arriving import look_for_output
+from .arriving import find_output
 from .clearing import clear, give_back_turn
-from .filling import look_for_fill
+from .filling import find_fill
 from .handler import NOT_SEEN
 from .outputs import lock_cursors
 from .queued import prepare_call
-from .refunding import look_for_refund
+from .refunding import find_refund
 from .rows import SELECT, ExchangeRow, exchange_row, lock
 from .worker import ExchangeWorker, later
 
@@ -111,7 +111,7 @@ async def count_open(conn: AsyncConnection) -> Mapping[tuple[str, str], int]:
     return {(row.kind, row.step): row.number for row in rows}
 
 
-async def look_at(worker: ExchangeWorker, row: ExchangeRow) -> None:
+async def follow_exchange(worker: ExchangeWorker, row: ExchangeRow) -> None:
     """Do what an exchange's step asks for. Raises ChainError, and whatever a plugin raises."""
     match row.step:
         case Step.QUEUED:
@@ -121,12 +121,12 @@ async def look_at(worker: ExchangeWorker, row: ExchangeRow) -> None:
             await later(worker, row, SENT_PAUSE)
         case Step.ARRIVING:
             await give_back_turn(worker, row)
-            await look_for_output(worker, row)
+            await find_output(worker, row)
         case Step.FILLING:
             await give_back_turn(worker, row)
-            await look_for_fill(worker, row)
+            await find_fill(worker, row)
         case Step.REFUNDING:
-            await look_for_refund(worker, row)
+            await find_refund(worker, row)
         case Step.CLEARING:
             await clear(worker, row)
         case Step.ENDED:
@@ -171,7 +171,7 @@ async def _reopen(worker: ExchangeWorker, conn: AsyncConnection, pk: int) -> Non
     changed: dict[str, object] = {
         "is_closed": False,
         "closings": row.closings + 1,
-        "looked_to": None,
+        "searched_to": None,
         "refunds": {},
         **NOT_SEEN,
     }

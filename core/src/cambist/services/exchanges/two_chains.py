@@ -17,7 +17,7 @@ from .worker import ExchangeWorker
 
 SPAN_MAX = 2_000
 SPANS_MAX = 20
-"""Spans of blocks that are asked for in one look."""
+"""Spans of blocks that are asked for in one poll."""
 
 
 class Sides(Struct, frozen=True):

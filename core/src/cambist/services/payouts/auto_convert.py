@@ -34,7 +34,7 @@ from cambist.services.exchanges.requests import Wish
 from cambist.services.exchanges.starting import NewExchange, start_exchange
 from cambist.services.platform import PlatformSettings
 
-from .auto_convert_reasons import look, too_little
+from .auto_convert_reasons import find_standing, too_little
 from .auto_convert_rules import COLUMNS, Rule, is_coin, rule_of
 
 log = structlog.get_logger(__name__)
@@ -147,7 +147,7 @@ async def _ask(db: Database, context: ExchangeContext, rule: Rule) -> Asked | No
     """Return what is offered for a coin, None where it has to wait. Raises ServiceError where nobody offers it."""
     async with db.transaction() as conn:
         settings = await platform.load(conn)
-        standing = await look(conn, context.registry, settings, rule, context.clock.now())
+        standing = await find_standing(conn, context.registry, settings, rule, context.clock.now())
         if standing.reasons or standing.dest is None:
             return None
         halvings = min(rule.refusals, HALVINGS_MAX) if rule.refusal == TOO_MUCH else 0
@@ -181,7 +181,7 @@ async def _start(conn: AsyncConnection, context: ExchangeContext, asked: Asked) 
     settings = await platform.load(conn)
     if settings.exchanges != asked.settings.exchanges:
         return False
-    standing = await look(conn, context.registry, settings, rule, now)
+    standing = await find_standing(conn, context.registry, settings, rule, now)
     if standing.reasons or standing.available < wish.units:
         return False
     if await _prepare(conn, context, settings, rule, wish) != asked.prepared:

@@ -50,7 +50,7 @@ class Conversion(Struct, frozen=True, kw_only=True):
     reasons: Sequence[Reason]
 
 
-async def look(
+async def find_standing(
     conn: AsyncConnection, registry: Registry, settings: PlatformSettings, rule: Rule, now: datetime
 ) -> Standing:
     """Return all that stands in a rule's way, but for prices, which are asked for without a connection."""
@@ -177,7 +177,7 @@ async def explain(  # noqa: PLR0913, PLR0917  whose coins, and what is known of 
         for row in await conn.execute(of_merchant(actor.merchant_pk, actor.mode)) if wanted else ():
             rule = rule_of(row)
             if (rule.chain, rule.symbol) in wanted:
-                standings[rule.chain, rule.symbol] = rule, await look(conn, registry, settings, rule, now)
+                standings[rule.chain, rule.symbol] = rule, await find_standing(conn, registry, settings, rule, now)
     told = {name: await _told(rates, settings, *found) for name, found in standings.items()}
     minimum = settings.exchanges.auto_convert_min_usd
     return [Conversion(minimum_usd=minimum, reasons=told.get((one.chain, one.token.symbol), ())) for one in coins]

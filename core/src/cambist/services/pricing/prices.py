@@ -28,8 +28,8 @@ from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
 from cambist.ports import Clock
 from cambist.services.errors import UnavailableError
 
-from .looks import Looks
 from .set_aside import SetAsideSources
+from .source_prices import SourcePoller
 
 _log = structlog.get_logger(__name__)
 
@@ -72,7 +72,7 @@ class RateBookLimits(Struct, frozen=True, kw_only=True):
     warm_s: float = 120
 
 
-class JudgedLook(Struct, frozen=True, kw_only=True):
+class JudgedPrices(Struct, frozen=True, kw_only=True):
     """What each source said of each symbol when they were asked, and whether it is believed now.
 
     The verdict is None for what was said by a source that is set aside.
@@ -114,7 +114,7 @@ class RateBook:
         self._clock = clock
         self._policy = policy or RatePolicy()
         self._limits = limits or RateBookLimits()
-        self._looks = Looks(self._ask_all, clock)
+        self._poller = SourcePoller(self._ask_all, clock)
         self._entries: OrderedDict[PricePair, _Entry] = OrderedDict()
         self._flights: dict[PricePair, asyncio.Task[None]] = {}
 
@@ -200,20 +200,20 @@ class RateBook:
             _log.exception("prices.source_failed", source=source.name)
         return None
 
-    async def look(self, symbols: Sequence[str], currency: str) -> JudgedLook:
+    async def poll_sources(self, symbols: Sequence[str], currency: str) -> JudgedPrices:
         """Return what every source says, those that are set aside as well, and judge it as of now.
 
-        The sources were asked at most ``looks.KEPT_S`` ago, or longer ago where they were asked too often. No rate
-        comes of it. Raises as ``Looks.look``.
+        The sources were asked at most ``source_prices.KEPT_S`` ago, or longer ago where they were asked too often.
+        No rate comes of it. Raises as ``SourcePoller.poll``.
         """
-        look, without = await self._looks.look(symbols, currency), await self._without()
+        polled, without = await self._poller.poll(symbols, currency), await self._without()
         found: dict[str, Sequence[tuple[Observation, Verdict | None]]] = {}
         for symbol in symbols:
-            seen = look.said.get((symbol, currency), ())
+            seen = polled.said.get((symbol, currency), ())
             believed = [one for one in seen if one.source not in without]
             judged = judge_observations(believed, now=self._clock.now(), policy=self._policy)
             found[symbol] = [*judged, *((one, None) for one in seen if one.source in without)]
-        return JudgedLook(asked_at=look.asked_at, judged=found)
+        return JudgedPrices(asked_at=polled.asked_at, judged=found)
 
     async def _ask_all(self, pairs: Sequence[PricePair]) -> Mapping[PricePair, Sequence[Observation]]:
         found: dict[PricePair, Sequence[Observation]] = {}

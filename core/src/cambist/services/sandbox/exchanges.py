@@ -152,7 +152,7 @@ class Exchanging:
                 await save(conn, row, now, step=Step.REFUNDING, sandbox_refund_tx_id=tx_id)
         return len(rows)
 
-    async def look(self, project_pk: int) -> Collection[str]:
+    async def claim_arrived(self, project_pk: int) -> Collection[str]:
         """Claim what has come for a project's exchanges; return the chains on which something has to be paid out."""
         await reopen_orphaned(self._worker, project_pk)
         own = Exchange.project_pk == project_pk, Exchange.mode == "sandbox"

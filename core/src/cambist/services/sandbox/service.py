@@ -252,7 +252,7 @@ class Sandbox:
                 await self._read(watcher)
         await self._fan_out.drain(info.id, project_pk)
         # An exchange may go on elsewhere; each of them pays out once, so that this comes to an end.
-        elsewhere = await self._exchanging.look(project_pk)
+        elsewhere = await self._exchanging.claim_arrived(project_pk)
         await self._follow_all(project_pk, [chain for chain in elsewhere if chain in self._registry.chains])
         # What was sent, finished or taken back may have made events, though the poll itself made none.
         await self._hints.publish("webhooks")

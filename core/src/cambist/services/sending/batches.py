@@ -41,7 +41,7 @@ SILENCE = (ChainUnavailableError, SignerUnavailableError)
 SILENT_SENDERS_MAX = 3
 """Senders of a tick whose chain or signer may fail to answer before the rest is left to the next tick."""
 SENDER_TIMEOUT_S = 35.0
-"""How long one sender may take: after a look at deposits there is time for one that hangs, and then it gives way."""
+"""How long one sender may take: after judging deposits there is time for one that hangs, and then it gives way."""
 REFERENCES_MAX = 20
 """Intents that are named in the log where all of them fail together."""
 

@@ -32,8 +32,8 @@ from .sweeps.building import sweep_waiting
 
 Result = TypeVar("Result")
 
-LOOK_TIMEOUT_S = 60.0
-"""How long one look at deposits may take: half of what a worker gives a tick. In the rest what waits is sent."""
+COLLECTING_TIMEOUT_S = 60.0
+"""How long one check of deposits may take: half of what a worker gives a tick. In the rest what waits is sent."""
 
 
 class TickResult(Struct, kw_only=True):
@@ -140,26 +140,26 @@ class Engine:
         """Collect what is due; return how much.
 
         A wish has all deposits looked at when it is new. What that leaves without an answer says so, and waits for its
-        turn, as all else does: however long it stays, most ticks do not look.
+        turn, as all else does: however long it stays, most ticks judge nothing.
         """
         is_new = agenda.asked_at not in (None, self._asked_at)
-        looks = collects_all or is_new
+        judges_all = collects_all or is_new
         try:
             if not (agenda.collect or is_new):
                 return 0
-            look = self._look(only_needed=not looks)
-            collected = await self._try("collecting_failed", look, failures)
-            if looks and collected is None and agenda.asked_at is not None:
+            collecting = self._collect_in_time(only_needed=not judges_all)
+            collected = await self._try("collecting_failed", collecting, failures)
+            if judges_all and collected is None and agenda.asked_at is not None:
                 hindered = self._collector.note_hindrance(agenda.asked_at, failures.newest)
                 await self._try("collecting_failed", hindered, failures)
             return collected or 0
         finally:
-            if looks:
-                # From its end on: a look that takes longer than the interval would leave no tick to anything else.
+            if judges_all:
+                # From its end on: what takes longer than the interval would leave no tick to anything else.
                 self._asked_at, self._collected_at = agenda.asked_at, self.context.clock.monotonic()
 
-    async def _look(self, *, only_needed: bool) -> int:
-        async with asyncio.timeout(LOOK_TIMEOUT_S):
+    async def _collect_in_time(self, *, only_needed: bool) -> int:
+        async with asyncio.timeout(COLLECTING_TIMEOUT_S):
             return await self._collector.collect(only_needed=only_needed)
 
     async def _read_agenda(self, *, collects_all: bool) -> Agenda:

@@ -59,11 +59,11 @@ async def settle_named(
 async def _settle(context: EngineContext, intent: IntentRow, signed: Voided, tx_id: str, give_back: GiveBack) -> bool:
     """Return whether it ends. Where it is not mined, not final, or endpoints do not agree, it is looked at again.
 
-    Whatever a plugin stumbles over, by an operator's free text or a stranger's bytes, ends nothing but this look.
+    Whatever a plugin stumbles over, by an operator's free text or a stranger's bytes, ends nothing but this attempt.
     """
     own = intent.update
     try:
-        mined = await _look(context, tx_id)
+        mined = await _find_mined(context, tx_id)
     except ChainError as error:
         log.warning("settling_waits", reference=own.reference, tx_id=tx_id, error=str(error))
         return await _wait(context, intent, tx_id, WAITS_FOR_WITNESSES)
@@ -99,7 +99,7 @@ async def _settle(context: EngineContext, intent: IntentRow, signed: Voided, tx_
     return True
 
 
-async def _look(context: EngineContext, tx_id: str) -> Mined | None:
+async def _find_mined(context: EngineContext, tx_id: str) -> Mined | None:
     """Return the transaction and what became of it, None where nobody knows it. Raises ChainError."""
     found = await context.chain.find_tx(tx_id)
     if found is None:

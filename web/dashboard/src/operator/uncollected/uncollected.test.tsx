@@ -14,7 +14,7 @@ const ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7";
 const AT = `GET /api/admin/collections/addresses/${ADDRESS}`;
 const COLLECT = `POST ${PATH}/unc_1/collect`;
 const WITHDRAW = `DELETE ${PATH}/unc_1/collect`;
-const WAITS = { code: "look_failed", text: "The chain could not say what it would cost." } as const;
+const WAITS = { code: "cost_unknown", text: "The chain could not say what it would cost." } as const;
 const CHAINS = { chains: [{ chain: "polygon", name: "Polygon" }] };
 const MOMENT = "2026-01-01T12:00:00.000Z";
 

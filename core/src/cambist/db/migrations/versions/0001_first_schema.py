@@ -1688,7 +1688,7 @@ TABLES = (
             'fee_above_value', 'below_minimum', 'fee_above_share'
         )),
         CONSTRAINT ck_uncollected_funds_hindrance CHECK (
-            hindrance IN ('no_gas_station', 'no_node_answers', 'look_failed')
+            hindrance IN ('no_gas_station', 'no_node_answers', 'cost_unknown')
         ),
         CONSTRAINT fk_uncollected_funds_address_pk_addresses FOREIGN KEY(address_pk) REFERENCES addresses (id),
         CONSTRAINT fk_uncollected_funds_merchant_pk_merchants FOREIGN KEY(merchant_pk) REFERENCES merchants (id)
@@ -1825,7 +1825,7 @@ TABLES = (
         tx_id TEXT,
         deposit JSONB,
         fill_from BIGINT,
-        looked_to BIGINT,
+        searched_to BIGINT,
         is_closed BOOLEAN DEFAULT 'false' NOT NULL,
         closings BIGINT DEFAULT '0' NOT NULL,
         dest_tx_id TEXT,

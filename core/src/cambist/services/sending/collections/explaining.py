@@ -37,8 +37,8 @@ TEXTS: Mapping[UncollectedReason, str] = {
 
 HINDRANCE_TEXTS: Mapping[Hindrance, str] = {
     Hindrance.NO_GAS_STATION: "No gas station is known that could pay for it: the worker makes one known as it begins.",
-    Hindrance.NO_NODE_ANSWERS: "The chain's nodes did not answer when it was looked at.",
-    Hindrance.LOOK_FAILED: "The chain could not say what it would cost when it was looked at.",
+    Hindrance.NO_NODE_ANSWERS: "The chain's nodes did not answer when it was judged.",
+    Hindrance.COST_UNKNOWN: "The chain could not say what it would cost when it was judged.",
 }
 PAUSED = "paused"
 NOT_LOOKED_AT = "not_looked_at"
@@ -141,7 +141,7 @@ async def find(conn: AsyncConnection, uncollected_id: str) -> UncollectedRow:
 async def ask(
     conn: AsyncConnection, uncollected_id: str, max_fee_share_bps: int | None, now: datetime
 ) -> tuple[UncollectedRow, bool]:
-    """Want one to be collected at the engine's next look; return it, and whether that was not so already.
+    """Want one to be collected at the engine's next check; return it, and whether that was not so already.
 
     The engine collects it whatever its size and age, for a fee of at most that share of it, or the rule's own share
     for None; or it says anew why not. Raises NotFoundError.

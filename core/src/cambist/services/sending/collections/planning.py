@@ -30,15 +30,15 @@ from . import uncollected
 from .uncollected import Key, Uncollected
 
 REFUSAL_MAX = 400
-"""Characters that are kept of why a chain refuses, or of why a look has failed."""
+"""Characters that are kept of why a chain refuses, or of why a check has failed."""
 WISHES_APART_MAX = 20
-"""Wishes that a look judges one by one where they cannot be planned together: those tried least often first."""
+"""Wishes that a check judges one by one where they cannot be planned together: those tried least often first."""
 TRIED_APART_MAX = 10_000
 """Wishes of which it is remembered how often they were judged by themselves: of more, those tried last."""
 
 
 class Collector:
-    """Asks for the collections of one chain. It remembers where its last look ended, as no look sees everything.
+    """Asks for the collections of one chain. It remembers where its last check ended, as no check sees everything.
 
     It remembers how often each wish was judged by itself, too: however many cannot be planned, the next one has a turn.
     """
@@ -59,7 +59,7 @@ class Collector:
             if only_needed and not any(units > 0 for units in needs.values()):
                 return 0
             rule = (await load(conn)).collection
-            found, place = await uncollected.look(conn, context.chain_scope, now, self._place)
+            found, place = await uncollected.read_page(conn, context.chain_scope, now, self._place)
             station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
         if not found:
             return 0
@@ -83,13 +83,13 @@ class Collector:
         return made
 
     async def note_hindrance(self, asked_at: datetime, error: Exception) -> None:
-        """Write down why the wishes until then got no answer of a look that has failed."""
+        """Write down why the wishes until then got no answer where collecting has failed."""
         if isinstance(error, ChainUnavailableError):
             await self._note_hindrance(asked_at, Hindrance.NO_NODE_ANSWERS, None)
             return
         # Chains say what may be shown; what anything else says is for the log.
         detail = str(error) if isinstance(error, ChainError) else type(error).__name__
-        await self._note_hindrance(asked_at, Hindrance.LOOK_FAILED, printable(detail)[:REFUSAL_MAX])
+        await self._note_hindrance(asked_at, Hindrance.COST_UNKNOWN, printable(detail)[:REFUSAL_MAX])
 
     async def _note_hindrance(self, asked_at: datetime, hindrance: Hindrance, detail: str | None) -> None:
         now = self._context.clock.now()
@@ -119,7 +119,7 @@ class Collector:
     def _next_apart(self, wanted: Sequence[Uncollected]) -> Sequence[Uncollected]:
         """Return the wishes that were judged by themselves least often, and count them.
 
-        Also of those that this look has not seen the counts are kept: another one sees them.
+        Also of those that this page does not have the counts are kept: another one has them.
         """
         tried = self._tried_apart
         some = sorted(wanted, key=lambda one: tried[one.key])[:WISHES_APART_MAX]

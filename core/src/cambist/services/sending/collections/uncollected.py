@@ -114,10 +114,10 @@ DELETE FROM uncollected_funds u USING gone WHERE u.id = gone.id
 """
 
 
-async def look(
+async def read_page(
     conn: AsyncConnection, chain_scope: ChainScope, now: datetime, place: int
 ) -> tuple[Sequence[Uncollected], int]:
-    """Return what is not collected, and the place at which the next look goes on.
+    """Return what is not collected, and the place at which the next page goes on.
 
     Rows of what is there no more are deleted.
     """
@@ -178,7 +178,7 @@ ON CONFLICT (chain, scope, address_pk, (coalesce(contract, ''))) DO UPDATE SET
     fee_usd = excluded.fee_usd, until = excluded.until, judged_at = excluded.judged_at,
     created_at = excluded.created_at
 """
-# What was asked for in the meantime is for the next look.
+# What was asked for in the meantime is for the next check.
 _ANSWER = """
 UPDATE uncollected_funds u SET asked_at = NULL, asked_fee_share_bps = NULL, hindrance = NULL, hindrance_detail = NULL,
     hindered_at = NULL, refusal = n.refusal, refused_at = $1

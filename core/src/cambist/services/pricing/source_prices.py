@@ -1,4 +1,4 @@
-"""What every price source said when somebody last looked, for operators: kept, so that many who look ask seldom."""
+"""What every price source said when all were last polled, for operators: kept, so that many who read poll seldom."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from cambist.ports import Clock
 from cambist.services.errors import TooManyError
 
 KEPT_S = 30
-"""So long an answer serves everybody who looks at its currency."""
+"""So long a poll serves everybody who reads prices in its currency."""
 ROUNDS_MAX = 6
 """How often in ``ROUNDS_WITHIN_S`` the sources are asked by one process, whatever the currencies."""
 ROUNDS_WITHIN_S = 60
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class SourcePrices(Struct, frozen=True, kw_only=True):
     """What each source said of each pair, and when it was asked. Nothing is judged yet: who is set aside may change."""
 
     asked_at: datetime
     said: Mapping[PricePair, Sequence[Observation]]
 
 
-class Looks:
-    """Keeps the last look at each currency. One of those who come too late asks again, the others wait for that."""
+class SourcePoller:
+    """Keeps the last poll of each currency. One of those who come too late polls again, the others wait for that."""
 
     def __init__(
         self, ask: Callable[[Sequence[PricePair]], Awaitable[Mapping[PricePair, Sequence[Observation]]]], clock: Clock
@@ -38,12 +38,12 @@ class Looks:
         """``ask`` asks every source about pairs of one currency."""
         self._ask = ask
         self._clock = clock
-        self._kept: dict[str, tuple[Look, float]] = {}
+        self._kept: dict[str, tuple[SourcePrices, float]] = {}
         self._rounds: deque[float] = deque(maxlen=ROUNDS_MAX)
         self._asking = asyncio.Lock()
 
-    async def look(self, symbols: Sequence[str], currency: str) -> Look:
-        """Return what the sources say, at most ``KEPT_S`` old. While they were asked too often, an older look.
+    async def poll(self, symbols: Sequence[str], currency: str) -> SourcePrices:
+        """Return what the sources say, at most ``KEPT_S`` old. While they were asked too often, an older poll.
 
         Raises TooManyError where there is no older one.
         """
@@ -61,12 +61,12 @@ class Looks:
                 words = f"Prices in {currency.upper()} cannot be looked up now: the sources were asked too often."
                 raise TooManyError("RATE_LIMITED", words, retry_after_s=math.ceil(free_in_s))
             self._rounds.append(now)
-            look = Look(asked_at=self._clock.now(), said=await self._ask(pairs))
-            self._kept[currency] = look, now
-            return look
+            polled = SourcePrices(asked_at=self._clock.now(), said=await self._ask(pairs))
+            self._kept[currency] = polled, now
+            return polled
 
-    def _fresh(self, pairs: Sequence[PricePair], currency: str) -> Look | None:
-        look, asked_at = self._kept.get(currency, (None, 0.0))
-        if look is None or self._clock.monotonic() - asked_at >= KEPT_S or not look.said.keys() >= set(pairs):
+    def _fresh(self, pairs: Sequence[PricePair], currency: str) -> SourcePrices | None:
+        polled, asked_at = self._kept.get(currency, (None, 0.0))
+        if polled is None or self._clock.monotonic() - asked_at >= KEPT_S or not polled.said.keys() >= set(pairs):
             return None
-        return look
+        return polled
