@@ -295,7 +295,7 @@ async def test_what_was_looked_up_before_the_past_was_told_is_looked_up_again(
     await asyncio.wait([ahead._task])
     second = await watchers.make([ALICE])
     async with db.transaction() as conn:
-        assert await fan_out.hold_cursor(conn, "memory", 0) == 1
+        assert await fan_out.lock_cursor(conn, "memory", 0) == 1
     async with db.transaction() as conn:
         assert (await fan_out.fan_out(conn, "memory", 0, ahead, **rest)).deliveries == 4
     await ahead.close()

@@ -81,7 +81,7 @@ class Step(StrEnum):
     ENDED = "ended"
 
 
-FINISHED = frozenset({Step.CLEARING, Step.ENDED})
+FINISHED_STEPS = frozenset({Step.CLEARING, Step.ENDED})
 
 
 class ExchangeRule(Group, frozen=True, kw_only=True):

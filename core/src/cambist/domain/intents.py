@@ -50,6 +50,11 @@ class AskedBy(StrEnum):
     PLATFORM = "platform"
 
 
+WAITS_FOR_TURN: Final = "turn"
+"""Something of the same wallet is before it: a transfer that its balance does not show yet, or an exchange that uses
+the allowance."""
+
+
 class HandlerName(Enum):
     """Which handler gets the updates of an intent: see ``cambist.services.intent_handlers``."""
 
@@ -69,8 +74,9 @@ class KindFacts(Struct, frozen=True, kw_only=True):
     ``is_internal``: nothing of it leaves the gateway's own addresses, so that its transfers are no deposits.
     ``spends_merchant_money``: its units were debited from a merchant's balance before it was queued.
     That counts to the operator's limits for merchants. ``is_delayed``: asked for by one person's credentials, so that
-    the signer never sends it to a fresh address before its delay, however small it is. ``metered_as``: the operation
-    whose usage credits it costs; None is free. ``action``: what its transaction does. ``priority``: among the intents
+    the signer never sends it to a fresh address before its delay, however small it is. ``is_held_back``: not sent while
+    its merchant is suspended; what only moves between addresses of ours goes on. ``metered_as``: the operation whose
+    usage credits it costs; None is free. ``action``: what its transaction does. ``priority``: among the intents
     of one sender, lower goes first.
     """
 
@@ -78,13 +84,15 @@ class KindFacts(Struct, frozen=True, kw_only=True):
     is_internal: bool = False
     spends_merchant_money: bool = False
     is_delayed: bool = False
+    is_held_back: bool = False
     metered_as: Operation | None = None
     action: Action = "transfer"
     priority: int = 100
 
 
-_merchants = partial(KindFacts, handler=HandlerName.PAYOUTS, spends_merchant_money=True)
+_merchants = partial(KindFacts, handler=HandlerName.PAYOUTS, spends_merchant_money=True, is_held_back=True)
 _internal = partial(KindFacts, is_internal=True)
+_exchange = partial(KindFacts, handler=HandlerName.EXCHANGES, action="call", is_held_back=True)
 
 FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
     {
@@ -101,9 +109,9 @@ FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
         IntentKind.STAKE: _internal(handler=HandlerName.STAKES, action="stake"),
         IntentKind.UNSTAKE: _internal(handler=HandlerName.STAKES, action="unstake"),
         IntentKind.WITHDRAW_STAKE: _internal(handler=HandlerName.STAKES, action="withdraw"),
-        IntentKind.APPROVAL: _internal(handler=HandlerName.APPROVALS, action="approve", priority=40),
-        IntentKind.SWAP: KindFacts(handler=HandlerName.EXCHANGES, action="call", metered_as=Operation.SWAP),
-        IntentKind.BRIDGE: KindFacts(handler=HandlerName.EXCHANGES, action="call", metered_as=Operation.BRIDGE),
+        IntentKind.APPROVAL: _internal(handler=HandlerName.APPROVALS, action="approve", priority=40, is_held_back=True),
+        IntentKind.SWAP: _exchange(metered_as=Operation.SWAP),
+        IntentKind.BRIDGE: _exchange(metered_as=Operation.BRIDGE),
     }
 )
 
@@ -113,8 +121,7 @@ DELAYED: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_del
 EXCHANGING: Final = frozenset(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.EXCHANGES)
 CANCELLABLE: Final = SPENDING | EXCHANGING
 """Money of merchants that was set aside for somebody else: it can go back. All else is the gateway's own."""
-HELD_BACK: Final = tuple(sorted({*SPENDING, *EXCHANGING, IntentKind.APPROVAL}))
-"""What is not sent while its merchant is suspended. What only moves between addresses of ours goes on."""
+HELD_BACK: Final = tuple(sorted(kind for kind, facts in FACTS.items() if facts.is_held_back))
 STAKING: Final = tuple(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.STAKES)
 
 

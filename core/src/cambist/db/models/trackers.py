@@ -209,7 +209,7 @@ class MovementStage(Base):
 
 
 class TrackerCursor(Base):
-    """The last stage of a chain that every tracker was told of. ``turn`` counts how often somebody has held it."""
+    """The last stage of a chain that every tracker was told of. ``version`` counts how often somebody has locked it."""
 
     __tablename__ = "tracker_cursors"
     __table_args__ = (PrimaryKeyConstraint("chain", "scope"),)
@@ -217,7 +217,7 @@ class TrackerCursor(Base):
     chain: Mapped[str]
     scope: Mapped[int]
     stage_pk: Mapped[int] = mapped_column(server_default="0")
-    turn: Mapped[int] = mapped_column(server_default="0")
+    version: Mapped[int] = mapped_column(server_default="0")
 
 
 class DeferredStage(Base):

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Cursor, Exchange, Merchant, OutboundIntent
 from cambist.domain.exchanges import Kind, Step
 from cambist.domain.failures import BEGINNINGS, SENTENCES, Failure
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import WAITS_FOR_TURN, IntentKind
 from cambist.plugin import Call, ChainError, ContractChain, Movement, Units
 from cambist.plugin.text import printable
 from cambist.services import platform
@@ -47,7 +47,6 @@ ATTEMPTS_MAX = 3
 """Trials of a call that the chain may refuse, each with another call, before the exchange fails."""
 
 TOO_LATE = SENTENCES[Failure.TOO_LATE]
-WAITS_FOR_TURN = "turn"
 WAITS_FOR_ALLOWANCE = "allowance"
 WAITS_FOR_PROVIDER = "provider"
 

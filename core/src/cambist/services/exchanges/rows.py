@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Address, Exchange, OutboundIntent
 from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
-from cambist.domain.exchanges import FINISHED, Kind, MadeFor, Status, Step
+from cambist.domain.exchanges import FINISHED_STEPS, Kind, MadeFor, Status, Step
 from cambist.domain.intents import AskedBy
 from cambist.plugin import BridgeDeposit, Token, Units
 from cambist.services.accounting.ledger import Account, Purpose, asset_key
@@ -91,7 +91,7 @@ class ExchangeRow(Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        return self.step in FINISHED
+        return self.step in FINISHED_STEPS
 
     @property
     def source(self) -> Token:

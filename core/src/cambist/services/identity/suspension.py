@@ -1,7 +1,7 @@
 """Suspending a merchant: nobody acts for it, and nothing of it leaves, until the operator reinstates it.
 
 What is stopped here is who may act: sessions end and are not found again, and keys and tokens are refused where they
-are looked up. What waits to be sent is held back where it is claimed (``HELD_BACK`` of ``services/sending/store.py``).
+are looked up. What waits to be sent is held back where it is claimed (``IS_HELD_BACK`` in ``sending/store.py``).
 ``docs/operators/merchants.md`` has the whole table.
 """
 

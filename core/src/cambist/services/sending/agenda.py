@@ -51,8 +51,8 @@ SELECT
     )) AND (EXISTS (SELECT {UNCOLLECTED}) OR EXISTS (SELECT {KNOWN})) AS collect,
     -- loans.ask_back() takes the first of just these.
     $10::bool AND EXISTS ({LENT}) AS ask_back,
-    -- All that sends, or keeps from being sent, begins with intents whose time it is: store.waiting(), held() and
-    -- held_back(), and sweep_store.candidates(). Each leaves out some of them.
+    -- All that sends, or keeps from being sent, begins with intents whose time it is: store.waiting(), held_back()
+    -- and due_for_reason(), and sweep_store.candidates(). Each leaves out some of them.
     EXISTS (
         SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $4
     ) AS send

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
 from cambist.domain.failures import SENTENCES, Failure
-from cambist.domain.intents import CANCELLABLE, IntentKind
+from cambist.domain.intents import CANCELLABLE, WAITS_FOR_TURN, IntentKind
 from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Token
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.receiving.deposits.rows import lock_cursor
@@ -47,7 +47,6 @@ REFERENCES_MAX = 20
 
 SHORT = SENTENCES[Failure.ADDRESS_SHORT]
 
-WAITS_FOR_TURN = "turn"
 WAITS_FOR_FUNDS = "collection"
 WAITS_FOR_GAS = "gas"
 WAITS_FOR_STATION = "gas_station_empty"

@@ -27,7 +27,7 @@ from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
 from .giving_way import Turns
-from .holding import hold_back, let_go
+from .pausing import defer_paused, release_paused
 from .sweeps.building import sweep_waiting
 
 Result = TypeVar("Result")
@@ -62,7 +62,7 @@ class Engine:
         self._collected_at: float | None = None
         self._asked_at: datetime | None = None
         self._books_open = False
-        self._may_hold_back = True
+        self._any_deferred = True
 
     async def tick(self) -> TickResult:
         """Do what there is to do now, a bounded part of it.
@@ -100,14 +100,14 @@ class Engine:
         done.told = done.told or done.more
         done.paused = await context.is_paused()
         if done.paused:
-            self._may_hold_back = True
-            done.more = (agenda.send and await hold_back(context)) or done.more
+            self._any_deferred = True
+            done.more = (agenda.send and await defer_paused(context)) or done.more
             done.told = done.told or done.more
             # Nothing is to be signed: that the signer is away, as while it is looked into, keeps nobody waiting.
             failures.forget(SignerUnavailableError)
             return
-        if self._may_hold_back:
-            self._may_hold_back = await let_go(context)
+        if self._any_deferred:
+            self._any_deferred = await release_paused(context)
         if await self._are_books_open() and await self._collect_and_send(
             agenda, done, failures, collects_all=collects_all
         ):

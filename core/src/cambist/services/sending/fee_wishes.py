@@ -15,7 +15,7 @@ from cambist.services.chain_scope import ChainScope
 class FeeWish(Struct, frozen=True):
     """An operator wants an open slot's transaction to pay more: up to the ceiling, or until it costs ``fee_max``."""
 
-    slot: int
+    slot_pk: int
     asked_at: datetime
     fee_max: Units | None
 
@@ -34,5 +34,5 @@ async def answer_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None)
     """Note that a wish was met, or why not; one that came meanwhile stays."""
     await conn.exec_driver_sql(
         "UPDATE outbound_slots SET raise_asked_at = NULL, raise_refusal = $3 WHERE id = $1 AND raise_asked_at = $2",
-        (wish.slot, wish.asked_at, refusal),
+        (wish.slot_pk, wish.asked_at, refusal),
     )

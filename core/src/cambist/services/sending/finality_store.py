@@ -117,7 +117,7 @@ async def reopen_undone(
         " fee_paid = NULL, tried_at = NULL WHERE slot_pk = ANY($1::bigint[])), slots AS (UPDATE outbound_slots"
         " SET state = 'open' WHERE id = ANY($1::bigint[])) UPDATE outbound_intents SET state = 'sending',"
         " finished_at = NULL WHERE id = ANY($2::bigint[])",
-        ([tx.slot for tx in undone], [tx.intent.id for tx in undone]),
+        ([tx.slot_pk for tx in undone], [tx.intent.id for tx in undone]),
     )
     return undone
 
@@ -142,13 +142,13 @@ async def note_missing(conn: AsyncConnection, slots: Sequence[int], height: int 
     )
 
 
-async def mark_dead(conn: AsyncConnection, slot: int, now: datetime) -> None:
+async def mark_dead(conn: AsyncConnection, slot_pk: int, now: datetime) -> None:
     """Close a slot in which nothing of ours can ever be mined; its intent waits for another one."""
     await conn.exec_driver_sql(
         "WITH txs AS (UPDATE outbound_txs SET state = 'gone' WHERE slot_pk = $1), slots AS (UPDATE outbound_slots"
         " SET state = 'dead' WHERE id = $1 RETURNING intent_pk) UPDATE outbound_intents i SET state = 'waiting',"
         " due_at = $2, updated_at = $2 FROM slots WHERE i.id = slots.intent_pk",
-        (slot, now),
+        (slot_pk, now),
     )
 
 

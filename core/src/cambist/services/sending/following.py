@@ -58,12 +58,14 @@ class Follower:
         statuses = await self._statuses(asked)
         slots: dict[int, list[TxRow]] = {}
         for tx in txs:
-            slots.setdefault(tx.slot, []).append(tx)
+            slots.setdefault(tx.slot_pk, []).append(tx)
         await self._note(asked, statuses)
-        mined_slots = {tx.slot for tx in txs if (statuses[tx.id].block if tx.id in statuses else tx.height) is not None}
+        mined_slots = {
+            tx.slot_pk for tx in txs if (statuses[tx.id].block if tx.id in statuses else tx.height) is not None
+        }
         unconfirmed = {slot: ones for slot, ones in slots.items() if slot not in mined_slots}
         # One node may be a block ahead of another, which still has it waiting: that passes by itself.
-        pending = {tx.slot for tx in asked if statuses[tx.id].state == "pending"}
+        pending = {tx.slot_pk for tx in asked if statuses[tx.id].state == "pending"}
         taken = {
             slot: ones
             for slot, ones in unconfirmed.items()
@@ -75,7 +77,7 @@ class Follower:
         await self._found_again([ones[0] for slot, ones in slots.items() if slot not in taken])
         unconfirmed = {slot: ones for slot, ones in unconfirmed.items() if slot not in taken and slot not in expired}
         await self._fill_gaps(unconfirmed, mined)
-        await self._meet([wish for wish in wishes if wish.slot in slots], unconfirmed)
+        await self._meet([wish for wish in wishes if wish.slot_pk in slots], unconfirmed)
         await self._rebroadcast(unconfirmed)
 
     async def _mined_counts(self, txs: Sequence[TxRow]) -> Mapping[str, int]:
@@ -182,7 +184,7 @@ class Follower:
             context.alert("dead", reference=ones[0].intent.update.reference, sequence=ones[0].sequence, reason=why)
 
     async def _found_again(self, txs: Sequence[TxRow]) -> None:
-        back = [tx.slot for tx in txs if tx.missing_since is not None]
+        back = [tx.slot_pk for tx in txs if tx.missing_since is not None]
         if back:
             async with self._context.db.transaction() as conn:
                 await finality_store.note_missing(conn, back, None)
@@ -205,11 +207,11 @@ class Follower:
         for wish in wishes:
             if await self._context.is_paused():
                 return
-            ones = unconfirmed.get(wish.slot)
+            ones = unconfirmed.get(wish.slot_pk)
             if ones is None:
                 refusal: str | None = ALREADY_MINED
             else:
-                refusal = await replace(self._context, ones[-1], len(ones), self._refused.get(wish.slot), wish)
+                refusal = await replace(self._context, ones[-1], len(ones), self._refused.get(wish.slot_pk), wish)
             if refusal != LATER:
                 async with self._context.db.transaction() as conn:
                     await fee_wishes.answer_wish(conn, wish, refusal)
@@ -228,19 +230,19 @@ class Follower:
         for tx in again:
             answer = said[tx.tx_id]
             if answer.state == "accepted":
-                self._refused.pop(tx.slot, None)
+                self._refused.pop(tx.slot_pk, None)
             elif answer.state != "expired":
                 # That its time is over says nothing of why nobody took it as long as it was not.
-                self._refused[tx.slot] = answer
+                self._refused[tx.slot_pk] = answer
         self._refused = {slot: answer for slot, answer in self._refused.items() if slot in unconfirmed}
         for tx in _first_of_each_sender(newest.values()):
-            refusal = self._refused.get(tx.slot)
+            refusal = self._refused.get(tx.slot_pk)
             underpriced = refusal is not None and refusal.state == "underpriced"
             stuck = _old(tx.sent_at or tx.created_at, now, context.settings.stuck_after_s)
             wants_more = tx.sequence is not None and (underpriced or stuck or is_given_up(tx))
             # A replacement is a new transaction, which nobody signs while sending is paused.
             if wants_more and not await context.is_paused():
-                await replace(context, tx, len(unconfirmed[tx.slot]), refusal)
+                await replace(context, tx, len(unconfirmed[tx.slot_pk]), refusal)
 
 
 def _old(moment: datetime | None, now: datetime, seconds: float) -> bool:

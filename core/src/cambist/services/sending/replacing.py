@@ -74,7 +74,7 @@ async def _store(context: EngineContext, tx: TxRow, step: Step, role: str, wish:
         return unsigned.reason
     now = context.clock.now()
     async with context.db.transaction() as conn:
-        locked = await store.lock_slot(conn, tx.slot)
+        locked = await store.lock_slot(conn, tx.slot_pk)
         if not locked or locked[0].id != tx.id or any(one.state == "mined" for one in locked):
             return LATER
         (reply,) = await context.sign([(tx.intent, unsigned)], {})

@@ -90,7 +90,7 @@ class TxRow(Struct, frozen=True, kw_only=True):
     """A signed transaction, its slot and its intent."""
 
     id: int
-    slot: int
+    slot_pk: int
     sequence: int | None
     missing_since: int | None
     role: str
@@ -193,7 +193,7 @@ def tx_row(row: Row[Any]) -> TxRow:
     fee_paid = None if row.fee_paid is None else Units(int(row.fee_paid))
     return TxRow(
         id=row.id,
-        slot=row.slot_pk,
+        slot_pk=row.slot_pk,
         sequence=row.sequence,
         missing_since=row.missing_since,
         role=row.role,

@@ -24,7 +24,7 @@ SWEPT = """EXISTS (
 )"""
 """Whether the source of an intent ``w`` is part of a sweep: its next nonce slot is taken."""
 
-HELD_BACK = f"""(w.units > 0 AND w.kind IN ({", ".join(f"'{kind}'" for kind in kinds.HELD_BACK)}) AND EXISTS (
+IS_HELD_BACK = f"""(w.units > 0 AND w.kind IN ({", ".join(f"'{kind}'" for kind in kinds.HELD_BACK)}) AND EXISTS (
     SELECT FROM merchants m WHERE m.id = w.merchant_pk AND m.suspended_at IS NOT NULL
 ))"""
 """Whether an intent ``w`` waits for its merchant to be reinstated. Taking an allowance back, to 0, does not."""
@@ -88,16 +88,16 @@ async def reorged(conn: AsyncConnection, chain_scope: ChainScope) -> set[int]:
     return set(rows.scalars())
 
 
-async def lock_slot(conn: AsyncConnection, slot: int) -> Sequence[TxRow]:
+async def lock_slot(conn: AsyncConnection, slot_pk: int) -> Sequence[TxRow]:
     """Return a slot's transactions, newest first, locked with slot and intent; none where the slot is closed."""
     found = await conn.exec_driver_sql(
         "SELECT 1 FROM outbound_slots s JOIN outbound_intents i ON i.id = s.intent_pk WHERE s.id = $1"
         " AND s.state = 'open' FOR UPDATE",
-        (slot,),
+        (slot_pk,),
     )
     if found.first() is None:
         return []
-    rows = await conn.exec_driver_sql(f"{TX} WHERE t.slot_pk = $1 ORDER BY t.id FOR UPDATE OF t", (slot,))
+    rows = await conn.exec_driver_sql(f"{TX} WHERE t.slot_pk = $1 ORDER BY t.id FOR UPDATE OF t", (slot_pk,))
     return [tx_row(row) for row in reversed(rows.all())]
 
 
@@ -111,18 +111,18 @@ async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime,
         f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
         " (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth FROM outbound_intents"
         f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> '{IntentKind.SWEEP}' AND due_at <= $3"
-        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {HELD_BACK}) i"
+        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK}) i"
         f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
         (*chain_scope.key, now, limit, limit * 4),
     )
     return [intent_row(row, reason=row.reason) for row in rows]
 
 
-async def held(  # noqa: PLR0913  each by name
-    conn: AsyncConnection, chain_scope: ChainScope, now: datetime, reason: str, *, is_held: bool, limit: int
+async def due_for_reason(  # noqa: PLR0913  each by name
+    conn: AsyncConnection, chain_scope: ChainScope, now: datetime, reason: str, *, is_deferred: bool, limit: int
 ) -> Sequence[IntentRow]:
     """Return due intents that wait for this reason, or for any but this and the signer."""
-    which = "w.reason = $4" if is_held else "(w.reason IS NULL OR w.reason <> $4 AND w.reason NOT LIKE 'signer:%')"
+    which = "w.reason = $4" if is_deferred else "(w.reason IS NULL OR w.reason <> $4 AND w.reason NOT LIKE 'signer:%')"
     rows = await conn.exec_driver_sql(
         f"SELECT {INTENT} FROM (SELECT * FROM outbound_intents w WHERE chain = $1 AND scope = $2"  # noqa: S608  constants
         f" AND state = 'waiting' AND cancel_asked_at IS NULL AND due_at <= $3 AND {which} ORDER BY due_at, id LIMIT $5)"
@@ -141,7 +141,7 @@ async def held_back(conn: AsyncConnection, chain_scope: ChainScope, now: datetim
         f"SELECT {INTENT} FROM (SELECT * FROM outbound_intents w"  # noqa: S608  constants
         " WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $3"
         " AND cancel_asked_at IS NULL AND w.merchant_pk IN (SELECT id FROM merchants WHERE suspended_at IS NOT NULL)"
-        f" AND {HELD_BACK} ORDER BY due_at LIMIT $4) i {JOINS} ORDER BY i.id",
+        f" AND {IS_HELD_BACK} ORDER BY due_at LIMIT $4) i {JOINS} ORDER BY i.id",
         (*chain_scope.key, now, limit),
     )
     held = [intent_row(row, reason=row.reason) for row in rows]
@@ -159,7 +159,7 @@ async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> s
     """Lock those that still wait to be sent, and return their rows: not what somebody has asked to cancel since."""
     rows = await conn.exec_driver_sql(
         "SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting'"  # noqa: S608  constants
-        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {HELD_BACK} ORDER BY id FOR UPDATE SKIP LOCKED",
+        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK} ORDER BY id FOR UPDATE SKIP LOCKED",
         ([one.id for one in intents],),
     )
     return set(rows.scalars())
@@ -317,7 +317,7 @@ async def add_replacement(  # noqa: PLR0913  each by name
         "INSERT INTO outbound_txs (slot_pk, chain, scope, role, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
         " created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
         (
-            old.slot,
+            old.slot_pk,
             *chain_scope.key,
             role,
             signed.tx_id,

@@ -1,6 +1,6 @@
 """Tells trackers of movements, stage by stage, behind a cursor of its own: no tracker can slow or stop a credit.
 
-Any number of processes may do so at once. Who holds the cursor's row tells, and moves the cursor on in the same
+Any number of processes may do so at once. Who locks the cursor's row tells, and moves the cursor on in the same
 transaction; the others pass by. Where telling fails, fewer stages are told at once, down to the one that cannot be
 told, which is put aside (``deferred.py``).
 """
@@ -35,18 +35,20 @@ STAGES_FIRST = 625
 
 # What a statement takes and sorts stays in memory: some 5 MB, which would go to the disk and back with the usual room.
 _LOCK = """
-SELECT stage_pk, turn, set_config('work_mem', '32MB', true),
+SELECT stage_pk, version, set_config('work_mem', '32MB', true),
     EXISTS (SELECT FROM deferred_stages WHERE chain = $1 AND scope = $2) AS any_deferred
 FROM tracker_cursors WHERE chain = $1 AND scope = $2 FOR NO KEY UPDATE SKIP LOCKED
 """
-_HOLD = "UPDATE tracker_cursors SET turn = turn + 1 WHERE chain = $1 AND scope = $2"
+_LOCK_ALWAYS = "UPDATE tracker_cursors SET version = version + 1 WHERE chain = $1 AND scope = $2"
 _HEAD = "SELECT head FROM chain_cursors WHERE chain = $1 AND scope = $2"
 _BEGIN = "INSERT INTO tracker_cursors (chain, scope) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 _STAGES = """
 SELECT id, movement_pk, stage, head, at FROM movement_stages
 WHERE chain = $1 AND scope = $2 AND id > $3 ORDER BY id LIMIT $4
 """
-_MOVE = "UPDATE tracker_cursors SET stage_pk = $4, turn = turn + 1 WHERE chain = $1 AND scope = $2 AND stage_pk = $3"
+_MOVE = """
+UPDATE tracker_cursors SET stage_pk = $4, version = version + 1 WHERE chain = $1 AND scope = $2 AND stage_pk = $3
+"""
 _WAITING = f"""
 SELECT EXISTS (
     SELECT FROM movement_stages WHERE chain = $1 AND scope = $2 AND id > coalesce(
@@ -63,15 +65,15 @@ UNTOLD = f"""(EXISTS (
 """The condition on a project ``j`` and a chain ``c``, at $2, that something on its simulated chain is not told yet."""
 
 
-async def hold_cursor(conn: AsyncConnection, chain: str, scope: int) -> int:
+async def lock_cursor(conn: AsyncConnection, chain: str, scope: int) -> int:
     """Keep everybody else from telling of a chain until the transaction ends; return its newest block.
 
-    Who tells of the past holds it, so that an end that is told of right afterwards finds what was told here. It counts
-    as a turn: what somebody looked up before for the next one is looked up again.
+    Who tells of the past locks it, so that an end that is told of right afterwards finds what was told here. It gets
+    another version: what somebody looked up before for the next one is looked up again.
     """
-    if not (await conn.exec_driver_sql(_HOLD, (chain, scope))).rowcount:
+    if not (await conn.exec_driver_sql(_LOCK_ALWAYS, (chain, scope))).rowcount:
         await conn.exec_driver_sql(_BEGIN, (chain, scope))
-        await conn.exec_driver_sql(_HOLD, (chain, scope))
+        await conn.exec_driver_sql(_LOCK_ALWAYS, (chain, scope))
     return (await conn.exec_driver_sql(_HEAD, (chain, scope))).scalar_one()  # type: ignore[no-any-return]
 
 
@@ -85,9 +87,9 @@ class _Found(NamedTuple):
 class Ahead:
     """Looks up what comes next while what was looked up before is written, so that both take the time of one.
 
-    The lists are looked at after the stages were stored: whoever watched an address by then hears of it. It is taken in
-    the turn that follows. Where somebody has held the cursor in between, as who begins to read the past does, the lists
-    may have been others by then: it is given up.
+    The lists are looked at after the stages were stored: whoever watched an address by then hears of it. It is taken at
+    the version that follows. Where somebody has locked the cursor in between, as who begins to read the past does, the
+    lists may have been others by then: it is given up.
     """
 
     def __init__(self, db: Database, chain: str, scope: int) -> None:
@@ -97,19 +99,19 @@ class Ahead:
         self._due: tuple[int, int] | None = None
         self._task: asyncio.Task[_Found] | None = None
 
-    def begin(self, after: int, stages_max: int, turn: int) -> None:
-        """Look up the stages behind this one, for that turn. Whoever calls this calls ``close`` in the end."""
-        self._due, self._task = (after, turn), asyncio.create_task(self._look_up(after, stages_max))
+    def begin(self, after: int, stages_max: int, version: int) -> None:
+        """Look up the stages behind this one, for that version. Whoever calls this calls ``close`` in the end."""
+        self._due, self._task = (after, version), asyncio.create_task(self._look_up(after, stages_max))
 
-    async def take(self, after: int, turn: int) -> _Found | None:
-        """Return what was looked up for this turn, if anything was. Raises what looking up raised."""
-        if self._task is None or self._due != (after, turn):
+    async def take(self, after: int, version: int) -> _Found | None:
+        """Return what was looked up for this version, if anything was. Raises what looking up raised."""
+        if self._task is None or self._due != (after, version):
             await self.close()
             return None
         task, self._task = self._task, None
         try:
             return await task
-        except BusyError:  # the connection that holds the cursor looks it up itself
+        except BusyError:  # the connection that locked the cursor looks it up itself
             return None
 
     async def close(self) -> None:
@@ -140,17 +142,17 @@ async def fan_out(  # noqa: PLR0913  each by name, but whose stages and who look
     Where more follow, ``ahead`` looks them up meanwhile. One stage alone that cannot be told is put aside, and the
     cursor moves past it.
     """
-    held: AnyRow | None = (await conn.exec_driver_sql(_LOCK, (chain, scope))).one_or_none()
-    if held is None:
+    locked: AnyRow | None = (await conn.exec_driver_sql(_LOCK, (chain, scope))).one_or_none()
+    if locked is None:
         begun = await conn.exec_driver_sql(_BEGIN, (chain, scope))
         if not begun.rowcount:
             return None
-    stage_pk, turn = (0, 0) if held is None else (held.stage_pk, held.turn)
-    found = await ahead.take(stage_pk, turn)
+    stage_pk, version = (0, 0) if locked is None else (locked.stage_pk, locked.version)
+    found = await ahead.take(stage_pk, version)
     rows = found.rows if found else await _stage_rows(conn, chain, scope, stage_pk, stages_max)
     late = (
         await deferred.behind(conn, chain, scope, [row.id for row in rows])
-        if held is not None and held.any_deferred
+        if locked is not None and locked.any_deferred
         else set()
     )
     tellable = [row for row in rows if row.id not in late]
@@ -162,7 +164,7 @@ async def fan_out(  # noqa: PLR0913  each by name, but whose stages and who look
         findings = found.findings if found and not late else await look_up(conn, chain, scope, _stages(tellable))
         if tellable and (findings.done < len(tellable) or len(rows) == stages_max):
             last = _passed(rows, tellable, findings.done)[-1].id
-            ahead.begin(last, _following(findings.done), turn + 1)
+            ahead.begin(last, _following(findings.done), version + 1)
         told = await queue(conn, chain, findings, settings=settings, now=now)
     passed = _passed(rows, tellable, told.stages)
     if late := late & {row.id for row in passed}:

@@ -165,8 +165,8 @@ async def queue(
 ) -> Told:
     """Queue what was looked up. What was queued before is not queued again.
 
-    Whoever calls this keeps everybody else from telling of this chain (``hold_cursor``), and knows that nobody was told
-    of these stages since they were looked up.
+    Whoever calls this keeps everybody else from telling of this chain (``fan_out.lock_cursor``), and knows that
+    nobody was told of these stages since they were looked up.
     """
     news, deliveries = await _newsworthy(conn, findings)
     if not news:

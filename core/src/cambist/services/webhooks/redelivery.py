@@ -23,7 +23,7 @@ from .log import DeliveryAnswer, delivery_not_found, get_delivery
 REDELIVERED_MAX = 10_000
 """Deliveries that one request can start."""
 
-OPEN = ("pending", "paused")
+UNDELIVERED = ("pending", "paused")
 
 # What can be sent: the default target's where it or the project has a URL, an endpoint's while there is the endpoint,
 # a tracker's always. One for a paused endpoint waits with the others there.
@@ -108,7 +108,7 @@ async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *,
     wanted = delivery.project_pk == project_pk, delivery.delivery_id == delivery_id
     found = select(delivery.id, delivery.status).where(*wanted).with_for_update()
     row = await read_one(conn, found, delivery_not_found())
-    if row.status in OPEN:
+    if row.status in UNDELIVERED:
         raise _pending()
     if row.status == "tested":
         raise ConflictError("DELIVERY_WAS_TEST", "This was sent as a test, once. Test again instead.")
@@ -133,7 +133,7 @@ async def redeliver_event(
     delivery = WebhookDelivery
     at_target = () if endpoint_pk is None else (delivery.endpoint_pk == endpoint_pk,)
     statuses = select(delivery.status).where(delivery.event_pk == event_pk, *at_target)
-    open_ones = [status for status in (await conn.execute(statuses)).scalars() if status in OPEN]
+    open_ones = [status for status in (await conn.execute(statuses)).scalars() if status in UNDELIVERED]
     values = (event_pk, now, REDELIVERED_MAX, endpoint_pk)
     started = (await conn.exec_driver_sql(_ADD_EVENT, values)).rowcount
     started += (await conn.exec_driver_sql(_RESTART_EVENT, values)).rowcount

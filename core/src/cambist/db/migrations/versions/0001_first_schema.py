@@ -1149,7 +1149,7 @@ TABLES = (
         chain TEXT NOT NULL,
         scope BIGINT NOT NULL,
         stage_pk BIGINT DEFAULT '0' NOT NULL,
-        turn BIGINT DEFAULT '0' NOT NULL,
+        version BIGINT DEFAULT '0' NOT NULL,
         CONSTRAINT pk_tracker_cursors PRIMARY KEY (chain, scope)
     )
     """,

@@ -33,9 +33,9 @@ from cambist.services.platform import PlatformSettings, PlatformSettingsCache
 from cambist.services.receiving.deposits.address_filter import AddressFilter
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.deposits.store import stored_hash
-from cambist.services.trackers import movements
+from cambist.services.trackers import fan_out, movements
 from cambist.services.trackers.bodies import Stage
-from cambist.services.trackers.fan_out import FanOut, hold_cursor, is_gone
+from cambist.services.trackers.fan_out import FanOut, is_gone
 from cambist.services.trackers.telling import Told, tell
 
 from . import rows
@@ -274,7 +274,7 @@ class HistoryReader:
         """Tell of the next stages; return what is left then, and how many deliveries were queued."""
         trackers = [one.tracker_pk for one in served]
         settings, now = await self._platform.get(), self._clock.now()
-        head = await hold_cursor(conn, *self._chain_scope.key)
+        head = await fan_out.lock_cursor(conn, *self._chain_scope.key)
         left, after = part.left, part.after
         if left:
             left = await rows.still_standing(conn, left)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from cambist.domain.intents import WAITS_FOR_TURN
 from cambist.plugin import ChainInfo
 from cambist.services.sending.batches import (
     WAITS_FOR_CALL,
@@ -16,7 +17,6 @@ from cambist.services.sending.batches import (
     WAITS_FOR_OPERATOR,
     WAITS_FOR_REINSTATEMENT,
     WAITS_FOR_STATION,
-    WAITS_FOR_TURN,
 )
 from cambist.services.sending.cancelling import WAITS_FOR_PROOF
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION
@@ -50,7 +50,7 @@ _WAITING: Mapping[str, str] = {
 _CALL: Mapping[str, str] = {
     "allowance": "An allowance for it is being given.",
     "provider": "Its provider has to build the call, and does not at the moment.",
-    "turn": "Another exchange of the same wallet, token and contract is before it.",
+    WAITS_FOR_TURN: "Another exchange of the same wallet, token and contract is before it.",
 }
 _SIGNER: Mapping[str, str] = {
     "HOURLY_CAP": "The signer's hourly cap of this asset is used up until then.",
