@@ -74,7 +74,12 @@ async def test_it_stands_in_the_statement_and_in_the_audit_log(ruled):
         audit = await conn.exec_driver_sql("SELECT action, actor_kind, project_id, details FROM audit_entries")
         (entry,) = audit.all()
     (told,) = found
-    assert (told.units, told.source, told.target, told.reference) == (-150 * USDX, "available", "pending", row.txn_id)
+    assert (told.units, told.from_balance, told.to_balance, told.reference) == (
+        -150 * USDX,
+        "available",
+        "pending",
+        row.txn_id,
+    )
     assert (entry.action, entry.actor_kind, entry.project_id) == ("auto_convert.made", "gateway", "prj_live")
     assert (entry.details["units"], entry.details["destToken"]) == (str(150 * USDX), "MEM")
 

@@ -159,7 +159,7 @@ async def test_limits_of_the_operator_cut_it_into_pieces(ruled):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"payoutEnabled": False}, {"cpt": {"floor": 0, "initialAllowance": 0}}, {"targets": {"memory": []}}],
+    [{"payoutEnabled": False}, {"cpt": {"floor": 0, "initialAllowance": 0}}, {"allowedAddresses": {"memory": []}}],
 )
 async def test_what_the_operator_does_not_allow_is_tried_again_later(ruled, settings):
     await ruled.fund(150 * USDX)
@@ -168,7 +168,7 @@ async def test_what_the_operator_does_not_allow_is_tried_again_later(ruled, sett
         await ruled.fund(1 * USDX)
     await ruled.settings(**settings)
     assert await run(ruled) == 0
-    await ruled.settings(payoutEnabled=True, cpt={"floor": -1_000_000}, targets={})
+    await ruled.settings(payoutEnabled=True, cpt={"floor": -1_000_000}, allowedAddresses={})
     assert await run(ruled) == 1
 
 
@@ -226,12 +226,12 @@ async def test_every_reason_why_nothing_is_paid_out_is_told_and_none_where_it_is
     assert await codes(payout_env) == []
     await payout_env.settings(payoutEnabled=False)
     assert (await codes(payout_env), await run(payout_env)) == (["PAYOUT_DISABLED"], 0)
-    await payout_env.settings(payoutEnabled=True, targets={"memory": [person("else")]})
+    await payout_env.settings(payoutEnabled=True, allowedAddresses={"memory": [person("else")]})
     assert (await codes(payout_env), await run(payout_env)) == (["TARGET_NOT_ALLOWED"], 0)
     for limits in ({"minimum": "50.000001"}, {"minimum": "30", "perTransaction": "20"}):
-        await payout_env.settings(targets={}, limits={"memory/USDX": limits})
+        await payout_env.settings(allowedAddresses={}, limits={"memory/USDX": limits})
         assert (await codes(payout_env), await run(payout_env)) == (["PAYOUT_BELOW_MINIMUM"], 0), limits
-    await payout_env.settings(targets={}, limits={"memory/USDX": {"minimum": "50", "perDay": "50"}})
+    await payout_env.settings(allowedAddresses={}, limits={"memory/USDX": {"minimum": "50", "perDay": "50"}})
     assert (await codes(payout_env), await run(payout_env)) == ([], 1)
     assert await codes(payout_env) == ["PAYOUT_UNDER_WAY", "PAYOUT_LIMIT_EXCEEDED", "BELOW_THRESHOLD"]
 

@@ -250,7 +250,7 @@ async def test_a_days_limit_holds_for_payouts_at_once(payout_env):
 
 async def test_where_the_operator_lists_targets_money_goes_nowhere_else(payout_env):
     await payout_env.fund(100 * USDX)
-    await payout_env.settings(targets={"memory": [person("bob")]})
+    await payout_env.settings(allowedAddresses={"memory": [person("bob")]})
     assert await code_of(payout_env.pay()) == "TARGET_NOT_ALLOWED"
     with pytest.raises(ForbiddenError, match="listed"):
         await payout_env.queue(IntentKind.REFUND, 1)

@@ -249,7 +249,7 @@ async def test_both_ways_at_once_nobody_waits_in_a_circle(env):
         ({"payoutEnabled": False}, "PAYOUT_DISABLED"),
         ({"exchanges": {"swapEnabled": False}}, "SWAP_DISABLED"),
         ({"limits": {"memory/USDX": {"perTransaction": "59"}}}, "PAYOUT_LIMIT_EXCEEDED"),
-        ({"targets": {"memory": [person("bob")]}}, "TARGET_NOT_ALLOWED"),
+        ({"allowedAddresses": {"memory": [person("bob")]}}, "TARGET_NOT_ALLOWED"),
     ],
 )
 async def test_what_the_operator_decides_while_quotes_are_asked_for_counts(env, fields, code):

@@ -202,7 +202,7 @@ async def test_a_plain_payouts_key_makes_no_swap_and_a_swaps_no_plain_payout(env
 
 
 @pytest.mark.parametrize(
-    "targets, fields, allowed",
+    "listed, fields, allowed",
     [
         ({"memory": [person()]}, {}, True),
         ({"memory": [person("bob")]}, {}, False),
@@ -214,9 +214,9 @@ async def test_a_plain_payouts_key_makes_no_swap_and_a_swaps_no_plain_payout(env
     ],
 )
 async def test_allow_lists_hold_where_it_is_paid_and_are_not_left_by_way_of_another_chain(
-    env, targets, fields, allowed
+    env, listed, fields, allowed
 ):
-    await env.decide(targets=targets)
+    await env.decide(allowedAddresses=listed)
     if allowed:
         assert (await env.paid(**fields)).status == "requested"
     else:

@@ -93,9 +93,9 @@ async def test_limits_are_by_token_and_either_of_them_may_be_missing(db, clock):
 
 
 async def test_targets_are_stored_in_the_one_spelling_that_payouts_compare_with(db, clock):
-    found = await save(db, clock, targets={"bsc": [CHECKSUMMED, CHECKSUMMED.lower()], "memory": []})
+    found = await save(db, clock, allowedAddresses={"bsc": [CHECKSUMMED, CHECKSUMMED.lower()], "memory": []})
     spelling = registry().families["evm"].normalize_address(CHECKSUMMED)
-    assert found.targets["bsc"] == (spelling,)
+    assert found.allowed_addresses["bsc"] == (spelling,)
     assert found.allows_address("bsc", spelling)
     assert not found.allows_address("bsc", registry().families["evm"].normalize_address("0x" + "11" * 20))
     assert not found.allows_address("memory", "mem1"), "a chain with an empty list lets nothing out"
@@ -112,8 +112,8 @@ async def test_targets_are_stored_in_the_one_spelling_that_payouts_compare_with(
         ({"limits": {"memory/USDX": {"perDay": "1\n"}}}, "limits.memory/USDX.perDay"),
         ({"limits": {"memory/USDX": {"perTransaction": "1e3"}}}, "limits.memory/USDX.perTransaction"),
         ({"limits": {"memory/USDX": {"perTransaction": "0.0000001"}}}, "limits.memory/USDX.perTransaction"),
-        ({"targets": {"nowhere": []}}, "targets.nowhere"),
-        ({"targets": {"bsc": [CHECKSUMMED, "0x12"]}}, "targets.bsc[1]"),
+        ({"allowedAddresses": {"nowhere": []}}, "allowedAddresses.nowhere"),
+        ({"allowedAddresses": {"bsc": [CHECKSUMMED, "0x12"]}}, "allowedAddresses.bsc[1]"),
         ({"collection": {"minValueUsd": "five"}}, "collection.minValueUsd"),
         ({"cpt": {"weights": {"chains": {"nowhere": {"payout": 1}}}}}, "cpt.weights.chains.nowhere"),
         ({"cpt": {"packs": [{"name": "a", "cpt": 1, "priceUsd": "1.001"}]}}, "cpt.packs[0].priceUsd"),

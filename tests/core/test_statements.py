@@ -179,7 +179,7 @@ async def told(booth, **filters):
         known = await details.details_of(conn, found)
         assert await entries.count(conn, scope, asked, Bounds()) == len(found)
     lines = zip(reversed(found), reversed(known), strict=True)
-    return [(one.chain, one.token.symbol, one.units, one.source, one.target, detail) for one, detail in lines]
+    return [(one.chain, one.token.symbol, one.units, one.from_balance, one.to_balance, detail) for one, detail in lines]
 
 
 async def test_a_swap_is_in_the_statement_with_what_it_gave_and_what_came(booth):

@@ -105,14 +105,14 @@ async def test_withdrawals_and_refunds_have_tags(payout_env):
 
 
 async def test_the_operators_list_has_the_tag_in_it(payout_env):
-    await payout_env.settings(targets={"memory": [f"{person().upper()}#007", person("ben")]})
+    await payout_env.settings(allowedAddresses={"memory": [f"{person().upper()}#007", person("ben")]})
     await payout_env.pay(toTag="7")
     await payout_env.pay(toAddress=person("ben"))
     for other in ({"toTag": "8"}, {}, {"toAddress": person("ben"), "toTag": "7"}):
         assert await code_of(payout_env.pay(**other)) == "TARGET_NOT_ALLOWED"
     rows = [{"toAddress": person(), "amount": "1", "toTag": tag} for tag in ("7", "8")]
     assert [(one.row, one.code) for one in (await payout_env.pay_all(rows)).rejected] == [(1, "TARGET_NOT_ALLOWED")]
-    assert await code_of(payout_env.settings(targets={"memory": [f"{person()}#x"]})) == "VALIDATION_ERROR"
+    assert await code_of(payout_env.settings(allowedAddresses={"memory": [f"{person()}#x"]})) == "VALIDATION_ERROR"
 
 
 async def approve(payout_env, text: str) -> str:

@@ -89,7 +89,7 @@ async def test_changes_at_once_lose_no_field(client):
     "whole, name",
     [
         ({"limits": {"memory/USDX": {"perDay": "1"}}}, "limits"),
-        ({"targets": {}}, "targets"),
+        ({"allowedAddresses": {}}, "allowedAddresses"),
         ({"nativeGasMax": {}}, "nativeGasMax"),
         ({"exchanges": {"leastRates": {}}}, "exchanges.leastRates"),
         ({"exchanges": {"providers": {}}}, "exchanges.providers"),

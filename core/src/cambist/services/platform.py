@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 
 CACHE_S = 2.0
 LIMITS_MAX = 1_000
-TARGETS_MAX = 1_000
+ADDRESSES_MAX = 1_000
 PROJECTS_MAX = 1_000
 
 AmountText = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -64,8 +64,8 @@ class MerchantLimit(Group, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 
 Limits = Annotated[Mapping[str, OutgoingLimit], Meta(max_length=LIMITS_MAX)]
-Targets = Annotated[
-    Mapping[str, Annotated[tuple[Annotated[str, Meta(max_length=128)], ...], Meta(max_length=TARGETS_MAX)]],
+AllowedAddresses = Annotated[
+    Mapping[str, Annotated[tuple[Annotated[str, Meta(max_length=128)], ...], Meta(max_length=ADDRESSES_MAX)]],
     Meta(max_length=usage.CHAINS_MAX),
 ]
 
@@ -87,14 +87,14 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
     ``payout_minimum_fees`` is how many times its fee a payout must be worth where ``limits`` say no minimum; with 0,
     nothing.
 
-    ``targets`` are by chain: where a chain is in it, money goes to these addresses only. They are normalized.
+    ``allowed_addresses`` are by chain: where a chain is in it, money goes to these addresses only. They are normalized.
     """
 
     payout_enabled: bool = True
     payout_swap_enabled: bool = False
     limits: Limits = field(default_factory=dict)
     payout_minimum_fees: MinimumFees = 1
-    targets: Targets = field(default_factory=dict)
+    allowed_addresses: AllowedAddresses = field(default_factory=dict)
     native_gas_max: GasMax = field(default_factory=dict)
     collection: CollectionRule = CollectionRule()
     exchanges: ExchangeRule = field(default_factory=ExchangeRule)
@@ -106,7 +106,7 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
 
     def allows_address(self, chain: str, address: str) -> bool:
         """Whether money may go to a normalized address, with its tag behind a ``#`` where it has one."""
-        allowed = self.targets.get(chain)
+        allowed = self.allowed_addresses.get(chain)
         return allowed is None or address in allowed
 
 
@@ -168,7 +168,7 @@ class CptPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Changes settings. ``limits``, ``targets`` and ``native_gas_max`` are replaced as a whole.
+    """Changes settings. ``limits``, ``allowed_addresses`` and ``native_gas_max`` are replaced as a whole.
 
     Whatever is replaced as a whole needs the ``version`` that was read.
     """
@@ -178,7 +178,7 @@ class PlatformPatch(_Patch, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     payout_swap_enabled: bool | UnsetType = UNSET
     limits: Annotated[Mapping[str, NewLimit], Meta(max_length=LIMITS_MAX)] | UnsetType = UNSET
     payout_minimum_fees: MinimumFees | UnsetType = UNSET
-    targets: Targets | UnsetType = UNSET
+    allowed_addresses: AllowedAddresses | UnsetType = UNSET
     native_gas_max: GasMax | UnsetType = UNSET
     collection: CollectionPatch | UnsetType = UNSET
     exchanges: ExchangePatch | UnsetType = UNSET
@@ -253,10 +253,10 @@ def checked(patch: PlatformPatch, registry: Registry) -> PlatformPatch:
         _check_exchanges(patch.exchanges, registry)
     if patch.cpt is not UNSET:
         _check_cpt(patch.cpt, registry)
-    if patch.targets is UNSET:
+    if patch.allowed_addresses is UNSET:
         return patch
-    targets = {chain: _normalized(registry, chain, addresses) for chain, addresses in patch.targets.items()}
-    return structs.replace(patch, targets=targets)
+    allowed = {chain: _normalized(registry, chain, addresses) for chain, addresses in patch.allowed_addresses.items()}
+    return structs.replace(patch, allowed_addresses=allowed)
 
 
 _WORDING = Wording(
@@ -323,13 +323,13 @@ def _chain(registry: Registry, chain: str, path: str) -> ChainInfo:
 
 
 def _normalized(registry: Registry, chain: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
-    family = registry.families[_chain(registry, chain, f"targets.{chain}").family]
+    family = registry.families[_chain(registry, chain, f"allowedAddresses.{chain}").family]
     found = []
     for number, address in enumerate(addresses):
         try:
             found.append(normalized(family, address))
         except InvalidAddressError:
-            raise InvalidError.field(f"targets.{chain}[{number}]", "is no address of this chain") from None
+            raise InvalidError.field(f"allowedAddresses.{chain}[{number}]", "is no address of this chain") from None
     return tuple(dict.fromkeys(found))
 
 

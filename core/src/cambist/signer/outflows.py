@@ -24,7 +24,7 @@ class Refusal(Struct, frozen=True):
     tx_id: str | None = None
 
 
-class Target(NamedTuple):
+class Recipient(NamedTuple):
     """Where money goes: an address, and the chain on which it is somebody's."""
 
     chain: str
@@ -47,8 +47,8 @@ class Price(Enum):
 class Outflow(Struct, frozen=True):
     """What leaves for one address; ``text`` is the amount in words for the operator.
 
-    ``to_address`` has its tag behind a ``#``, where it has one: with another tag it is another target. ``asset`` is of
-    the chain that the payload is for. ``to_chain`` is another one where a bridge pays out. Of an exchange, at least
+    ``to_address`` has its tag behind a ``#``, where it has one: with another tag it is another recipient. ``asset`` is
+    of the chain that the payload is for. ``to_chain`` is another one where a bridge pays out. Of an exchange, at least
     ``bought_min`` of ``bought`` must come. What a bridge does not pay out comes back after ``away_until``, in seconds
     since 1970.
     """
@@ -64,8 +64,8 @@ class Outflow(Struct, frozen=True):
     away_until: int | None = None
 
     @property
-    def target(self) -> Target:
-        return Target(self.to_chain, self.to_address)
+    def recipient(self) -> Recipient:
+        return Recipient(self.to_chain, self.to_address)
 
 
 def in_words(chain: ChainInfo, contract: str | None, amount: int) -> str:

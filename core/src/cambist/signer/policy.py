@@ -14,7 +14,7 @@ from msgspec import Struct
 from cambist.domain.branches import ONE_TIME_BRANCH
 from cambist.domain.intents import DELAYED
 
-from .outflows import Outflow, Price, Refusal, Target
+from .outflows import Outflow, Price, Recipient, Refusal
 from .protocol import ALREADY_SIGNED, VOIDED
 from .reading import PLATFORM_ACCOUNT, Reading
 from .rules import Rules, asset_name
@@ -56,16 +56,16 @@ def _ends(minute: int) -> int:
 class Facts(Struct, frozen=True, kw_only=True):
     """What the signer remembers that matters to one reading.
 
-    ``counted`` is what the slot counted before, by counter; ``known_since`` is by target, for the account that signs:
-    an address that one merchant has paid is fresh for another. ``approved`` are those outflows that a person agreed to.
-    ``elsewhere`` is the slot for which the same reference was signed before, where it is another one and may yet take
-    effect, or has. ``is_voided``: the reference must never be signed again.
+    ``counted`` is what the slot counted before, by counter; ``known_since`` is by recipient, for the account that
+    signs: an address that one merchant has paid is fresh for another. ``approved`` are those outflows that a person
+    agreed to. ``elsewhere`` is the slot for which the same reference was signed before, where it is another one and may
+    yet take effect, or has. ``is_voided``: the reference must never be signed again.
     """
 
     now: int
     counted: Mapping[str, int]
     window: Callable[[str], Window]
-    known_since: Mapping[Target, int]
+    known_since: Mapping[Recipient, int]
     approved: frozenset[Outflow] = frozenset()
     elsewhere: str | None = None
     is_voided: bool = False
@@ -75,12 +75,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Whether it is signed, and what is remembered.
 
     ``counts`` is what the slot counts from now on, and only when nothing refuses it; ``learn`` and ``ask`` are the
-    targets whose delay begins and the outflows that a person is asked about, refused or not.
+    recipients whose delay begins and the outflows that a person is asked about, refused or not.
     """
 
     refusal: Refusal | None
     counts: Mapping[str, int]
-    learn: Sequence[Target] = ()
+    learn: Sequence[Recipient] = ()
     ask: Sequence[Outflow] = ()
 
 
@@ -113,7 +113,7 @@ def refuse_or_allow(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
         *_too_fresh(rules, reading, fresh, facts, counts),
         *_capped(rules, reading, facts, counts),
     ]
-    learn = [one.target for one in fresh if one.price is Price.NONE and one.target not in facts.known_since]
+    learn = [one.recipient for one in fresh if one.price is Price.NONE and one.recipient not in facts.known_since]
     longest = max(refusals, key=lambda one: (one.retry_at_s is None, one.retry_at_s or 0), default=None)
     return Verdict(refusal=longest, counts=counts, learn=learn, ask=ask)
 
@@ -132,7 +132,7 @@ def _ready_at(rules: Rules, outflow: Outflow, facts: Facts) -> int:
         return facts.now + delay_s
     if outflow.price is Price.FLOOR or outflow.to_address in rules.allowed_addresses.get(outflow.to_chain, ()):
         return facts.now
-    return facts.known_since.get(outflow.target, facts.now) + delay_s
+    return facts.known_since.get(outflow.recipient, facts.now) + delay_s
 
 
 def _forbidden(rules: Rules, reading: Reading) -> Refusal | None:

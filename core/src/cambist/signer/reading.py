@@ -14,7 +14,7 @@ from cambist.plugin import AddressFamily, Allowance, ChainInfo, Effects, Movemen
 
 from .exchanges import ExchangeReader
 from .keystore import MODES, Keystore
-from .outflows import Outflow, Refusal, Target, in_words
+from .outflows import Outflow, Recipient, Refusal, in_words
 from .protocol import OWN_PATHS_MAX, PAYLOAD_BYTES_MAX, KeyPath, SignRequest
 from .rules import asset_name
 
@@ -117,13 +117,13 @@ class Reader:
         found: list[Outflow | Refusal | None] = [self._outflow(chain, move, request, own) for move in effects.movements]
         if effects.call is not None or effects.allowance is not None:
             found.append(self._exchange(request, chain, own_address, effects))
-        outflows: dict[tuple[str, Target], Outflow] = {}
+        outflows: dict[tuple[str, Recipient], Outflow] = {}
         for one in found:
             if isinstance(one, Refusal):
                 return one
             if one is not None:
-                earlier = outflows.get((one.asset, one.target))
-                outflows[one.asset, one.target] = one if earlier is None else _sum(chain, earlier, one)
+                earlier = outflows.get((one.asset, one.recipient))
+                outflows[one.asset, one.recipient] = one if earlier is None else _sum(chain, earlier, one)
         number = _slot_number(effects)
         if number is None:
             return Refusal("UNREADABLE_PAYLOAD", "The payload has neither a sequence nor an end of its validity.")
@@ -188,7 +188,7 @@ class Reader:
 
 
 def _has_sound_tag(family: AddressFamily, move: Movement) -> bool:
-    """Whether a movement has no tag, or one in its one spelling: rules know targets by that."""
+    """Whether a movement has no tag, or one in its one spelling: rules know recipients by that."""
     if move.tag is None:
         return True
     try:

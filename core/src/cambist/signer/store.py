@@ -122,7 +122,7 @@ class Book:
         row = self._run("SELECT counts FROM slots WHERE slot = ?", (reading.slot,)).fetchone()
         counted = {} if row is None else msgspec.json.decode(row["counts"], type=dict[str, str])
         account = reading.request.path.account
-        known = {one.target: self._since(one.to_chain, account, one.to_address) for one in reading.outflows}
+        known = {one.recipient: self._since(one.to_chain, account, one.to_address) for one in reading.outflows}
         elsewhere = self._elsewhere(reading)
         approved = [
             one for one in reading.outflows if needs_approval(rules, one, elsewhere) and self._is_approved(reading, one)
@@ -131,15 +131,15 @@ class Book:
             now=self.now,
             counted={counter: int(amount) for counter, amount in counted.items()},
             window=self._window,
-            known_since={target: since for target, since in known.items() if since is not None},
+            known_since={recipient: since for recipient, since in known.items() if since is not None},
             approved=frozenset(approved),
             elsewhere=elsewhere,
             is_voided=self._is_voided(reading.request.chain, reading.request.reference),
         )
 
     def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
-        for target in verdict.learn:
-            self.learn(target.chain, reading.request.path.account, target.address)
+        for recipient in verdict.learn:
+            self.learn(recipient.chain, reading.request.path.account, recipient.address)
         for outflow in verdict.ask:
             self._ask(reading, outflow)
         if verdict.refusal is not None:

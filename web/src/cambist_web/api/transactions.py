@@ -52,8 +52,8 @@ class TransactionView(Struct, frozen=True, kw_only=True, rename="camel", omit_de
     token: str
     contract_address: str | None
     amount: str
-    source: str | None = field(name="from")
-    target: str | None = field(name="to")
+    from_balance: str | None = field(name="from")
+    to_balance: str | None = field(name="to")
     created_at: datetime
     fiat_value: FiatValue | None
     tx_hash: str | None
@@ -169,8 +169,8 @@ def _view(entry: Entry, detail: Detail) -> TransactionView:
         token=entry.token.symbol,
         contract_address=entry.token.contract,
         amount=format_units(entry.units, entry.token.decimals),
-        source=entry.source,
-        target=entry.target,
+        from_balance=entry.from_balance,
+        to_balance=entry.to_balance,
         created_at=entry.created_at,
         fiat_value=None if detail.fiat_value is None else FiatValue(usd=format(detail.fiat_value, "f")),
         tx_hash=detail.tx_id,

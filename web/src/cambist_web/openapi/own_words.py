@@ -105,8 +105,8 @@ Tier.name                     What the tier is called.
 Tier.price_per_10k_usd        What 10,000 credits cost, in US dollars.
 TokenPatch.merchants          Whether it is enabled, by merchant; null goes back to `defaultEnabled`.
 TokenView.is_native           Whether it is the chain's own coin.
-TransactionView.source        The balance out of which it went; null for outside of the wallet.
-TransactionView.target        The balance to which it went; null for outside of the wallet.
+TransactionView.from_balance  The balance out of which it went; null for outside of the wallet.
+TransactionView.to_balance    The balance to which it went; null for outside of the wallet.
 UsageView.amount              How many credits it cost; below zero where they came back.
 ChangePlan.is_default         Whether merchants have this plan who were given no other.
 TransactionOfSent.nonce       Its sender's nonce; null on chains that have none.
@@ -265,8 +265,8 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "SwapView.kind": ("swap", "bridge"),
     "TrackedTransaction.direction": get_args(Direction),
     "TrackedTransaction.status": get_args(MovementStatus),
-    "TransactionView.source": _BALANCES,
-    "TransactionView.target": _BALANCES,
+    "TransactionView.from_balance": _BALANCES,
+    "TransactionView.to_balance": _BALANCES,
     "TransactionView.type": TYPES,
     "UncollectedView.purpose": ("payment", "account"),
     "UsageView.operation": Operation,

@@ -61,15 +61,15 @@ def _units(text: str, token: Token, rounded: Callable[[Fraction], int]) -> Units
 
 
 def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
-    settings: PlatformSettings, limits: Limits, kind: IntentKind, asset: Asset, target: str, units: Units
+    settings: PlatformSettings, limits: Limits, kind: IntentKind, asset: Asset, destination: str, units: Units
 ) -> None:
     """Refuse what cannot be sent whatever else was. Raises ForbiddenError, and InvalidError PAYOUT_BELOW_MINIMUM.
 
-    ``target`` is the address, with its tag behind a ``#`` where it has one. The list of addresses holds for everything;
-    limits hold for what a merchant decides on, refunds among it. The least that arrives holds for everything, too.
+    ``destination`` is the address, with its tag behind a ``#`` where it has one. The list of addresses holds for
+    everything; limits hold for what a merchant decides on, refunds among it. The least that arrives holds for all, too.
     """
-    if not settings.allows_address(asset.chain.id, target):
-        raise target_error(asset.chain)
+    if not settings.allows_address(asset.chain.id, destination):
+        raise address_error(asset.chain)
     check_units(limits, kind, asset, units)
 
 
@@ -84,7 +84,7 @@ def check_units(limits: Limits, kind: IntentKind, asset: Asset, units: Units) ->
         raise ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave in one transfer.")
 
 
-def target_error(chain: ChainInfo) -> ForbiddenError:
+def address_error(chain: ChainInfo) -> ForbiddenError:
     return ForbiddenError(
         "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
     )

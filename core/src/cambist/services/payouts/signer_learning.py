@@ -23,8 +23,8 @@ MODE = "live"
 _APPROVED = select(ApprovedAddress.merchant_pk, ApprovedAddress.chain, ApprovedAddress.address).where(
     ApprovedAddress.mode == MODE
 )
-_TARGET = func.concat_ws(MARK, Payout.to_address, Payout.to_tag)
-_WAITING = select(Payout.merchant_pk, Payout.chain, _TARGET).where(
+_DESTINATION = func.concat_ws(MARK, Payout.to_address, Payout.to_tag)
+_WAITING = select(Payout.merchant_pk, Payout.chain, _DESTINATION).where(
     or_(Payout.kind.in_(sorted(DELAYED)), Payout.asked_by == AskedBy.SESSION),
     Payout.mode == MODE,
     literally(Payout.status, Status.REQUESTED, Status.PROCESSING),

@@ -142,7 +142,7 @@ async def _check(conn: AsyncConnection, context: ExchangeContext, actor: Actor, 
     prepared = await prepare(conn, context, settings, owner, wish, made_for=MadeFor.PAYOUT, recipient=to_address)
     if prepared.recipient_pk is not None or to_address == prepared.wallet.address:
         raise InvalidError.field("toAddress", "is your own wallet: exchange the tokens instead", "INVALID_ADDRESS")
-    _require_target(settings, source, dest, to_address)
+    _require_allowed(settings, source, dest, to_address)
     now = context.clock.now()
     given = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, source, now)
     limits.check_units(given, IntentKind.PAYOUT, source, units)
@@ -159,11 +159,11 @@ async def _require_swaps(conn: AsyncConnection, assets: Sequence[Asset]) -> None
         raise InvalidError("SWAP_IN_PAYOUT_DISABLED", "Payouts with a swap are switched off.")
 
 
-def _require_target(settings: PlatformSettings, source: Asset, dest: Asset, to_address: str) -> None:
+def _require_allowed(settings: PlatformSettings, source: Asset, dest: Asset, to_address: str) -> None:
     """Refuse who is not listed where he is paid. No list is left by way of a chain that has none, as in the signer."""
-    are_listed = settings.targets.keys() & {source.chain.id, dest.chain.id}
-    if are_listed and to_address not in settings.targets.get(dest.chain.id, ()):
-        raise limits.target_error(dest.chain)
+    are_listed = settings.allowed_addresses.keys() & {source.chain.id, dest.chain.id}
+    if are_listed and to_address not in settings.allowed_addresses.get(dest.chain.id, ()):
+        raise limits.address_error(dest.chain)
 
 
 def _accounts(actor: Actor, asset: Asset) -> Sequence[Account]:

@@ -51,6 +51,6 @@ it("opens no chain that somebody else closed", () => {
   const begun = [{ chain: "tron", address: "T1" }];
   const own = [...begun, { chain: "ethereum", address: "0x1" }];
   const fresh = [{ chain: "tron", address: "" }];
-  const rows = merged(table("targets"), { begun, own, fresh });
-  expect(table("targets").patch(rows)).toEqual({ targets: { tron: [], ethereum: ["0x1"] } });
+  const rows = merged(table("allowedAddresses"), { begun, own, fresh });
+  expect(table("allowedAddresses").patch(rows)).toEqual({ allowedAddresses: { tron: [], ethereum: ["0x1"] } });
 });

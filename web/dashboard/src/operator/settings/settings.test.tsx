@@ -12,7 +12,7 @@ const SETTINGS = {
   payoutSwapEnabled: false,
   payoutMinimumFees: 1,
   limits: {},
-  targets: {},
+  allowedAddresses: {},
   nativeGasMax: {},
   collection: { enabled: true, minValueUsd: "5", maxFeeShareBps: 500, maxAgeHours: 168, batched: false },
   exchanges: {
@@ -175,7 +175,7 @@ it("addresses of one chain are sent together, and each has its own fault", async
   const bodies: unknown[] = [];
   await open((body) => {
     bodies.push(body);
-    const details = [{ field: "targets.memory[1]", message: "is no address of this chain" }];
+    const details = [{ field: "allowedAddresses.memory[1]", message: "is no address of this chain" }];
     return json({ success: false, error: "No.", code: "VALIDATION_ERROR", details }, 400);
   });
   const part = await edit("Addresses that may be paid");
@@ -189,7 +189,7 @@ it("addresses of one chain are sent together, and each has its own fault", async
   const wrong = within(part).getByRole("group", { name: "Row 2" });
   await within(wrong).findByText("is no address of this chain");
   expect(within(within(part).getByRole("group", { name: "Row 1" })).queryByText(/no address/)).toBeNull();
-  expect(bodies).toEqual([{ version: 5, targets: { memory: ["m1", "nonsense"] } }]);
+  expect(bodies).toEqual([{ version: 5, allowedAddresses: { memory: ["m1", "nonsense"] } }]);
 });
 
 it("whoever was faster keeps what they added, and one's own changes stand", async () => {
@@ -228,7 +228,7 @@ it("a chain from which nothing may leave stays so, and it is said which chains a
     path: "settings",
     permissions: ["settings.change"],
     answers: {
-      "GET /api/admin/settings": { ...SETTINGS, targets: { memory: [], tron: ["T1"] } },
+      "GET /api/admin/settings": { ...SETTINGS, allowedAddresses: { memory: [], tron: ["T1"] } },
       "PUT /api/admin/settings": async (request) => {
         bodies.push(await request.json());
         return json(SETTINGS);
@@ -249,5 +249,5 @@ it("a chain from which nothing may leave stays so, and it is said which chains a
   );
   fireEvent.click(within(part).getByRole("button", { name: "Save" }));
   await within(part).findByRole("button", { name: "Change" });
-  expect(bodies).toEqual([{ version: 5, targets: { memory: [] } }]);
+  expect(bodies).toEqual([{ version: 5, allowedAddresses: { memory: [] } }]);
 });

@@ -9,7 +9,7 @@ const EXAMPLE = DESCRIBED.operator.example("/api/admin/settings") as Settings;
 const FULL: Settings = {
   ...EXAMPLE,
   limits: { "ethereum/USDT": { minimum: "5", perDay: "50000" }, "tron/USDT": {} },
-  targets: { ethereum: ["0x1", "0x2"], tron: ["T1"], polygon: [] },
+  allowedAddresses: { ethereum: ["0x1", "0x2"], tron: ["T1"], polygon: [] },
   nativeGasMax: { prj_1: 300000 },
   exchanges: { ...EXAMPLE.exchanges, leastRates: { "ethereum/USDT>tron/USDT": "0.99" }, providers: { oneinch: false } },
   cpt: {
@@ -25,7 +25,7 @@ const FULL: Settings = {
 
 const SENT: Readonly<Record<(typeof TABLES)[number]["name"], object>> = {
   limits: { limits: FULL.limits },
-  targets: { targets: FULL.targets },
+  allowedAddresses: { allowedAddresses: FULL.allowedAddresses },
   nativeGasMax: { nativeGasMax: FULL.nativeGasMax },
   leastRates: { exchanges: { leastRates: FULL.exchanges.leastRates } },
   providers: { exchanges: { providers: FULL.exchanges.providers } },
@@ -45,24 +45,24 @@ function table(name: Table["name"]): Table {
 }
 
 it("a chain from which nothing may leave is a row without an address, and is opened only by taking it away", () => {
-  const targets = table("targets");
-  const rows = targets.read(FULL);
+  const allowed = table("allowedAddresses");
+  const rows = allowed.read(FULL);
   expect(rows).toContainEqual({ chain: "polygon", address: "" });
-  expect(targets.patch([{ chain: "tron", address: " " }])).toEqual({ targets: { tron: [] } });
-  expect(opened(targets, rows, rows)).toEqual([]);
-  expect(opened(targets, rows, rows.slice(1, 3))).toEqual(["polygon"]);
-  expect(opened(targets, rows, [])).toEqual(["ethereum", "tron", "polygon"]);
+  expect(allowed.patch([{ chain: "tron", address: " " }])).toEqual({ allowedAddresses: { tron: [] } });
+  expect(opened(allowed, rows, rows)).toEqual([]);
+  expect(opened(allowed, rows, rows.slice(1, 3))).toEqual(["polygon"]);
+  expect(opened(allowed, rows, [])).toEqual(["ethereum", "tron", "polygon"]);
   expect(opened(table("limits"), table("limits").read(FULL), [])).toEqual([]);
 });
 
 it("the faults of a chain's addresses are counted without the rows that have none", () => {
-  const targets = table("targets");
+  const allowed = table("allowedAddresses");
   const rows = [
     { chain: "tron", address: "" },
     { chain: "tron", address: "T1" },
   ];
-  const refused = [{ field: "targets.tron[0]", message: "is no address of this chain" }];
-  expect(rows.map((_, index) => errorsOf(targets, rows, index, refused).size)).toEqual([0, 1]);
+  const refused = [{ field: "allowedAddresses.tron[0]", message: "is no address of this chain" }];
+  expect(rows.map((_, index) => errorsOf(allowed, rows, index, refused).size)).toEqual([0, 1]);
 });
 
 it("a fault of the key stands at the key, and one of a cell at the cell", () => {

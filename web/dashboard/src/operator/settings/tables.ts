@@ -16,7 +16,8 @@ export interface TableColumn {
 
 export interface Table {
   /** As the API writes it, which is also the key of its words. */
-  readonly name: "limits" | "targets" | "nativeGasMax" | "leastRates" | "providers" | "weights" | "tiers" | "packs";
+  readonly name:
+    "limits" | "allowedAddresses" | "nativeGasMax" | "leastRates" | "providers" | "weights" | "tiers" | "packs";
   readonly columns: readonly TableColumn[];
   readonly read: (settings: Settings) => readonly Row[];
   readonly patch: (rows: readonly Row[]) => Patch;
@@ -80,15 +81,15 @@ export const TABLES: readonly Table[] = [
     placeOf: (row) => `limits.${cellOf(row, "coin")}`,
   },
   {
-    name: "targets",
+    name: "allowedAddresses",
     columns: [column("chain", "chain"), { ...optional("address", "text"), blank: "nothingLeaves" }],
     // A chain without an address is closed, and stays a row: without one it would be open.
-    read: ({ targets }) =>
-      Object.entries(targets).flatMap(([chain, addresses]) =>
+    read: ({ allowedAddresses }) =>
+      Object.entries(allowedAddresses).flatMap(([chain, addresses]) =>
         (addresses.length === 0 ? [""] : addresses).map((address) => ({ chain, address })),
       ),
-    patch: (rows) => ({ targets: grouped(rows) }),
-    placeOf: (row) => `targets.${cellOf(row, "chain")}.${cellOf(row, "address").trim()}`,
+    patch: (rows) => ({ allowedAddresses: grouped(rows) }),
+    placeOf: (row) => `allowedAddresses.${cellOf(row, "chain")}.${cellOf(row, "address").trim()}`,
   },
   {
     name: "nativeGasMax",
@@ -196,7 +197,7 @@ function grouped(rows: readonly Row[]): Record<string, string[]> {
 
 /** Return the chains that may pay any address again once these rows are all there is. */
 export function opened(table: Table, before: readonly Row[], rows: readonly Row[]): readonly string[] {
-  if (table.name !== "targets") return [];
+  if (table.name !== "allowedAddresses") return [];
   const kept = new Set(rows.map((row) => cellOf(row, "chain")));
   return [...new Set(before.map((row) => cellOf(row, "chain")))].filter((chain) => !kept.has(chain));
 }
@@ -224,15 +225,15 @@ export function errorsOf(table: Table, rows: readonly Row[], index: number, refu
 
 /** Return where the API has each row: addresses of a chain are a list there. */
 function placesOf(table: Table, rows: readonly Row[]): readonly string[] {
-  if (table.name !== "targets") return rows.map((row, index) => table.placeOf(row, index));
+  if (table.name !== "allowedAddresses") return rows.map((row, index) => table.placeOf(row, index));
   const counted = new Map<string, number>();
   return rows.map((row) => {
     const chain = cellOf(row, "chain");
     // Without an address it is no place in the list, which the chain's own faults are told of.
-    if (cellOf(row, "address").trim() === "") return `targets.${chain}`;
+    if (cellOf(row, "address").trim() === "") return `allowedAddresses.${chain}`;
     const number = counted.get(chain) ?? 0;
     counted.set(chain, number + 1);
-    return `targets.${chain}[${String(number)}]`;
+    return `allowedAddresses.${chain}[${String(number)}]`;
   });
 }
 

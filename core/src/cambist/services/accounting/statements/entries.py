@@ -40,7 +40,7 @@ class Filters(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One change of what a merchant has. ``source`` and ``target`` are balances, None for outside of them.
+    """One change of what a merchant has. ``from_balance`` and ``to_balance`` are None for outside of them.
 
     ``pk`` orders entries and is for cursors alone. ``units`` is signed: above zero where it came nearer to being
     spent.
@@ -52,8 +52,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     chain: str
     token: Token
     units: int
-    source: str | None
-    target: str | None
+    from_balance: str | None
+    to_balance: str | None
     reference: str
     created_at: datetime
 
@@ -120,7 +120,8 @@ WITH {_ACCOUNTS}, picked AS MATERIALIZED (
             ORDER BY m.id {order} LIMIT {end})
     ) m ORDER BY m.id {order} LIMIT {size} OFFSET {offset}
 )
-SELECT m.id, m.asset, m.units, debit.purpose AS source, credit.purpose AS target, t.kind, t.reference, t.created_at
+SELECT m.id, m.asset, m.units, debit.purpose AS from_balance, credit.purpose AS to_balance, t.kind, t.reference,
+    t.created_at
 FROM picked JOIN ledger_movements m ON m.id = picked.id JOIN ledger_transactions t ON t.id = m.transaction_pk
 LEFT JOIN accounts debit ON debit.id = m.debit_account_pk LEFT JOIN accounts credit ON credit.id = m.credit_account_pk
 ORDER BY m.id {order}
@@ -222,9 +223,9 @@ async def read(  # noqa: PLR0913  a list, and which part of it
                 type=type_of(row.kind),
                 chain=chain,
                 token=token,
-                units=int(row.units) * sign_of(row.source, row.target),
-                source=row.source,
-                target=row.target,
+                units=int(row.units) * sign_of(row.from_balance, row.to_balance),
+                from_balance=row.from_balance,
+                to_balance=row.to_balance,
                 reference=row.reference,
                 created_at=row.created_at,
             )

@@ -75,7 +75,7 @@ async def lines(connected: Connected, scope: Scope, filters: Filters, bounds: Bo
 
 def _line(entry: Entry, detail: Detail) -> Sequence[str]:
     decimals = entry.token.decimals
-    changes = {entry.source: -abs(entry.units), entry.target: abs(entry.units)}
+    changes = {entry.from_balance: -abs(entry.units), entry.to_balance: abs(entry.units)}
     return (
         entry.entry_id,
         entry.created_at.isoformat().replace("+00:00", "Z"),
@@ -84,8 +84,8 @@ def _line(entry: Entry, detail: Detail) -> Sequence[str]:
         harmless(entry.token.symbol),
         harmless(entry.token.contract or ""),
         format_units(entry.units, decimals),
-        entry.source or "",
-        entry.target or "",
+        entry.from_balance or "",
+        entry.to_balance or "",
         *(format_units(changes.get(balance, 0), decimals) for balance in BALANCES),
         detail.payment_id or "",
         detail.deposit_id or "",

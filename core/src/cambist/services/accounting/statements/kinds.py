@@ -57,6 +57,6 @@ def kinds_of(type_name: str) -> tuple[str, bool]:
     return f"^({PATTERNS[type_name]})$", True
 
 
-def sign_of(source: str | None, target: str | None) -> int:
+def sign_of(from_balance: str | None, to_balance: str | None) -> int:
     """Return 1 for what comes nearer to being spent, -1 for what goes away; None stands for outside."""
-    return 1 if _RANKS[target] > _RANKS[source] else -1
+    return 1 if _RANKS[to_balance] > _RANKS[from_balance] else -1

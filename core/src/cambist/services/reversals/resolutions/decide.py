@@ -191,7 +191,7 @@ def _refuse_decided(case: _Case) -> None:
 
 
 async def _same(
-    conn: AsyncConnection, case: _Case, target: tuple[str, str | None], request: RefundRequest
+    conn: AsyncConnection, case: _Case, recipient: tuple[str, str | None], request: RefundRequest
 ) -> str | None:
     """Return the refund that already did what is asked for, where it left nothing to decide about."""
     if case.deposit.held_units or case.deposit.resolution != "refunded":
@@ -203,7 +203,7 @@ async def _same(
     )
     refunds = select(Payout.payout_id, Payout.to_address, Payout.to_tag, Payout.units).where(*sent)
     last = (await conn.execute(refunds.order_by(Payout.id.desc()).limit(1))).one_or_none()
-    if last is None or (last.to_address, last.to_tag) != target:
+    if last is None or (last.to_address, last.to_tag) != recipient:
         return None
     if request.amount is not None and format_units(last.units, case.row.decimals) != same_value(request.amount):
         return None
