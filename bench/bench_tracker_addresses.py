@@ -88,7 +88,7 @@ async def stalls(found: list[float]) -> AsyncIterator[None]:
             await ticking
 
 
-class Desk:
+class TrackerClient:
     """A merchant's trackers, and the API that they are managed with."""
 
     def __init__(self, gateway: Gateway, client: httpx.AsyncClient, project: Actor) -> None:
@@ -113,15 +113,15 @@ class Desk:
         return took_s, answer.raise_for_status().json()
 
 
-async def measure(desk: Desk) -> Sequence[Row]:
+async def measure(trackers: TrackerClient) -> Sequence[Row]:
     took: dict[str, list[float]] = {"added": [], "exists": [], "removed": []}
     for _ in range(OTHERS):
-        await desk.post("add-bulk", await desk.tracker(), fresh(desk.gateway, ADDRESSES))
-    desk.stalls_ms.clear()
+        await trackers.post("add-bulk", await trackers.tracker(), fresh(trackers.gateway, ADDRESSES))
+    trackers.stalls_ms.clear()
     for _ in range(ROUNDS):
-        token, addresses = await desk.tracker(), fresh(desk.gateway, ADDRESSES)
+        token, addresses = await trackers.tracker(), fresh(trackers.gateway, ADDRESSES)
         for path, fate in (("add-bulk", "added"), ("add-bulk", "exists"), ("remove-bulk", "removed")):
-            took_s, answer = await desk.post(path, token, addresses)
+            took_s, answer = await trackers.post(path, token, addresses)
             if answer[fate] != ADDRESSES:
                 raise AssertionError(f"{answer[fate]} of {ADDRESSES} were {fate}")
             took[fate].append(took_s)
@@ -130,7 +130,7 @@ async def measure(desk: Desk) -> Sequence[Row]:
         at_most("added, of one call", seconds["added"], AIM_S, " s"),
         at_most("sent again, and all there", seconds["exists"], AIM_S, " s"),
         at_most("removed", seconds["removed"], AIM_S, " s"),
-        at_most("the longest that nobody else was served", max(desk.stalls_ms), STALL_AIM_MS, " ms"),
+        at_most("the longest that nobody else was served", max(trackers.stalls_ms), STALL_AIM_MS, " ms"),
     ]
 
 
@@ -155,7 +155,7 @@ async def run(database_url: str, redis_url: str, folder: Path) -> Sequence[Row]:
         )
         transport = httpx.ASGITransport(app, client=("192.0.2.7", 1234))
         async with app.lifespan(), httpx.AsyncClient(transport=transport, base_url="http://x", timeout=60) as client:
-            return await measure(Desk(gateway, client, project))
+            return await measure(TrackerClient(gateway, client, project))
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ HEADERS = {"X-Admin-Key": ADMIN_KEY}
 CHAINS = "/api/admin/chains/local"
 
 
-class Desk:
+class RunningGateway:
     """A gateway of web and worker on one node, which only an endpoint that can die leads to, and its merchant."""
 
     def __init__(self, client: Any, node: Anvil, first: FaultyProxy, merchant: Merchant) -> None:
@@ -68,7 +68,9 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(db: Database, database_url: str, redis_url: str, ids: Ids, tmp_path: Path) -> AsyncIterator[Desk]:
+async def running(
+    db: Database, database_url: str, redis_url: str, ids: Ids, tmp_path: Path
+) -> AsyncIterator[RunningGateway]:
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(Anvil(chain_id=1337))
         first = await stack.enter_async_context(FaultyProxy(node.url))
@@ -96,11 +98,11 @@ async def desk(db: Database, database_url: str, redis_url: str, ids: Ids, tmp_pa
         ]  # fmt: skip
         await stack.enter_async_context(working(gateways[1]))
         client = await stack.enter_async_context(web_client(gateways[0]))
-        desk = Desk(client, node, first, Merchant(client))
-        await desk.until(CHAINS, "chain", lambda chain: chain["height"] is not None and chain["endpoints"] != [])
+        running = RunningGateway(client, node, first, Merchant(client))
+        await running.until(CHAINS, "chain", lambda chain: chain["height"] is not None and chain["endpoints"] != [])
         await _stocked(db)
-        await desk.merchant.open()
-        yield desk
+        await running.merchant.open()
+        yield running
 
 
 async def _stocked(db: Database) -> None:
@@ -120,54 +122,54 @@ async def _soon(ask: Callable[[], Awaitable[Any]]) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_a_dead_endpoint_is_replaced_and_a_token_added_without_a_restart(desk: Desk) -> None:
-    node = desk.node
+async def test_a_dead_endpoint_is_replaced_and_a_token_added_without_a_restart(running: RunningGateway) -> None:
+    node = running.node
     usdx = await node.deploy("TestToken", "USDX", 6)
     await usdx.send("mint", node.accounts[0], 10**12)
-    (own,) = (await desk.admin("GET", CHAINS))["chain"]["endpoints"]
+    (own,) = (await running.admin("GET", CHAINS))["chain"]["endpoints"]
     assert (own["origin"], own["state"], own["healthy"]) == ("file", "in_use", True)
 
     # A token by its contract: received at once, and not sent before the signer's own file has it.
-    added = (await desk.admin("POST", "/api/admin/tokens", chain="local", contract=usdx.address))["token"]
+    added = (await running.admin("POST", "/api/admin/tokens", chain="local", contract=usdx.address))["token"]
     path = f"/api/admin/tokens/{added['tokenId']}"
-    token = await desk.until(path, "token", lambda one: one["state"] != "checking")
+    token = await running.until(path, "token", lambda one: one["state"] != "checking")
     assert (token["state"], token["symbol"], token["decimals"]) == ("enabled", "USDX", 6)
-    token = await desk.until(path, "token", lambda one: "own file yet" in (one["sendableReason"] or ""))
+    token = await running.until(path, "token", lambda one: "own file yet" in (one["sendableReason"] or ""))
     assert token["sendable"] is False
 
     async def listed() -> bool:
-        tokens = (await desk.client.get("/api/public/tokens?chain=local")).json()["tokens"]
+        tokens = (await running.client.get("/api/public/tokens?chain=local")).json()["tokens"]
         return "USDX" in [one["symbol"] for one in tokens]
 
     await _soon(listed)
-    payment = await desk.payment("USDX", "2.5")
+    payment = await running.payment("USDX", "2.5")
     await usdx.send("transfer", payment["depositAddress"], 2_500_000)
-    await desk.paid(payment)
+    await running.paid(payment)
 
     # A node of another chain, and one that serves this one's id and other blocks, are refused.
     async with Anvil(chain_id=1338) as other, Anvil(chain_id=1337) as twin:
-        refused = await desk.add(other.url)
+        refused = await running.add(other.url)
         assert (refused["state"], "chain id 1338" in refused["reason"]) == ("refused", True)
         await twin.mine(await node.height() + 5)
-        refused = await desk.add(twin.url)
+        refused = await running.add(twin.url)
         assert (refused["state"], "is another than the one that was read" in refused["reason"]) == ("refused", True)
 
     # The provider dies, and is told; another one leads to the same chain.
-    desk.first.faults.add(Fault.RESET)
-    await desk.until(CHAINS, "chain", lambda one: one["error"] is not None and not one["endpoints"][0]["healthy"])
-    payment = await desk.payment("TST", "1")
+    running.first.faults.add(Fault.RESET)
+    await running.until(CHAINS, "chain", lambda one: one["error"] is not None and not one["endpoints"][0]["healthy"])
+    payment = await running.payment("TST", "1")
     await node.send_native(payment["depositAddress"], 10**18)
     async with FaultyProxy(node.url) as second:
-        taken = await desk.add(second.url, replaces=own["endpointId"], label="second provider")
+        taken = await running.add(second.url, replaces=own["endpointId"], label="second provider")
         assert (taken["state"], taken["reason"]) == ("in_use", None)
-        await desk.paid(payment)
-        chain = await desk.until(CHAINS, "chain", lambda one: one["error"] is None)
+        await running.paid(payment)
+        chain = await running.until(CHAINS, "chain", lambda one: one["error"] is None)
         states = {one["name"]: one["state"] for one in chain["endpoints"] if one["state"] in {"in_use", "removed"}}
         assert states == {own["name"]: "removed", "second provider": "in_use"}
-        asked = desk.first.requests
-        payment = await desk.payment("USDX", "1")
+        asked = running.first.requests
+        payment = await running.payment("USDX", "1")
         await usdx.send("transfer", payment["depositAddress"], 1_000_000)
-        await desk.paid(payment)
-        assert desk.first.requests == asked
-    log = (await desk.admin("GET", CHAINS))["chain"]
+        await running.paid(payment)
+        assert running.first.requests == asked
+    log = (await running.admin("GET", CHAINS))["chain"]
     assert log["tokens"] == ["TST", "USDX"]

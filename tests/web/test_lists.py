@@ -9,7 +9,7 @@ import io
 import pytest
 
 from cambist.services import bounded
-from cambist_web import file_slots, lists
+from cambist_web import file_permits, lists
 from cambist_web.ratelimit import RateLimit
 from tests.support.web import Merchant, refused
 
@@ -117,12 +117,12 @@ async def test_a_merchant_has_so_many_files_in_a_minute_and_no_other_merchant_fe
 FILES = ("/api/payment?format=csv", "/api/merchant/wallet/transactions.csv")
 
 
-async def has_waiters(slots, count):
+async def has_waiters(permits, count):
     for _ in range(1_500):
-        if len(slots._waiters or ()) == count:
+        if len(permits._waiters or ()) == count:
             return
         await asyncio.sleep(0.02)
-    raise AssertionError(f"{len(slots._waiters or ())} wait")
+    raise AssertionError(f"{len(permits._waiters or ())} wait")
 
 
 @pytest.mark.parametrize("path, lines", [(FILES[0], 4), (FILES[1], 1)])
@@ -131,11 +131,11 @@ async def test_files_wait_for_each_other_and_keep_no_connection_from_others(
     client, merchant, three, monkeypatch, path, lines, kind
 ):
     web = client._transport.app.state.web
-    slots = asyncio.Semaphore(1)
-    monkeypatch.setattr(web.files, kind, slots)
-    async with slots:
+    permits = asyncio.Semaphore(1)
+    monkeypatch.setattr(web.files, kind, permits)
+    async with permits:
         asked = [asyncio.create_task(client.get(path, headers=merchant.key)) for _ in range(8)]
-        await has_waiters(slots, 1 if kind == "counts" else len(asked))
+        await has_waiters(permits, 1 if kind == "counts" else len(asked))
         for own in web.files._own.values():
             await has_waiters(own, len(asked) - 1)
         assert not any(one.done() for one in asked)
@@ -152,7 +152,7 @@ async def test_counts_that_take_long_keep_no_file_waiting_that_has_begun(client,
     async with reads:
         begun = asyncio.create_task(client.get(FILES[0], headers=merchant.key))
         await has_waiters(reads, 1)
-        for _ in range(file_slots.COUNTS_AT_ONCE):
+        for _ in range(file_permits.COUNTS_AT_ONCE):
             await web.files.counts.acquire()
     assert len((await begun).text.splitlines()) == 4
 
@@ -160,8 +160,8 @@ async def test_counts_that_take_long_keep_no_file_waiting_that_has_begun(client,
 @pytest.mark.parametrize("path", FILES)
 async def test_who_waits_too_long_for_a_file_to_begin_is_told_so(client, merchant, three, monkeypatch, path):
     web = client._transport.app.state.web
-    monkeypatch.setattr(file_slots, "COUNT_WAIT_S", 0.05)
-    for _ in range(file_slots.COUNTS_AT_ONCE):
+    monkeypatch.setattr(file_permits, "COUNT_WAIT_S", 0.05)
+    for _ in range(file_permits.COUNTS_AT_ONCE):
         await web.files.counts.acquire()
     refused(await client.get(path, headers=merchant.key), 429, "BUSY")
     web.files.counts.release()
@@ -178,7 +178,7 @@ async def test_who_asks_for_many_files_at_once_keeps_nobody_else_from_theirs(cli
 
     asked = [asyncio.create_task(count(who)) for who in ["mer_1"] * 5 + ["mer_2"]]
     async with asyncio.timeout(30):
-        while len(counted) < file_slots.COUNTS_AT_ONCE:  # noqa: ASYNC110  nobody tells
+        while len(counted) < file_permits.COUNTS_AT_ONCE:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     assert sorted(counted) == ["mer_1", "mer_2"]
     go_on.set()

@@ -40,10 +40,10 @@ async def read_in_batches(
     Memory holds ``batches_at_once_max`` batches at a time, whatever the span. A batch that failed is read once more,
     unless by an error that asking again does not help against.
     """
-    slots = asyncio.Semaphore(batches_at_once_max)
+    permits = asyncio.Semaphore(batches_at_once_max)
 
     async def patiently(heights: Sequence[int]) -> Batch:
-        async with slots:
+        async with permits:
             try:
                 return await read(heights)
             except (SpanTooWideError, RateLimitedError, NoAnswerError, UnsupportedError):

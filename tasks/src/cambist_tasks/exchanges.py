@@ -47,7 +47,7 @@ class ExchangeFollower:
             await asyncio.gather(*self._following, return_exceptions=True)
 
     async def tick(self) -> int:
-        """Begin to look at what is due and has a place; return how many. Nothing waits for what is being looked at."""
+        """Begin to look at what is due and gets a permit; return how many. Nothing waits for those that go on."""
         monotonic = self.worker.clock.monotonic()
         if monotonic - self._reopened_at >= REOPEN_INTERVAL_S:
             self._reopened_at = monotonic

@@ -36,7 +36,7 @@ from cambist.settings import RateLimitSettings
 
 from .access_tokens import MERCHANTS_AUDIENCE, OPERATORS_AUDIENCE, AccessTokens
 from .client_address import parse_networks
-from .file_slots import FileSlots
+from .file_permits import FilePermits
 from .ratelimit import RateLimit, RateLimiter
 from .status_board import StatusBoard
 
@@ -196,7 +196,7 @@ class Web:
         self.unfinished: Counter[str] = Counter()
         self.busy_told_until = -math.inf
         self.overviews = asyncio.Semaphore(OVERVIEWS_AT_ONCE)
-        self.files = FileSlots(gateway.db)
+        self.files = FilePermits(gateway.db)
         self.sandbox = Sandbox(
             db=gateway.db,
             registry=gateway.registry,

@@ -89,10 +89,10 @@ class Endpoint(Record):
         Several requests are under way at once, so the calls must not depend on each other.
         """
         size = self.short_calls_max
-        slots = asyncio.Semaphore(self._setup.config.requests_at_once_max)
+        permits = asyncio.Semaphore(self._setup.config.requests_at_once_max)
 
         async def ask(some: Calls) -> list[T | RpcFailure | None]:
-            async with slots:
+            async with permits:
                 return await self.request(some, kind)
 
         parts = await gather_all(*(ask(calls[first : first + size]) for first in range(0, len(calls), size)))

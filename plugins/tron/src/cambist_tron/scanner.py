@@ -26,7 +26,7 @@ async def read_span(
     ``ahead`` is the whole span, where it was read already; what does not fit to it is read again.
     """
     waiting = [ahead] if ahead else []
-    slots = asyncio.Semaphore(setup.config.requests_at_once_max)
+    permits = asyncio.Semaphore(setup.config.requests_at_once_max)
 
     async def read(heights: Sequence[int]) -> tuple[list[Block], list[Transfer]]:
         blocks = waiting.pop() if waiting else await endpoint.blocks(heights[0], len(heights))
@@ -42,7 +42,7 @@ async def read_span(
         # Nobody sent what stands in the first block, and nodes keep no results for it.
         if not block.transactions or height == 0:
             return []
-        async with slots:
+        async with permits:
             infos = await _infos(endpoint, block, height)
         return transfers_of(block, infos, setup.contracts, watch, internal=setup.config.internal_transfers)
 

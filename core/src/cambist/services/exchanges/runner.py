@@ -31,7 +31,7 @@ from .worker import ExchangeWorker, later
 
 CLAIM = timedelta(seconds=120)
 """Longer than anybody looks at an exchange."""
-PLACES = 4
+PERMITS = 4
 SENT_PAUSE = timedelta(seconds=60)
 REOPENED_MAX = 50
 
@@ -48,13 +48,13 @@ FROM exchanges e WHERE e.step = 'filling' AND e.due_at > $1 AND EXISTS (
 _AWAKEN = f"""
 UPDATE exchanges SET due_at = $1 WHERE id IN (SELECT e.id {_ASLEEP} ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED)
 """  # noqa: S608  a constant
-# Whether what is claimed below, or woken for it, can be anything at all: places that are taken only make it less.
+# Whether what is claimed below, or woken for it, can be anything at all: permits that are taken only make it less.
 _ANY = f"""
 SELECT EXISTS (
     SELECT FROM exchanges e WHERE e.due_at <= $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[])
 ) OR EXISTS (SELECT {_ASLEEP})
 """  # noqa: S608  a constant
-# Each provider has places of its own for what it builds, and what follows the chains has others: one that is slow is
+# Each provider has permits of its own for what it builds, and what follows the chains has others: one that is slow is
 # in nobody's way.
 _CLAIM = """
 WITH lanes AS (
@@ -84,21 +84,21 @@ ORDER BY e.id LIMIT {REOPENED_MAX})
 
 
 def lane_of(row: ExchangeRow) -> str:
-    """Return whose places an exchange takes while it is looked at: its provider's while its call is built."""
+    """Return whose permits an exchange takes while it is looked at: its provider's while its call is built."""
     return row.provider if row.step is Step.QUEUED else ""
 
 
 async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = None) -> Sequence[ExchangeRow]:
-    """Return exchanges whose time it is, which nobody else gets for a while; ``busy`` are places taken, by lane."""
+    """Return exchanges whose time it is, which nobody else gets for a while; ``busy`` are permits taken, by lane."""
     now, busy = worker.clock.now(), busy or {}
     chains = sorted(worker.chains)
     async with worker.db.autocommit() as conn:
         if not (await conn.exec_driver_sql(_ANY, (now, chains))).scalar_one():
             return []
-    places = (now, chains, now + CLAIM, list(busy), list(busy.values()), PLACES)
+    values = (now, chains, now + CLAIM, list(busy), list(busy.values()), PERMITS)
     async with worker.db.transaction() as conn:
         await conn.exec_driver_sql(_AWAKEN, (now,))
-        claimed = await conn.exec_driver_sql(_CLAIM, places)
+        claimed = await conn.exec_driver_sql(_CLAIM, values)
         rows = await conn.execute(SELECT.where(one_of(Exchange.id, list(claimed.scalars()))).order_by(Exchange.id))
         return [exchange_row(row) for row in rows]
 

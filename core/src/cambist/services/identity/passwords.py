@@ -1,6 +1,6 @@
 """Passwords: hard to guess, and argon2id; a few at a time, away from the event loop.
 
-New ones are judged in a slot of their own: whoever signs in waits for hashes, and never for what judges passwords.
+New ones are judged with a permit of their own: whoever signs in waits for hashes, and never for what judges passwords.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .strength import check_strength
 
 LENGTH_MIN = 10
 LENGTH_MAX = 256
-SLOTS = 2
-JUDGING_SLOTS = 1
+HASHED_AT_ONCE = 2
+JUDGED_AT_ONCE = 1
 WAITING_MAX = 32
 """Of each kind, those that run included."""
 
 T = TypeVar("T")
 
 
-class Slots:
+class ThreadPermits:
     """Runs work in threads, so many at once. Others wait, and a crowd is turned away."""
 
     def __init__(self, at_once: int) -> None:
-        self._free = asyncio.Semaphore(at_once)
+        self._permits = asyncio.Semaphore(at_once)
         self._waiting = 0
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -40,19 +40,19 @@ class Slots:
             raise TooManyError("BUSY", "Too many passwords are looked at right now.", retry_after_s=2)
         self._waiting += 1
         try:
-            async with self._free:
+            async with self._permits:
                 return await asyncio.to_thread(work)
         finally:
             self._waiting -= 1
 
 
 class Passwords:
-    """Hashes and verifies. Each hash takes 64 MiB and a core for a while, so only ``SLOTS`` run at once."""
+    """Hashes and verifies. Each hash takes 64 MiB and a core for a while, so only ``HASHED_AT_ONCE`` run at once."""
 
     def __init__(self, random_bytes: RandomBytes, hasher: PasswordHasher | None = None) -> None:
         self._random_bytes = random_bytes
         self._hasher = hasher or PasswordHasher()
-        self._hashing, self._judging = Slots(SLOTS), Slots(JUDGING_SLOTS)
+        self._hashing, self._judging = ThreadPermits(HASHED_AT_ONCE), ThreadPermits(JUDGED_AT_ONCE)
         self._nobodys: str | None = None
 
     async def hash_new(self, password: str, about: Sequence[str] = (), *, field: str = "password") -> str:

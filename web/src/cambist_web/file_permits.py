@@ -1,8 +1,8 @@
 """How many files of one process read from the database at once: the others wait, without a connection of anybody's.
 
-What is counted before a file begins has slots of its own: a count may take ten seconds, and keeps no file waiting that
-has begun, and of one merchant or operator only one goes on at a time. Whoever waits too long is told so, as where the
-database is busy.
+What is counted before a file begins has permits of its own: a count may take ten seconds, and keeps no file waiting
+that has begun, and of one merchant or operator only one goes on at a time. Whoever waits too long is told so, as where
+the database is busy.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ READ_WAIT_S = 60.0
 """A file that has begun is cut off where it waits for longer, so that whoever reads it is not left hanging."""
 
 
-class FileSlots:
-    """The slots of one process."""
+class FilePermits:
+    """The permits of one process."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -37,24 +37,24 @@ class FileSlots:
         """Give a transaction in which is counted how much a file of theirs would hold. Raises BusyError."""
         own = self._own.get(who) or asyncio.Lock()
         self._own[who] = own
-        async with _slot(own, COUNT_WAIT_S), _slot(self.counts, COUNT_WAIT_S), self._db.transaction() as conn:
+        async with _permit(own, COUNT_WAIT_S), _permit(self.counts, COUNT_WAIT_S), self._db.transaction() as conn:
             yield conn
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """Give a transaction in which the next part of a file is read. Raises BusyError."""
-        async with _slot(self.reads, READ_WAIT_S), self._db.transaction() as conn:
+        async with _permit(self.reads, READ_WAIT_S), self._db.transaction() as conn:
             yield conn
 
 
 @asynccontextmanager
-async def _slot(slots: asyncio.Semaphore | asyncio.Lock, wait_s: float) -> AsyncIterator[None]:
+async def _permit(permits: asyncio.Semaphore | asyncio.Lock, wait_s: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(wait_s):
-            await slots.acquire()
+            await permits.acquire()
     except TimeoutError as error:
         raise BusyError from error
     try:
         yield
     finally:
-        slots.release()
+        permits.release()
