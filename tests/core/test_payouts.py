@@ -36,7 +36,7 @@ async def code_of(paying):
 
 async def test_a_payout_moves_available_to_pending_and_leaves_an_intent(payout_env, clock):
     await payout_env.fund(25 * USDX)
-    made = (await payout_env.pay(amount="10.5")).payout
+    made = (await payout_env.pay(amount="10.5")).resource
     assert await payout_env.balances() == {"available": 14_500_000, "pending": 10_500_000, "custody_wallet": 25_000_000}
     assert (made.status, made.kind) == (Status.REQUESTED, IntentKind.PAYOUT)
     assert (made.units, made.to_address) == (10_500_000, person())
@@ -74,7 +74,7 @@ async def test_of_two_hundred_at_once_exactly_those_are_accepted_that_the_balanc
 async def test_one_key_a_hundred_times_at_once_pays_once(payout_env):
     await payout_env.fund(25 * USDX)
     made = await asyncio.gather(*[payout_env.pay(header_key="order-7") for _ in range(100)])
-    assert len({one.payout.payout_id for one in made}) == 1
+    assert len({one.resource.payout_id for one in made}) == 1
     assert [one.replayed for one in made].count(False) == 1
     assert await payout_env.balances() == {"available": 15 * USDX, "pending": 10 * USDX, "custody_wallet": 25 * USDX}
 
@@ -83,7 +83,7 @@ async def test_a_key_with_another_request_or_of_another_project_is_a_conflict(pa
     await payout_env.fund(100 * USDX)
     await payout_env.fund(100 * USDX, mode="sandbox")
     first = await payout_env.pay(header_key="k")
-    assert (await payout_env.pay(idempotencyKey="k")).payout.payout_id == first.payout.payout_id
+    assert (await payout_env.pay(idempotencyKey="k")).resource.payout_id == first.resource.payout_id
     assert await code_of(payout_env.pay(header_key="k", amount="11")) == "IDEMPOTENCY_KEY_REUSED"
     assert await code_of(payout_env.pay(header_key="k", idempotencyKey="l")) == "IDEMPOTENCY_KEY_MISMATCH"
     await payout_env.pay(payout_env.test, header_key="k")
@@ -104,11 +104,11 @@ async def test_what_is_refused_stores_nothing_so_that_its_key_can_be_used_again(
 
 async def test_a_replay_answers_with_how_far_the_payout_has_come_even_while_payouts_are_off(payout_env):
     await payout_env.fund(10 * USDX)
-    first = (await payout_env.pay(header_key="k")).payout
+    first = (await payout_env.pay(header_key="k")).resource
     await payout_env.happens("final", first)
     await payout_env.settings(payoutEnabled=False)
     again = await payout_env.pay(header_key="k")
-    assert (again.replayed, again.payout.payout_id, again.payout.status) == (True, first.payout_id, "completed")
+    assert (again.replayed, again.resource.payout_id, again.resource.status) == (True, first.payout_id, "completed")
     assert await code_of(payout_env.pay()) == "PAYOUT_DISABLED"
 
 
@@ -156,12 +156,12 @@ async def test_contracts_of_tokens_and_the_wallet_itself_are_no_targets(payout_e
 
 async def test_addresses_are_stored_in_their_one_spelling(payout_env):
     await payout_env.fund(10 * USDX)
-    assert (await payout_env.pay(toAddress=person().upper())).payout.to_address == person()
+    assert (await payout_env.pay(toAddress=person().upper())).resource.to_address == person()
 
 
 async def test_a_sandbox_payout_is_made_on_the_projects_own_chain(payout_env):
     await payout_env.fund(10 * USDX, mode="sandbox")
-    made = (await payout_env.pay(payout_env.test, chain="memory")).payout
+    made = (await payout_env.pay(payout_env.test, chain="memory")).resource
     assert (made.mode, made.scope) == ("sandbox", payout_env.test.project_pk)
     assert await payout_env.balances("sandbox") == {"pending": 10 * USDX, "custody_wallet": 10 * USDX}
 
@@ -178,7 +178,7 @@ async def test_limits_of_a_transfer_and_of_a_day_hold_per_merchant_and_token(pay
     await payout_env.settings(limits={"memory/USDX": {"perTransaction": "40", "perDay": "100"}})
     assert await code_of(payout_env.pay(amount="40.000001")) == "PAYOUT_LIMIT_EXCEEDED"
     await payout_env.pay(amount="40")
-    failed = (await payout_env.pay(amount="40")).payout
+    failed = (await payout_env.pay(amount="40")).resource
     await payout_env.queue(IntentKind.WITHDRAWAL, 20 * USDX)
     assert await code_of(payout_env.pay(amount="0.000001")) == "PAYOUT_LIMIT_EXCEEDED"
     await payout_env.happens("failed", failed)
@@ -288,8 +288,8 @@ async def test_held_money_is_taken_and_never_more_than_there_is(payout_env):
 async def test_payouts_are_listed_newest_first_by_status_chain_and_token(payout_env):
     await payout_env.fund(100 * USDX)
     await payout_env.fund(10**18, symbol="MEM")
-    ids = [(await payout_env.pay(amount=str(number))).payout.payout_id for number in (1, 2, 3)]
-    native = (await payout_env.pay(token="MEM", amount="1")).payout
+    ids = [(await payout_env.pay(amount=str(number))).resource.payout_id for number in (1, 2, 3)]
+    native = (await payout_env.pay(token="MEM", amount="1")).resource
     await payout_env.queue(IntentKind.WITHDRAWAL, 1)
     await payout_env.happens("final", native)
 
@@ -310,7 +310,7 @@ async def test_payouts_are_listed_newest_first_by_status_chain_and_token(payout_
 
 async def test_the_view_tells_amounts_in_whole_tokens(payout_env):
     await payout_env.fund(100 * USDX)
-    view = payout_view((await payout_env.pay(amount="1.50")).payout, payout_env.payment_env.registry)
+    view = payout_view((await payout_env.pay(amount="1.50")).resource, payout_env.payment_env.registry)
     shown = msgspec.to_builtins(view)
     assert {"amount": "1.5", "toAddress": person(), "status": "requested", "txHash": None}.items() <= shown.items()
 

@@ -176,7 +176,7 @@ async def test_one_key_for_the_whole_pays_once_however_often_at_once(payout_env)
 
 async def test_a_row_whose_key_was_used_before_is_not_paid_again(payout_env):
     await payout_env.fund(40 * USDX)
-    first = (await payout_env.pay(header_key="a")).payout
+    first = (await payout_env.pay(header_key="a")).resource
     batch = await payout_env.pay_all([row(key="b"), row(key="a"), row(key="c")], header_key="k")
     assert (batch.total, batch.accepted, batch.replayed_rows) == (20 * USDX, 2, 1)
     assert batch.payouts[1].payout_id == first.payout_id
@@ -184,7 +184,7 @@ async def test_a_row_whose_key_was_used_before_is_not_paid_again(payout_env):
     assert (second.total, second.accepted, second.replayed_rows) == (10 * USDX, 1, 2)
     assert [one.payout_id for one in second.payouts[:2]] == [first.payout_id, batch.payouts[0].payout_id]
     assert second.payouts[2].batch_id == second.batch_id
-    assert (await payout_env.pay(header_key="b")).payout.payout_id == batch.payouts[0].payout_id
+    assert (await payout_env.pay(header_key="b")).resource.payout_id == batch.payouts[0].payout_id
     again = await payout_env.pay_all([row(key="b"), row(key="a"), row(key="c")], header_key="k")
     assert msgspec.structs.replace(again, replayed=False) == batch
     assert (await payout_env.balances())["pending"] == 40 * USDX

@@ -25,7 +25,7 @@ async def now_of(payout_env, payout):
 
 async def test_a_payout_is_told_of_when_it_is_deep_in_the_chain(payout_env, clock):
     await payout_env.fund(25 * USDX)
-    payout = (await payout_env.pay()).payout
+    payout = (await payout_env.pay()).resource
     await payout_env.happens("waiting", payout, reason="It waits for gas.")
     waiting = await now_of(payout_env, payout)
     assert (waiting.status, waiting.waits_for) == (Status.PROCESSING, "It waits for gas.")
@@ -81,7 +81,7 @@ async def test_credits_come_back_with_what_failed_before_anything_was_sent(payou
 
 async def test_what_comes_back_repays_a_debt_first(payout_env):
     await payout_env.fund(10)
-    payout = (await payout_env.pay(amount="0.00001")).payout
+    payout = (await payout_env.pay(amount="0.00001")).resource
     await payout_env.move("receivable", "custody_wallet", 4)
     await payout_env.happens("failed", payout, reason="no")
     assert await payout_env.balances() == {"available": 6, "custody_wallet": 6}
@@ -108,7 +108,7 @@ async def test_each_kind_has_the_events_of_its_resource(payout_env, kind, outcom
 
 async def test_news_that_comes_twice_happens_once(payout_env):
     await payout_env.fund(30 * USDX)
-    done, lost = (await payout_env.pay()).payout, (await payout_env.pay()).payout
+    done, lost = (await payout_env.pay()).resource, (await payout_env.pay()).resource
     for _ in range(2):
         await payout_env.happens("final", done)
         await payout_env.happens("failed", lost)
@@ -123,7 +123,7 @@ async def test_news_that_comes_twice_happens_once(payout_env):
 
 async def test_what_a_reorg_undid_is_posted_again_once_each_time(payout_env):
     await payout_env.fund(10 * USDX)
-    payout = (await payout_env.pay()).payout
+    payout = (await payout_env.pay()).resource
     for life in (1, 2, 3):
         await payout_env.happens("final", payout, incarnation=life)
         assert await payout_env.balances() == {}
@@ -139,7 +139,7 @@ async def test_what_a_reorg_undid_is_posted_again_once_each_time(payout_env):
 
 async def test_what_a_reorg_undid_for_good_is_given_back(payout_env):
     await payout_env.fund(10 * USDX)
-    payout = (await payout_env.pay()).payout
+    payout = (await payout_env.pay()).resource
     await payout_env.happens("final", payout)
     await payout_env.happens("undone", payout)
     await payout_env.happens("failed", payout, tx_id="0xa", incarnation=1, reason="It cannot be mined any more.")
@@ -149,7 +149,7 @@ async def test_what_a_reorg_undid_for_good_is_given_back(payout_env):
 
 async def test_a_failed_payout_that_was_mined_all_the_same_is_taken_from_what_is_left(payout_env):
     await payout_env.fund(25 * USDX)
-    payout = (await payout_env.pay()).payout
+    payout = (await payout_env.pay()).resource
     await payout_env.happens("failed", payout)
     await payout_env.pay(amount="20")
     await payout_env.happens("final", payout)
@@ -170,7 +170,7 @@ async def test_a_failed_refund_that_was_mined_all_the_same_is_told_of_as_revived
 
 async def test_the_same_life_of_a_transaction_is_never_posted_twice(payout_env):
     await payout_env.fund(10 * USDX)
-    payout = (await payout_env.pay()).payout
+    payout = (await payout_env.pay()).resource
     await payout_env.happens("final", payout)
     await payout_env.happens("undone", payout)
     with pytest.raises(AssertionError, match="posted before"):
@@ -180,7 +180,7 @@ async def test_the_same_life_of_a_transaction_is_never_posted_twice(payout_env):
 
 async def test_many_end_at_once_in_different_ways(payout_env):
     await payout_env.fund(100 * USDX)
-    payouts = [(await payout_env.pay(amount=str(number))).payout for number in range(1, 11)]
+    payouts = [(await payout_env.pay(amount=str(number))).resource for number in range(1, 11)]
     await payout_env.happens("final", *payouts[:5])
     await payout_env.happens("failed", *payouts[5:])
     assert await payout_env.balances() == {"available": 85 * USDX, "custody_wallet": 85 * USDX}
@@ -188,7 +188,7 @@ async def test_many_end_at_once_in_different_ways(payout_env):
 
 async def test_what_the_transactions_have_cost_is_shown_with_the_payout(payout_env):
     await payout_env.fund(10 * USDX)
-    payout = (await payout_env.pay()).payout
+    payout = (await payout_env.pay()).resource
     async with payout_env.db.transaction() as conn:
         slot = await conn.exec_driver_sql(
             "INSERT INTO outbound_slots (intent_pk, address_pk, chain, scope, sequence, created_at)"

@@ -9,10 +9,10 @@ from cambist.domain.intents import AskedBy
 from cambist.domain.payouts import Status
 from cambist.services.accounting.statements.kinds import type_of
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, ServiceError
+from cambist.services.idempotency import Made
 from cambist.services.listing import Part
 from cambist.services.payouts import read
 from cambist.services.payouts.cancel import ask_to_cancel
-from cambist.services.payouts.create import Made
 from cambist.services.payouts.read import payout_view
 from tests.support.books import broken
 from tests.support.payout_env import person
@@ -197,22 +197,22 @@ async def test_a_repetition_is_the_first_payout_and_asks_nobody(env):
     first = await env.pay("k")
     asked = env.swap_service.asked
     again = await env.pay("k", srcAmount="60.00")
-    assert (again.replayed, again.payout) == (True, first.payout)
+    assert (again.replayed, again.resource) == (True, first.resource)
     assert env.swap_service.asked == asked
     assert await count(env, "exchanges") == 1
     for other in ({"srcAmount": "61"}, {"slippage": 2}, {"toAddress": person("bob")}):
         with pytest.raises(ConflictError, match="another content"):
             await env.pay("k", **other)
     await env.decide(payoutSwapEnabled=False, payoutEnabled=False)
-    done = await env.follow(first.payout)
-    assert (await env.pay("k")).payout == done, "the original result, whatever is switched off by now"
+    done = await env.follow(first.resource)
+    assert (await env.pay("k")).resource == done, "the original result, whatever is switched off by now"
 
 
 async def test_of_twins_with_one_key_one_pays_and_all_are_told_of_it(env):
     wanted = [await env.want("k") for _ in range(5)]
     made = await asyncio.gather(*map(env.start, wanted))
     assert sorted(one.replayed for one in made) == [False] + [True] * 4
-    assert len({one.payout.payout_id for one in made}) == 1
+    assert len({one.resource.payout_id for one in made}) == 1
     assert await count(env, "payouts") == await count(env, "exchanges") == 1
     assert (await env.balance_of("memory", "USDX")).pending == 60 * USDX
 
@@ -237,7 +237,7 @@ async def test_both_ways_at_once_nobody_waits_in_a_circle(env):
     there = [await env.want(srcAmount="5") for _ in range(6)]
     back = [await env.want(srcToken="MEM", srcAmount="0.5", token="USDX") for _ in range(6)]
     done = await asyncio.gather(*map(env.start, [one for pair in zip(there, back, strict=True) for one in pair]))
-    assert len({one.payout.payout_id for one in done}) == 12
+    assert len({one.resource.payout_id for one in done}) == 12
     assert (await env.balance_of("memory", "USDX")).pending == 30 * USDX
     assert (await env.balance_of("memory", "MEM")).pending == 3 * MEM
 

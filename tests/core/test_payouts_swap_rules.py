@@ -213,9 +213,7 @@ async def test_a_plain_payouts_key_makes_no_swap_and_a_swaps_no_plain_payout(env
         ({"other": [person("bob")]}, {}, True),
     ],
 )
-async def test_allow_lists_hold_where_it_is_paid_and_are_not_left_by_way_of_another_chain(
-    env, listed, fields, allowed
-):
+async def test_allow_lists_hold_where_it_is_paid_and_are_not_left_by_way_of_another_chain(env, listed, fields, allowed):
     await env.decide(allowedAddresses=listed)
     if allowed:
         assert (await env.paid(**fields)).status == "requested"
@@ -226,7 +224,7 @@ async def test_allow_lists_hold_where_it_is_paid_and_are_not_left_by_way_of_anot
 async def test_the_slippage_that_was_asked_for_bounds_what_is_promised(env):
     wanted = await env.want(slippage=0.5)
     assert isinstance(wanted, with_swap.Wanted)
-    assert (await env.start(wanted)).payout.units == 1_994 * MEM // 100 * 9_950 // 10_000
+    assert (await env.start(wanted)).resource.units == 1_994 * MEM // 100 * 9_950 // 10_000
 
 
 def sign_by(env, **rules):

@@ -36,7 +36,7 @@ async def refused(awaitable, kind, code):
 async def test_a_refund_sends_back_all_that_was_received_and_makes_the_payment_refunded(payment_env, refund_env):
     payment_id = await refund_env.paid("10")
     made = await refund_env.refund(payment_id, reason="changed their mind")
-    refund = made.refund
+    refund = made.resource
     assert (refund.status, refund.amount, refund.payment_id, refund.reason) == (
         "requested",
         "10",
@@ -65,7 +65,7 @@ async def test_parts_are_refunded_until_nothing_is_left(payment_env, refund_env)
     await refund_env.refund(payment_id, amount="4")
     await refused(refund_env.refund(payment_id, amount="6.000001"), ConflictError, "REFUND_EXCEEDS_RECEIVED")
     await refund_env.finish()
-    assert (await refund_env.refund(payment_id)).refund.amount == "6"
+    assert (await refund_env.refund(payment_id)).resource.amount == "6"
     await refused(refund_env.refund(payment_id), ConflictError, "REFUND_EXCEEDS_RECEIVED")
     await refused(refund_env.refund(payment_id, amount="1"), ConflictError, "REFUND_EXCEEDS_RECEIVED")
     await refund_env.finish()
@@ -108,7 +108,7 @@ async def test_without_the_money_a_refund_is_refused_and_nothing_is_counted(paym
     await refund_env.spend(9_000_000)
     await refused(refund_env.refund(second), ForbiddenError, "INSUFFICIENT_BALANCE")
     assert (await payment_env.read(second, payment_env.test)).refunded_amount == "0"
-    assert (await refund_env.refund(second, amount="1")).refund.amount == "1"
+    assert (await refund_env.refund(second, amount="1")).resource.amount == "1"
 
 
 @pytest.mark.parametrize("amounts, status", [((), "pending"), (("4",), "pending")])
@@ -123,7 +123,7 @@ async def test_an_expired_payment_is_not_refunded_and_an_underpaid_one_is(paymen
     await payment_env.advance(3601)
     assert (await payment_env.read(underpaid, payment_env.test)).status == "underpaid"
     await refused(refund_env.refund(expired), ConflictError, "PAYMENT_NOT_REFUNDABLE")
-    assert (await refund_env.refund(underpaid)).refund.amount == "4"
+    assert (await refund_env.refund(underpaid)).resource.amount == "4"
     await refund_env.finish()
     assert (await payment_env.read(underpaid, payment_env.test)).status == "refunded"
 
@@ -145,7 +145,7 @@ async def test_one_key_makes_one_refund(payment_env, refund_env):
     payment_id, other = await refund_env.paid("10"), await refund_env.paid("10")
     first = await refund_env.refund(payment_id, "key", amount="4")
     again = await refund_env.refund(payment_id, "key", amount="4")
-    assert (first.replayed, again.replayed, again.refund) == (False, True, first.refund)
+    assert (first.replayed, again.replayed, again.resource) == (False, True, first.resource)
     await refused(refund_env.refund(payment_id, "key", amount="5"), ConflictError, "IDEMPOTENCY_KEY_REUSED")
     await refused(refund_env.refund(other, "key", amount="4"), ConflictError, "IDEMPOTENCY_KEY_REUSED")
     await refused(refund_env.refund(payment_id, "key", idempotencyKey="lock"), InvalidError, "IDEMPOTENCY_KEY_MISMATCH")
@@ -155,7 +155,7 @@ async def test_one_key_makes_one_refund(payment_env, refund_env):
 async def test_a_hundred_twins_make_one_refund(payment_env, refund_env):
     payment_id = await refund_env.paid("10")
     made = await asyncio.gather(*(refund_env.refund(payment_id, "key", amount="1") for _ in range(20)))
-    assert len({one.refund.refund_id for one in made}) == 1
+    assert len({one.resource.refund_id for one in made}) == 1
     assert [one.replayed for one in made].count(False) == 1
     assert (await payment_env.read(payment_id, payment_env.test)).refunded_amount == "1"
 
@@ -177,7 +177,7 @@ async def test_refunds_never_exceed_what_was_received_however_many_ask_at_once(p
 
 async def test_a_refund_that_fails_puts_everything_back_where_it_was(payment_env, refund_env):
     payment_id = await refund_env.paid("13")
-    refund = (await refund_env.refund(payment_id, amount="5")).refund
+    refund = (await refund_env.refund(payment_id, amount="5")).resource
     await refund_env.fail(refund.refund_id)
     failed = (await refund_env.refunds())[refund.refund_id]
     assert failed.status == "failed"
@@ -186,18 +186,18 @@ async def test_a_refund_that_fails_puts_everything_back_where_it_was(payment_env
     assert (payment.status, payment.refunded_amount) == ("overpaid", "0")
     assert await payment_env.balance("USDX") == {"available": 10_000_000, "held": 3_000_000}
     assert [one.held_amount for one in await refund_env.waiting()] == ["3"]
-    assert (await refund_env.refund(payment_id)).refund.amount == "13"
+    assert (await refund_env.refund(payment_id)).resource.amount == "13"
 
 
 async def test_a_payment_stays_refunded_while_another_refund_of_it_arrived(payment_env, refund_env):
     payment_id = await refund_env.paid("10")
     await refund_env.refund(payment_id, amount="4")
     await refund_env.finish()
-    second = (await refund_env.refund(payment_id, amount="6")).refund
+    second = (await refund_env.refund(payment_id, amount="6")).resource
     await refund_env.fail(second.refund_id)
     payment = await payment_env.read(payment_id, payment_env.test)
     assert (payment.status, payment.refunded_amount) == ("refunded", "4")
-    third = (await refund_env.refund(payment_id)).refund
+    third = (await refund_env.refund(payment_id)).resource
     assert third.amount == "6"
 
 
@@ -214,7 +214,7 @@ async def test_a_reorg_after_the_refund_makes_a_debt_and_never_fails(payment_env
 
 async def test_what_a_reorg_took_from_held_is_not_given_back_when_the_refund_fails(payment_env, refund_env):
     payment_id = await refund_env.paid("13")
-    refund = (await refund_env.refund(payment_id)).refund
+    refund = (await refund_env.refund(payment_id)).resource
     await payment_env.sandbox.fail_payout(payment_env.test, FailPayout(payout_id=refund.refund_id))
     # The deposit leaves the chain, and in the same blocks the refund is mined and reverts.
     await payment_env.reorg(4)
@@ -227,7 +227,7 @@ async def test_what_a_reorg_took_from_held_is_not_given_back_when_the_refund_fai
 
 async def test_a_refund_can_be_undone_by_a_reorg_and_arrive_again(payment_env, refund_env):
     payment_id = await refund_env.paid("10")
-    refund = (await refund_env.refund(payment_id)).refund
+    refund = (await refund_env.refund(payment_id)).resource
     await refund_env.finish()
     await payment_env.reorg(4, "return")
     assert (await payment_env.read(payment_id, payment_env.test)).status == "refunded"

@@ -220,16 +220,20 @@ async def test_a_refunded_deposit_leaves_the_status_and_counts_to_what_was_sent_
     payment_id = await refund_env.paid("13")
     (one,) = await refund_env.waiting()
     made = await refund_env.refund_deposit(one.deposit_id)
-    assert (made.refund.amount, made.refund.deposit_id, made.refund.payment_id) == ("3", one.deposit_id, payment_id)
+    assert (made.resource.amount, made.resource.deposit_id, made.resource.payment_id) == (
+        "3",
+        one.deposit_id,
+        payment_id,
+    )
     assert await payment_env.balance("USDX") == {"available": 10_000_000, "pending": 3_000_000}
     again = await refund_env.refund_deposit(one.deposit_id)
-    assert (again.replayed, again.refund.refund_id) == (True, made.refund.refund_id)
+    assert (again.replayed, again.resource.refund_id) == (True, made.resource.refund_id)
     await refused(refund_env.refund_deposit(one.deposit_id, amount="2"), "ALREADY_RESOLVED")
     await refund_env.finish()
     payment = await payment_env.read(payment_id, payment_env.test)
     assert (payment.status, payment.received_amount, payment.refunded_amount) == ("overpaid", "13", "3")
     assert await payment_env.events(payment_id) == OVERPAID
-    assert (await refund_env.refund(payment_id)).refund.amount == "10"
+    assert (await refund_env.refund(payment_id)).resource.amount == "10"
 
 
 async def test_what_is_left_of_a_deposit_after_a_part_went_back_is_still_listed(payment_env, refund_env):
@@ -245,7 +249,7 @@ async def test_what_is_left_of_a_deposit_after_a_part_went_back_is_still_listed(
 async def test_a_refund_of_a_deposit_that_fails_puts_it_back_on_the_list(payment_env, refund_env):
     payment_id = await late(payment_env, refund_env, "10")
     (one,) = await refund_env.waiting()
-    refund = (await refund_env.refund_deposit(one.deposit_id)).refund
+    refund = (await refund_env.refund_deposit(one.deposit_id)).resource
     assert await refund_env.waiting() == []
     await refund_env.fail(refund.refund_id)
     (back,) = await refund_env.waiting()
@@ -269,7 +273,7 @@ async def test_a_deposit_on_the_wrong_chain_is_sent_back_from_that_chain(payment
     payment_id = await refund_env.paid()
     await payment_env.deposit(payment_id, chain="other", token="USDX", amount="10", confirmations=REQUIRED)
     (one,) = await refund_env.waiting()
-    refund = (await refund_env.refund_deposit(one.deposit_id)).refund
+    refund = (await refund_env.refund_deposit(one.deposit_id)).resource
     assert (refund.chain, refund.payment_id) == ("other", payment_id)
     await refund_env.finish("other")
     assert (await refund_env.refunds())[refund.refund_id].status == "completed"

@@ -42,7 +42,7 @@ class Booth:
         actor = fields.pop("actor", self.actor)
         made = await self.payout_env.pay(actor, amount=amount, toAddress=to or person(), **fields)
         await self.sandbox.send_queued(actor.project_pk, [CHAIN])
-        return made.payout.payout_id
+        return made.resource.payout_id
 
     async def refund(self, payment_id: str, amount: str | None = None) -> str:
         """Ask for a refund as the API does, and have it sent at once."""
@@ -50,7 +50,7 @@ class Booth:
         async with self.db.transaction() as conn:
             made = await create_refund(conn, self.payout_env.context, self.actor, payment_id, request, None)
         await self.sandbox.send_queued(self.actor.project_pk, [CHAIN])
-        return made.refund.refund_id
+        return made.resource.refund_id
 
     async def payment(self, payment_id: str) -> str:
         return (await self.payment_env.read(payment_id, self.actor)).status
@@ -386,7 +386,7 @@ async def test_time_that_passes_makes_payouts_older_so_that_daily_limits_start_a
 
 async def test_a_live_payout_is_none_of_the_sandboxs_business(booth, clock):
     await booth.payout_env.fund(50 * ONE)
-    live = (await booth.payout_env.pay()).payout.payout_id
+    live = (await booth.payout_env.pay()).resource.payout_id
     await booth.payment_env.mine(4)
     assert await booth.sandbox.judge_due(clock.now()) == 0
     assert await booth.status(live) == "requested"

@@ -49,8 +49,8 @@ async def intent_tags(payout_env) -> list[str | None]:
 
 
 async def test_a_payouts_tag_is_normalized_stored_and_shown(payout_env):
-    made = (await payout_env.pay(toTag="007")).payout
-    plain = (await payout_env.pay()).payout
+    made = (await payout_env.pay(toTag="007")).resource
+    plain = (await payout_env.pay()).resource
     assert (made.to_tag, plain.to_tag) == ("7", None)
     assert await intent_tags(payout_env) == ["7", None]
     shown = [msgspec.to_builtins(payout_view(one, payout_env.payment_env.registry)) for one in (made, plain)]
@@ -71,7 +71,7 @@ async def test_what_is_no_tag_is_refused_and_so_is_any_where_addresses_have_none
 
 async def test_the_tag_is_part_of_what_a_key_asks_for(payout_env):
     first = await payout_env.pay(header_key="k", toTag="7")
-    assert (await payout_env.pay(header_key="k", toTag="7")).payout.payout_id == first.payout.payout_id
+    assert (await payout_env.pay(header_key="k", toTag="7")).resource.payout_id == first.resource.payout_id
     for other in ({"toTag": "8"}, {}):
         with pytest.raises(Exception, match="another") as error:
             await payout_env.pay(header_key="k", **other)
@@ -92,11 +92,11 @@ async def test_withdrawals_and_refunds_have_tags(payout_env):
     )
     async with payout_env.db.transaction() as conn:
         made = await withdrawals.create_withdrawal(conn, payout_env.context, payout_env.live, asked, None)
-    assert made.withdrawal.to_tag == "7"
+    assert made.resource.to_tag == "7"
     refund_env = RefundEnv(payout_env.payment_env)
     payment_id = await refund_env.paid("10")
     assert await code_of(refund_env.refund(payment_id, amount="1", toTag="-1")) == "INVALID_TAG"
-    refund = (await refund_env.refund(payment_id, amount="1", toTag="9")).refund
+    refund = (await refund_env.refund(payment_id, amount="1", toTag="9")).resource
     assert (refund.to_address, refund.to_tag) == (CUSTOMER, "9")
     assert await intent_tags(payout_env) == ["7", "9"]
 

@@ -50,7 +50,7 @@ async def row(payout_env, withdrawal_id):
 
 
 async def test_a_withdrawal_is_set_aside_sent_and_told_of(payout_env):
-    made = (await withdraw(payout_env)).withdrawal
+    made = (await withdraw(payout_env)).resource
     assert (made.status, made.amount, made.project_id, made.mode) == ("requested", "10", "prj_live", "live")
     assert made.withdrawal_id.startswith("wd_")
     assert await payout_env.balances() == {"available": 90 * USDX, "pending": 10 * USDX, "custody_wallet": 100 * USDX}
@@ -69,7 +69,7 @@ async def test_a_withdrawal_is_set_aside_sent_and_told_of(payout_env):
 
 
 async def test_a_withdrawal_that_fails_gives_back_and_is_told_of(payout_env):
-    made = (await withdraw(payout_env)).withdrawal
+    made = (await withdraw(payout_env)).resource
     await payout_env.happens("failed", await row(payout_env, made.withdrawal_id), reason="reverted")
     assert (await payout_env.balances())["available"] == 100 * USDX
     assert [event for event, _ in await payout_env.events(made.withdrawal_id)] == ["withdrawal.failed"]
@@ -78,9 +78,9 @@ async def test_a_withdrawal_that_fails_gives_back_and_is_told_of(payout_env):
 async def test_one_key_withdraws_once_and_is_found_before_a_code_is_asked_for(payout_env):
     assert await before(payout_env, "key") is None
     first = await withdraw(payout_env, "key", totpCode="111111")
-    assert await before(payout_env, "key", totpCode="222222") == first.withdrawal
+    assert await before(payout_env, "key", totpCode="222222") == first.resource
     again = await withdraw(payout_env, "key", totpCode="222222")
-    assert (again.replayed, again.withdrawal) == (True, first.withdrawal)
+    assert (again.replayed, again.resource) == (True, first.resource)
     await refused(before(payout_env, "key", amount="11"), ConflictError, "IDEMPOTENCY_KEY_REUSED")
     assert (await payout_env.balances())["pending"] == 10 * USDX
 
@@ -102,7 +102,7 @@ async def test_no_more_than_is_available_and_allowed_is_withdrawn(payout_env):
 
 
 async def test_withdrawals_are_listed_for_their_merchant_alone(payout_env):
-    made = [(await withdraw(payout_env, amount=amount)).withdrawal for amount in ("1", "2")]
+    made = [(await withdraw(payout_env, amount=amount)).resource for amount in ("1", "2")]
     other = await payout_env.payment_env.merchant("mer_2")
 
     async def listed(merchant_pk, **filters):

@@ -15,7 +15,7 @@ from cambist.services.payouts.coin_settings import Coin, CoinPatch, change_setti
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.receiving.accounts import create, read
 from cambist.services.receiving.accounts.change import set_active
-from cambist.services.receiving.accounts.create import AccountContext, Made
+from cambist.services.receiving.accounts.create import AccountContext, CreatedAccount
 from cambist.services.receiving.accounts.deposits import AccountDeposit, Wanted, balances, list_deposits
 from cambist.services.receiving.accounts.requests import AddChains, CreateAccount
 from cambist.services.receiving.accounts.views import AccountView, Presenter
@@ -69,7 +69,7 @@ class AccountEnv:
         chains: Sequence[str] = ("memory",),
         actor: Actor | None = None,
         **fields: Any,
-    ) -> Made:
+    ) -> CreatedAccount:
         request = msgspec.convert({"externalId": external_id, "chains": list(chains), **fields}, CreateAccount)
         return await create.create_account(self.context, actor or self.payment_env.test, request)
 

@@ -13,6 +13,7 @@ from cambist.services import platform
 from cambist.services.accounting import ledger
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose
 from cambist.services.actor import Actor
+from cambist.services.idempotency import Made
 from cambist.services.payouts import batch, create
 from cambist.services.payouts.handler import PayoutHandler
 from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
@@ -109,7 +110,7 @@ class PayoutEnv:
         async with self.db.transaction() as conn:
             await platform.save(conn, self.payment_env.registry, patch, self.clock.now())
 
-    async def pay(self, actor: Actor | None = None, header_key: str | None = None, **fields: Any) -> create.Made:
+    async def pay(self, actor: Actor | None = None, header_key: str | None = None, **fields: Any) -> Made[PayoutRow]:
         """Pay 10 USDX to Ann, unless told otherwise in the names of the JSON."""
         body = {"chain": "memory", "token": "USDX", "amount": "10", "toAddress": person(), **fields}
         request = msgspec.convert({name: value for name, value in body.items() if value is not None}, PayoutRequest)

@@ -8,8 +8,8 @@ import msgspec
 
 from cambist.services import platform
 from cambist.services.actor import Actor
+from cambist.services.idempotency import Made
 from cambist.services.payouts import with_swap
-from cambist.services.payouts.create import Made
 from cambist.services.payouts.read import PayoutRow, find_payout
 from cambist.services.payouts.requests import PayoutRequest
 from cambist.services.platform import PlatformPatch
@@ -45,24 +45,24 @@ class SwapPayouts(ExchangeEnv):
             key_pk=1,
         )
 
-    async def want(self, header_key: str | None = None, **fields: Any) -> Made | with_swap.Wanted:
+    async def want(self, header_key: str | None = None, **fields: Any) -> Made[PayoutRow] | with_swap.Wanted:
         body = {name: value for name, value in {**BODY, **fields}.items() if value is not None}
         async with self.db.transaction() as conn:
             return await with_swap.prepare_payout(
                 conn, self.context, self.actor, msgspec.convert(body, PayoutRequest), header_key
             )
 
-    async def start(self, wanted: with_swap.Wanted) -> Made:
+    async def start(self, wanted: with_swap.Wanted) -> Made[PayoutRow]:
         offer = await with_swap.find_offer(self.context, wanted)
         async with self.db.transaction() as conn:
             return await with_swap.start_payout(conn, self.context, wanted, offer)
 
-    async def pay(self, header_key: str | None = None, **fields: Any) -> Made:
+    async def pay(self, header_key: str | None = None, **fields: Any) -> Made[PayoutRow]:
         wanted = await self.want(header_key, **fields)
         return wanted if isinstance(wanted, Made) else await self.start(wanted)
 
     async def paid(self, **fields: Any) -> PayoutRow:
-        return (await self.pay(**fields)).payout
+        return (await self.pay(**fields)).resource
 
     async def read(self, payout: PayoutRow) -> PayoutRow:
         async with self.db.autocommit() as conn:

@@ -25,7 +25,7 @@ from cambist.services.receiving.deposits import Watcher
 from cambist.testing.memory import MemoryChain, MemoryFamily, MemoryPlugin
 from cambist.testing.memory.family import named_address
 from cambist_tasks.chain_keeper import ChainKeeper
-from cambist_tasks.watching import ChainState
+from cambist_tasks.watching import WatchState
 from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import MEMORY, gateway_of, settings
 
@@ -38,7 +38,7 @@ class Keeping:
 
     def __init__(self, gateway, shop):
         self.gateway, self.shop, self.db = gateway, shop, gateway.db
-        self.state = ChainState(chain=gateway.chains["memory"], watching=True)
+        self.state = WatchState(chain=gateway.chains["memory"], watching=True)
         self.keeper = ChainKeeper(gateway, [self.state])
         self.context = ChainContext(registry=gateway.registry, secrets=gateway.secrets, ids=gateway.ids)
         self.plugin = next(plugin for plugin, _ in gateway.registry._loaded[0].chain_plugins)
@@ -455,6 +455,8 @@ async def test_a_worker_that_is_not_connected_says_so_where_no_other_one_watches
     now = keeping.gateway.clock.now()
     for age_s, problem in ((10, None), (60, "its log says why")):
         async with keeping.db.transaction() as conn:
-            told = states.ChainState(chain="memory", problem="its log says why", seen_at=now + timedelta(seconds=age_s))
+            told = states.ChainStateRow(
+                chain="memory", problem="its log says why", seen_at=now + timedelta(seconds=age_s)
+            )
             await states.save_problem(conn, told)
             assert (await states.load(conn))["memory"].problem == problem

@@ -29,7 +29,7 @@ async def seen(gateway):
             " VALUES ('memory', 0, 40, 'hash', 42, 37, $1)",
             (now,),
         )
-        state = states.ChainState(chain="memory", error="nobody answers", failing_since=now, quorum=1, seen_at=now)
+        state = states.ChainStateRow(chain="memory", error="nobody answers", failing_since=now, quorum=1, seen_at=now)
         await states.save(conn, state)
         setup = NetworkSetup(endpoints=("memory://memory",))
         readings = states.Readings(gateway.secrets, gateway.ids)

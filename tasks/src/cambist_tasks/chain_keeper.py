@@ -19,7 +19,7 @@ from cambist.services.chains import adding, checking, sendable, states
 from cambist.services.chains.following import INTERVAL_S, Follower
 from cambist.services.chains.setups import TOPIC, any_checking
 
-from .watching import ChainState
+from .watching import WatchState
 
 REPORT_INTERVAL_S = 5.0
 ASK_INTERVAL_S = 2.0
@@ -32,7 +32,7 @@ _TROUBLE = (SQLAlchemyError, BusyError, OSError, TimeoutError)
 class ChainKeeper:
     """One worker's part of keeping chains."""
 
-    def __init__(self, gateway: Gateway, watched: Sequence[ChainState]) -> None:
+    def __init__(self, gateway: Gateway, watched: Sequence[WatchState]) -> None:
         self._gateway = gateway
         self._watched = {state.chain.info.id: state for state in watched}
         self._follower = Follower(
@@ -92,19 +92,19 @@ class ChainKeeper:
             async with gateway.db.transaction() as conn:
                 if chain not in gateway.chains:
                     words = "Its plugin could not connect it when the worker started: its log says why."
-                    await states.save_problem(conn, states.ChainState(chain=chain, problem=words, seen_at=now))
+                    await states.save_problem(conn, states.ChainStateRow(chain=chain, problem=words, seen_at=now))
                 elif watched is not None and watched.watching:
                     setup = gateway.connections.setups.get(chain)
                     await states.save(conn, self._state(chain, watched, 1 if setup is None else setup.quorum, now))
                     file, health = gateway.registry.setup(chain), watched.chain.endpoints()
                     await self._readings.save(conn, chain, setup, file, health, now=now, monotonic=monotonic)
 
-    def _state(self, chain: str, watched: ChainState, quorum: int, now: datetime) -> states.ChainState:
+    def _state(self, chain: str, watched: WatchState, quorum: int, now: datetime) -> states.ChainStateRow:
         if watched.failing:
             self._failing_since.setdefault(chain, now)
         else:
             self._failing_since.pop(chain, None)
-        return states.ChainState(
+        return states.ChainStateRow(
             chain=chain,
             setup_problem=self._problems.get(chain),
             error=watched.error,

@@ -17,7 +17,7 @@ from cambist.services.webhooks.delivery import Deliverer
 from cambist.settings import WorkerSettings
 
 from .sending import SendState
-from .watching import ChainState
+from .watching import WatchState
 
 
 class WorkerCollector(Collector):
@@ -25,7 +25,7 @@ class WorkerCollector(Collector):
 
     def __init__(  # noqa: PLR0913, PLR0917  what is told, part by part
         self,
-        chains: Sequence[ChainState],
+        chains: Sequence[WatchState],
         senders: Sequence[SendState],
         deliverer: Deliverer,
         stations: Sequence[GasStation],

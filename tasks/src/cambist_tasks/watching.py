@@ -21,7 +21,7 @@ PAUSED_LOOK_S = 1.0
 """How often a paused watcher looks whether it was resumed."""
 
 
-class ChainState(LoopState, kw_only=True):
+class WatchState(LoopState, kw_only=True):
     """How the watching of one chain goes, for metrics."""
 
     watching: bool = False
@@ -49,7 +49,7 @@ class ChainWatch:
         self._leases = leases
         self._info = chain.info
         self._lease = f"watch {chain.info.id}"
-        self.state = ChainState(chain=chain)
+        self.state = WatchState(chain=chain)
 
     async def run(self) -> None:
         await run_while_leased(self._leases, self._lease, self._watch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -25,6 +25,7 @@ AMOUNTS = ("amount", "src_amount")
 """The fields of requests that hold amounts."""
 
 Asked = TypeVar("Asked", bound=Struct)
+Resource = TypeVar("Resource")
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -36,6 +37,13 @@ class Claim(Struct, frozen=True, kw_only=True):
     operation: str
     key: str
     request_hash: bytes
+
+
+class Made(Struct, Generic[Resource], frozen=True):
+    """What a request has led to, and whether the same key had made it before."""
+
+    resource: Resource
+    replayed: bool
 
 
 class UsedKey(Protocol):

@@ -20,7 +20,7 @@ from cambist.services.chain_pauses import Pauses
 from cambist.services.chains import endpoints, states
 from cambist.services.chains.endpoints import Endpoint, NewEndpoint
 from cambist.services.chains.setups import TOPIC
-from cambist.services.chains.states import ChainState
+from cambist.services.chains.states import ChainStateRow
 from cambist.services.receiving.chain_readings import read_chains
 from cambist.services.sending.gas import gas_stations
 from cambist_web.context import Web
@@ -124,7 +124,7 @@ class _Facts(Struct, frozen=True, kw_only=True):
 
     at: datetime
     readings: Mapping[str, ChainReading]
-    states: Mapping[str, ChainState]
+    states: Mapping[str, ChainStateRow]
     pauses: Pauses
     stations: Mapping[str, GasStationView]
     endpoints: Mapping[str, Sequence[Endpoint]]

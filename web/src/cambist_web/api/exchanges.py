@@ -15,11 +15,12 @@ from cambist.domain.exchanges import Kind, MadeFor, Status
 from cambist.services.actor import Actor
 from cambist.services.exchanges import execute, read
 from cambist.services.exchanges.create import Prepared
-from cambist.services.exchanges.execute import Made, Order
+from cambist.services.exchanges.execute import Order
 from cambist.services.exchanges.offers import Offer, best_offer
 from cambist.services.exchanges.quoted import BridgeQuoteView, QuoteView, bridge_offer_view, offer_view, taken_view
 from cambist.services.exchanges.read import ExchangeView, FoundExchange, exchange_view
 from cambist.services.exchanges.requests import BridgeAsk, BridgeOrder, SwapAsk, SwapOrder
+from cambist.services.idempotency import Made
 from cambist.services.listing import Period, Sort
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
@@ -95,13 +96,13 @@ async def executed(web: Web, actor: Actor, audit: Audit, order: Order, key: str 
     offer = await best_offer(context, asked.settings, asked.prepared.wish, asked.prepared.terms)
     made = await execute.finish(web.db, context, actor, asked, offer, audit.origin)
     if not made.replayed:
-        await sent_on(web, actor, made.exchange.source_chain, "exchanges")
+        await sent_on(web, actor, made.resource.source_chain, "exchanges")
     return made_answer(made)
 
 
-def made_answer(made: Made) -> ExchangeMade:
+def made_answer(made: Made[FoundExchange]) -> ExchangeMade:
     """Answer with an exchange as it is by now. New or not, the status is 200: the specification, section 4.4."""
-    row = made.exchange
+    row = made.resource
     return ExchangeMade(
         txn_id=row.txn_id,
         quote=taken_view(row),

@@ -18,13 +18,13 @@ from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
+from cambist.services.idempotency import Made
 from cambist.services.identity.projects import require_active
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.payouts import batch, create, read, with_swap
 from cambist.services.payouts.batch import Batch
 from cambist.services.payouts.batch_rows import Rejected
-from cambist.services.payouts.create import Made
-from cambist.services.payouts.read import PayoutView, payout_view
+from cambist.services.payouts.read import PayoutRow, PayoutView, payout_view
 from cambist.services.payouts.requests import BatchRequest, PayoutRequest, wants_swap
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
@@ -124,8 +124,8 @@ class Payouts(Controller):
                 made = await create.create_payout(conn, payout_context(web), actor, data, idempotency_key)
                 await _note(audit, conn, data, made)
             if not made.replayed:
-                await sent_on(web, actor, made.payout.chain)
-        answer = PayoutMade(payout=payout_view(made.payout, web.gateway.registry))
+                await sent_on(web, actor, made.resource.chain)
+        answer = PayoutMade(payout=payout_view(made.resource, web.gateway.registry))
         return made_response(answer, replayed=made.replayed)
 
     @post("/payout/batch", status_code=201, summary="Pay many", opt=needs("payouts", step_up=True))
@@ -235,7 +235,7 @@ class Payouts(Controller):
 
 async def _pay_with_swap(
     web: Web, audit: Audit, actor: Actor, data: PayoutRequest, idempotency_key: str | None
-) -> Made:
+) -> Made[PayoutRow]:
     """Ask for quotes between two transactions: no connection waits for somebody's server."""
     context = exchange_context(web.gateway)
     async with web.db.transaction() as conn:
@@ -246,12 +246,12 @@ async def _pay_with_swap(
     async with web.db.transaction() as conn:
         made = await with_swap.start_payout(conn, context, wanted, offer)
         await _note(audit, conn, data, made)
-    if made.payout.swap is not None and not made.replayed:
-        await sent_on(web, actor, made.payout.swap.source_chain, "exchanges")
+    if made.resource.swap is not None and not made.replayed:
+        await sent_on(web, actor, made.resource.swap.source_chain, "exchanges")
     return made
 
 
-async def _note(audit: Audit, conn: AsyncConnection, data: PayoutRequest, made: Made) -> None:
+async def _note(audit: Audit, conn: AsyncConnection, data: PayoutRequest, made: Made[PayoutRow]) -> None:
     """Write into the audit log what was asked for, and not that it was asked for again."""
     if made.replayed:
         return
@@ -266,7 +266,7 @@ async def _note(audit: Audit, conn: AsyncConnection, data: PayoutRequest, made: 
         "toTag": data.to_tag,
     }
     said = {name: value for name, value in told.items() if value is not None}
-    await audit.record(conn, Action.PAYOUT_ASKED, subject=made.payout.payout_id, **said)
+    await audit.record(conn, Action.PAYOUT_ASKED, subject=made.resource.payout_id, **said)
 
 
 controllers = [key_routes("/api/merchant/wallet", Payouts), project_routes("/wallet", Payouts)]

@@ -12,7 +12,7 @@ from msgspec import Struct
 from cambist.plugin import API_VERSION
 from cambist.registry import BroughtPlugin, PluginSetting
 from cambist.services.chains import states
-from cambist.services.chains.states import ChainState
+from cambist.services.chains.states import ChainStateRow
 from cambist_web.context import Web
 from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import permits
@@ -60,7 +60,7 @@ class Plugins(Controller):
         return PluginList(contract_version=API_VERSION, plugins=[_view(one, known) for one in found])
 
 
-def _view(one: BroughtPlugin, known: Mapping[str, ChainState]) -> PluginView:
+def _view(one: BroughtPlugin, known: Mapping[str, ChainStateRow]) -> PluginView:
     problems = []
     for chain in one.chains:
         state = known.get(chain)

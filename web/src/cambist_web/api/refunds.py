@@ -13,10 +13,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.payouts import Status
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
+from cambist.services.idempotency import Made
 from cambist.services.identity.projects import require_active
 from cambist.services.listing import Period, Sort
 from cambist.services.reversals.refunds import create, read
-from cambist.services.reversals.refunds.create import Made, RefundRequest
+from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.refunds.read import RefundView
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
@@ -53,11 +54,11 @@ class RefundList(CursorPageAnswer, frozen=True, kw_only=True):
     refunds: Sequence[RefundView]
 
 
-async def record_refund(audit: Audit, conn: AsyncConnection, made: Made) -> None:
+async def record_refund(audit: Audit, conn: AsyncConnection, made: Made[RefundView]) -> None:
     """Write down that a refund was asked for, unless it was before."""
     if made.replayed:
         return
-    one = made.refund
+    one = made.resource
     told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}
     if one.to_tag:
         told["toTag"] = one.to_tag
@@ -65,11 +66,11 @@ async def record_refund(audit: Audit, conn: AsyncConnection, made: Made) -> None
     await audit.record(conn, Action.REFUND_ASKED, subject=one.refund_id, **told, **about)
 
 
-async def made_answer(web: Web, actor: Actor, made: Made) -> Response[RefundMade]:
+async def made_answer(web: Web, actor: Actor, made: Made[RefundView]) -> Response[RefundMade]:
     """Have a new refund be sent, and answer with it."""
     if not made.replayed:
-        await sent_on(web, actor, made.refund.chain)
-    return made_response(RefundMade(refund=made.refund), replayed=made.replayed)
+        await sent_on(web, actor, made.resource.chain)
+    return made_response(RefundMade(refund=made.resource), replayed=made.replayed)
 
 
 class Refunds(Controller):

@@ -16,7 +16,7 @@ from cambist.services.payouts.read import PayoutView, payout_view
 from cambist.services.receiving.accounts.deposits import AccountDeposit
 from cambist.services.receiving.payments.views import PaymentView
 from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailExchange, FailPayout, Mine, Reorg
-from cambist.services.sandbox.service import ChainState
+from cambist.services.sandbox.service import SimulatedTip
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.schemas import Answer
@@ -41,7 +41,7 @@ class DepositAnswer(ChainAnswer, frozen=True, kw_only=True):
 class ChainsAnswer(Answer, frozen=True, kw_only=True):
     """Where the chains stand now."""
 
-    chains: Sequence[ChainState]
+    chains: Sequence[SimulatedTip]
 
 
 class FailingPayout(Answer, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Sort
 from cambist.services.trackers import changes, create, credentials, read, testing
 from cambist.services.trackers.changes import ChangeTracker
-from cambist.services.trackers.create import CreateTracker, Made, NewTracker
+from cambist.services.trackers.create import CreatedTracker, CreateTracker, NewTracker
 from cambist.services.trackers.credentials import TrackerAccess
 from cambist.services.trackers.read import TrackerView, TrackerWithToken
 from cambist.services.webhooks.sender import Sender
@@ -109,7 +109,7 @@ async def _make(conn: AsyncConnection, web: Web, audit: Audit, project: Actor, n
     return TrackerMade(webhook=_issued(made), warning=SHOWN_ONCE)
 
 
-def _issued(made: Made) -> IssuedTracker:
+def _issued(made: CreatedTracker) -> IssuedTracker:
     return IssuedTracker(
         webhook_id=made.tracker.webhook_id,
         auth_token=made.credentials.auth_token,

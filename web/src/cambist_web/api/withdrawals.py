@@ -12,11 +12,12 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from cambist.domain.intents import AskedBy
 from cambist.domain.payouts import Status
 from cambist.services.audit.entries import Action
+from cambist.services.idempotency import Made
 from cambist.services.identity import projects
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Period, Sort
 from cambist.services.payouts import withdrawals
-from cambist.services.payouts.withdrawals import Made, WithdrawalRequest, WithdrawalView
+from cambist.services.payouts.withdrawals import WithdrawalRequest, WithdrawalView
 from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
@@ -76,15 +77,15 @@ class Withdrawals(Controller):
             async with web.db.transaction() as conn:
                 made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key)
                 if not made.replayed:
-                    one = made.withdrawal
+                    one = made.resource
                     told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}
                     if one.to_tag:
                         told["toTag"] = one.to_tag
                     told |= {"projectId": data.project_id}
                     await audit.record(conn, Action.WITHDRAWAL_ASKED, subject=one.withdrawal_id, **told)
         if not made.replayed:
-            await sent_on(web, actor, made.withdrawal.chain)
-        answer = WithdrawalMade(withdrawal=made.withdrawal)
+            await sent_on(web, actor, made.resource.chain)
+        answer = WithdrawalMade(withdrawal=made.resource)
         return made_response(answer, replayed=made.replayed)
 
     @get("/", summary="List withdrawals", opt=needs(member="withdrawals.read"))

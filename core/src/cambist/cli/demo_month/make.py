@@ -42,7 +42,7 @@ PRICES_EVERY = timedelta(hours=1)
 CHANNELS = ("/customers", "/suppliers")
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class DemoMonth(Struct, frozen=True, kw_only=True):
     """What a later start has to know of the month: who signs in, and what takes the shop's webhooks.
 
     ``live_key`` is of the live project, and ``station`` pays its fees: there where a chain has a node.
@@ -56,7 +56,7 @@ class Made(Struct, frozen=True, kw_only=True):
     station: str | None
 
 
-def write(made: Made, path: Path) -> None:
+def write(made: DemoMonth, path: Path) -> None:
     """Write it down for the next start, for nobody else's eyes; it is there whole or not at all."""
     beside = path.with_suffix(".new")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -64,7 +64,7 @@ def write(made: Made, path: Path) -> None:
     beside.replace(path)
 
 
-async def make(settings: Settings, say: Callable[[str], None]) -> Made:
+async def make(settings: Settings, say: Callable[[str], None]) -> DemoMonth:
     """Have the month happen, and return what there is to know of it."""
     real = SystemClock()
     end = real.now()
@@ -95,7 +95,7 @@ async def make(settings: Settings, say: Callable[[str], None]) -> Made:
             live = await month.go_live(people)
         finally:
             await _date_the_books(gateway, None)
-        return Made(
+        return DemoMonth(
             email=email,
             operator=operator,
             port=receiver.port,

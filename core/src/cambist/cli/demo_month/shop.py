@@ -182,7 +182,7 @@ class Shop:
             made = await refunds.create_refund(
                 conn, self._books.payouts, self._actor, payment.payment_id, _read(RefundRequest, fields), None
             )
-            one = made.refund
+            one = made.resource
             told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}
             await self._record(conn, Action.REFUND_ASKED, one.refund_id, told)
         await self._sent(payment.chain)
@@ -205,9 +205,9 @@ class Shop:
             made = await create.create_payout(
                 conn, self._books.payouts, self._actor, _read(PayoutRequest, fields), None
             )
-            await self._record(conn, Action.PAYOUT_ASKED, made.payout.payout_id, fields)
+            await self._record(conn, Action.PAYOUT_ASKED, made.resource.payout_id, fields)
         if fails:
-            await self._books.sandbox.fail_payout(self._actor, FailPayout(payout_id=made.payout.payout_id))
+            await self._books.sandbox.fail_payout(self._actor, FailPayout(payout_id=made.resource.payout_id))
         await self._sent(fields["chain"], mined=mined)
 
     async def pay_many(self, *, chain: str, token: str, destinations: Sequence[Mapping[str, str]]) -> None:
@@ -226,7 +226,7 @@ class Shop:
             made = await withdrawals.create_withdrawal(
                 conn, self._books.payouts, self._actor, _read(WithdrawalRequest, asked), None
             )
-            await self._record(conn, Action.WITHDRAWAL_ASKED, made.withdrawal.withdrawal_id, fields)
+            await self._record(conn, Action.WITHDRAWAL_ASKED, made.resource.withdrawal_id, fields)
         await self._sent(fields["chain"])
 
     async def exchange(self, kind: type[SwapOrder | BridgeOrder], **fields: str) -> None:

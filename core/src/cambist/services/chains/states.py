@@ -10,8 +10,7 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainEndpoint
-from cambist.db.models import ChainState as StateRow
+from cambist.db.models import ChainEndpoint, ChainState
 from cambist.db.structs import columns_of, to_struct
 from cambist.plugin import EndpointHealth, NetworkSetup, printable
 from cambist.ports import Ids
@@ -24,7 +23,7 @@ ERROR_CHARS_MAX = 400
 WATCHED_LATELY = timedelta(seconds=30)
 
 
-class ChainState(Struct, frozen=True, kw_only=True):
+class ChainStateRow(Struct, frozen=True, kw_only=True):
     """How a chain stands: ``problem`` is why it is not connected, ``error`` what polls fail with."""
 
     chain: str
@@ -36,26 +35,26 @@ class ChainState(Struct, frozen=True, kw_only=True):
     seen_at: datetime
 
 
-async def save(conn: AsyncConnection, state: ChainState) -> None:
+async def save(conn: AsyncConnection, state: ChainStateRow) -> None:
     """Store how a chain stands."""
     values = {name: getattr(state, name) for name in state.__struct_fields__}
     values |= {name: _short(values[name]) for name in ("problem", "setup_problem", "error")}
-    new = insert(StateRow).values(values)
+    new = insert(ChainState).values(values)
     await conn.execute(new.on_conflict_do_update(index_elements=["chain"], set_=values))
 
 
-async def save_problem(conn: AsyncConnection, state: ChainState) -> None:
+async def save_problem(conn: AsyncConnection, state: ChainStateRow) -> None:
     """Store why one worker is not connected to a chain, unless another one watches it."""
     values = {name: getattr(state, name) for name in state.__struct_fields__}
-    new = insert(StateRow).values(values)
-    nobody_else = StateRow.problem.is_not(None) | (StateRow.seen_at < state.seen_at - WATCHED_LATELY)
+    new = insert(ChainState).values(values)
+    nobody_else = ChainState.problem.is_not(None) | (ChainState.seen_at < state.seen_at - WATCHED_LATELY)
     await conn.execute(new.on_conflict_do_update(index_elements=["chain"], set_=values, where=nobody_else))
 
 
-async def load(conn: AsyncConnection) -> Mapping[str, ChainState]:
+async def load(conn: AsyncConnection) -> Mapping[str, ChainStateRow]:
     """Return how every chain stood, by its id."""
-    rows = await conn.execute(select(*columns_of(ChainState, StateRow)))
-    return {row.chain: to_struct(ChainState, row) for row in rows}
+    rows = await conn.execute(select(*columns_of(ChainStateRow, ChainState)))
+    return {row.chain: to_struct(ChainStateRow, row) for row in rows}
 
 
 class Counted(Struct, frozen=True):

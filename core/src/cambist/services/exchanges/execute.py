@@ -21,7 +21,7 @@ from cambist.domain.exchanges import MadeFor
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Origin
 from cambist.services.errors import InvalidError, UnavailableError, project_inactive
-from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed, refuse_other_use
+from cambist.services.idempotency import Claim, Made, by_value, choose_key, claim_of, find_replayed, refuse_other_use
 from cambist.services.platform import PlatformSettings
 
 from .context import ExchangeContext
@@ -47,13 +47,6 @@ class Asked(Struct, frozen=True, kw_only=True):
     settings_mark: str | None
     prepared: Prepared
     claim: Claim | None = None
-
-
-class Made(Struct, frozen=True):
-    """An exchange, and whether it was there before."""
-
-    exchange: FoundExchange
-    replayed: bool
 
 
 async def ask(db: Database, context: ExchangeContext, actor: Actor, wanted: SwapAsk) -> Asked:
@@ -118,7 +111,7 @@ def _owner(actor: Actor) -> Owner:
 
 async def finish(  # noqa: PLR0913, PLR0917  who asked for what, and from where
     db: Database, context: ExchangeContext, actor: Actor, asked: Asked, offer: Offer, origin: Origin
-) -> Made:
+) -> Made[FoundExchange]:
     """Start the exchange that was offered, or return the one that a twin with the same key has started meanwhile.
 
     All is checked again that may have changed while the providers were asked: the statement writes nothing unless what

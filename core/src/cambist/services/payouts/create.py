@@ -5,7 +5,6 @@ A payout with a swap, for which somebody has to be asked for a quote, is made by
 
 from __future__ import annotations
 
-from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import IntentKind
@@ -15,7 +14,7 @@ from cambist.services.accounting import usage
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import InvalidError, UnavailableError
-from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, take_key
+from cambist.services.idempotency import Claim, Made, by_value, choose_key, claim_of, take_key
 from cambist.services.identity.projects import require_active
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset, read_units
@@ -32,16 +31,9 @@ OF_A_SWAP = Wording(token="is not among the enabled tokens of {chain}", token_co
 """Of a swap, a token that nobody has heard of is one that is not enabled: the specification, section 4.3, rule 4."""
 
 
-class Made(Struct, frozen=True):
-    """A payout, and whether it was there before."""
-
-    payout: PayoutRow
-    replayed: bool
-
-
 async def create_payout(
     conn: AsyncConnection, context: PayoutContext, actor: Actor, request: PayoutRequest, header_key: str | None
-) -> Made:
+) -> Made[PayoutRow]:
     """Make the payout, or return the one that the same idempotency key made before.
 
     The key's row comes before everything else: a twin waits for it, and a refusal undoes it with the caller's

@@ -34,14 +34,14 @@ from cambist.services.exchanges.offers import Offer, best_offer, still_holds
 from cambist.services.exchanges.owner import Owner
 from cambist.services.exchanges.requests import Wish, slippage_in_bps
 from cambist.services.exchanges.starting import NewExchange, start_exchange
-from cambist.services.idempotency import Claim, choose_key, find_replayed, take_key
+from cambist.services.idempotency import Claim, Made, choose_key, find_replayed, take_key
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset, read_units
 
 from . import limits
-from .create import OF_A_SWAP, Made, named_asset, request_claim, require_open, require_payouts
+from .create import OF_A_SWAP, named_asset, request_claim, require_open, require_payouts
 from .queue import NewPayout, insert_rows
-from .read import find_payout
+from .read import PayoutRow, find_payout
 from .requests import PayoutRequest, swapped_from
 
 
@@ -66,7 +66,7 @@ class _Checked(Struct, frozen=True, kw_only=True):
 
 async def prepare_payout(
     conn: AsyncConnection, context: ExchangeContext, actor: Actor, request: PayoutRequest, header_key: str | None
-) -> Made | Wanted:
+) -> Made[PayoutRow] | Wanted:
     """Check all that needs nobody to be asked, or return the payout that the same idempotency key made before."""
     key, bps = choose_key(header_key, request.idempotency_key), None
     if swapped_from(request) is not None:
@@ -84,7 +84,9 @@ async def find_offer(context: ExchangeContext, wanted: Wanted) -> Offer:
     return await best_offer(context, wanted.settings, wanted.prepared.wish, wanted.prepared.terms)
 
 
-async def start_payout(conn: AsyncConnection, context: ExchangeContext, wanted: Wanted, offer: Offer) -> Made:
+async def start_payout(
+    conn: AsyncConnection, context: ExchangeContext, wanted: Wanted, offer: Offer
+) -> Made[PayoutRow]:
     """Make the payout and its exchange, or return what a twin with the same idempotency key has made meanwhile.
 
     What could have changed since the first checks is checked again. The row's units are the least that the recipient

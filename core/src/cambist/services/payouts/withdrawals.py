@@ -20,7 +20,7 @@ from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import NotFoundError
-from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed, take_key
+from cambist.services.idempotency import Claim, Made, by_value, choose_key, claim_of, find_replayed, take_key
 from cambist.services.identity.projects import require_active
 from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
 from cambist.services.paging import read_one
@@ -72,13 +72,6 @@ class WithdrawalView(Struct, frozen=True, kw_only=True, rename="camel"):
     completed_at: datetime | None
 
 
-class Made(Struct, frozen=True):
-    """A withdrawal, and whether it was there before."""
-
-    withdrawal: WithdrawalView
-    replayed: bool
-
-
 def _read(context: PayoutContext, request: WithdrawalRequest) -> tuple[Asset, str, Units, str | None]:
     """Return what is withdrawn, to which address, and with which tag."""
     asset = named_asset(context.registry, request.chain, request.token)
@@ -104,7 +97,7 @@ async def before(
 
 async def create_withdrawal(
     conn: AsyncConnection, context: PayoutContext, actor: Actor, request: WithdrawalRequest, header_key: str | None
-) -> Made:
+) -> Made[WithdrawalView]:
     """Queue a withdrawal. The caller has taken the merchant's code. After the commit, publish the hint ``outbound``."""
     await require_active(conn, actor)
     withdrawal_id = context.ids.new("wd")

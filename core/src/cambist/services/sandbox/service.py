@@ -50,7 +50,7 @@ POLLS_LOST_MAX = 50
 JUDGED_MAX = 100
 
 
-class ChainState(Struct, frozen=True, kw_only=True, rename="camel"):
+class SimulatedTip(Struct, frozen=True, kw_only=True, rename="camel"):
     """Where a simulated chain stands."""
 
     chain: str
@@ -61,7 +61,7 @@ class ChainState(Struct, frozen=True, kw_only=True, rename="camel"):
 class Deposited(Struct, frozen=True, kw_only=True):
     """A transfer that was made and mined, and what became of the payment by it, or what it is to the account."""
 
-    state: ChainState
+    state: SimulatedTip
     tx_id: str
     payment: PaymentView | None = None
     deposit: AccountDeposit | None = None
@@ -128,7 +128,7 @@ class Sandbox:
                 await check_addresses(conn, [(deposit.account_id, deposit.address)], self._macs)
         return Deposited(state=_state(mined), tx_id=tx_id, deposit=deposit)
 
-    async def mine(self, actor: Actor, request: Mine) -> ChainState:
+    async def mine(self, actor: Actor, request: Mine) -> SimulatedTip:
         """Mine blocks on one of the project's chains, and follow."""
         _sandbox_only(actor)
         info = find_chain(self._registry.chains, request.chain, wording=WORDING)
@@ -136,7 +136,7 @@ class Sandbox:
             mined = await blocks.mine(conn, tip, request.blocks, now)
         return _state(mined)
 
-    async def reorg(self, actor: Actor, request: Reorg) -> ChainState:
+    async def reorg(self, actor: Actor, request: Reorg) -> SimulatedTip:
         """Replace the newest blocks of one of the project's chains, and follow."""
         _sandbox_only(actor)
         info = find_chain(self._registry.chains, request.chain, wording=WORDING)
@@ -176,7 +176,7 @@ class Sandbox:
         """Send what a request has just queued on these chains, and mine it where the project mines by itself."""
         await self._follow_all(project_pk, [chain for chain in chain_ids if chain in self._registry.chains])
 
-    async def advance_time(self, actor: Actor, request: AdvanceTime) -> Sequence[ChainState]:
+    async def advance_time(self, actor: Actor, request: AdvanceTime) -> Sequence[SimulatedTip]:
         """Let time pass on one or all of the project's chains, and follow: what is due by then, happens."""
         _sandbox_only(actor)
         if request.chain is not None:
@@ -345,5 +345,5 @@ def _sandbox_only(actor: Actor) -> None:
         raise ForbiddenError("SANDBOX_ONLY", "Only a sandbox project has simulated chains.")
 
 
-def _state(tip: Tip) -> ChainState:
-    return ChainState(chain=tip.info.id, height=tip.height, block_hash=tip.hash)
+def _state(tip: Tip) -> SimulatedTip:
+    return SimulatedTip(chain=tip.info.id, height=tip.height, block_hash=tip.hash)

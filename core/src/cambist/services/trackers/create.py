@@ -74,7 +74,7 @@ class TrackerContext(Struct, frozen=True, kw_only=True):
     history_blocks_max: int
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class CreatedTracker(Struct, frozen=True, kw_only=True):
     """A tracker that was just made, with its credentials."""
 
     tracker: TrackerAccess
@@ -145,7 +145,9 @@ RETURNING id
 """)
 
 
-async def create_tracker(conn: AsyncConnection, context: TrackerContext, project: Actor, new: NewTracker) -> Made:
+async def create_tracker(
+    conn: AsyncConnection, context: TrackerContext, project: Actor, new: NewTracker
+) -> CreatedTracker:
     """Make a tracker for the project.
 
     Raises InvalidError, ForbiddenError (PLAN_LIMIT, PROJECT_INACTIVE) and UnavailableError (CHAIN_UNAVAILABLE).
@@ -187,7 +189,7 @@ async def create_tracker(conn: AsyncConnection, context: TrackerContext, project
         token_hash=sealed["token_hash"],
         actor=project,
     )
-    return Made(
+    return CreatedTracker(
         tracker=tracker,
         credentials=credentials,
         url=new.url,

@@ -45,7 +45,7 @@ class AccountContext(Struct, frozen=True, kw_only=True):
     presenter: Presenter
 
 
-class Made(Struct, frozen=True):
+class CreatedAccount(Struct, frozen=True):
     """An account, and whether it was there before."""
 
     account: AccountView
@@ -59,7 +59,7 @@ class _NewAddress(Struct, frozen=True, kw_only=True):
     leased: LeasedIndex
 
 
-async def create_account(context: AccountContext, actor: Actor, request: CreateAccount) -> Made:
+async def create_account(context: AccountContext, actor: Actor, request: CreateAccount) -> CreatedAccount:
     """Make the account, or return the one that the end user has, with the chains added that it lacked.
 
     Raises InvalidError for an unknown chain, UnavailableError for one that takes no payments now.
@@ -70,7 +70,7 @@ async def create_account(context: AccountContext, actor: Actor, request: CreateA
         found = (await conn.execute(ACCOUNTS.where(own))).one_or_none()
     lacking = _lacking(context, actor, request.chains, found)
     if found is not None and not lacking:
-        return Made(context.presenter.view(found), existed=True)
+        return CreatedAccount(context.presenter.view(found), existed=True)
     derived = await _derive(context, actor, lacking, found)
     # Not while a connection is held: it may need one of its own.
     weights = (await context.platform.get()).cpt.weights
@@ -90,7 +90,7 @@ async def create_account(context: AccountContext, actor: Actor, request: CreateA
         account = await _give_chains(conn, context, actor, own, lacking, derived, weights)
     if account is None:
         raise project_inactive()
-    return Made(account, existed=not new.rowcount)
+    return CreatedAccount(account, existed=not new.rowcount)
 
 
 async def add_chains(context: AccountContext, actor: Actor, account_id: str, request: AddChains) -> AccountView:

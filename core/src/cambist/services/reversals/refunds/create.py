@@ -19,7 +19,7 @@ from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import ConflictError, UnavailableError
-from cambist.services.idempotency import by_value, choose_key, claim_of, take_key
+from cambist.services.idempotency import Made, by_value, choose_key, claim_of, take_key
 from cambist.services.identity.projects import require_active
 from cambist.services.paging import read_one
 from cambist.services.payouts.create import require_payouts
@@ -47,13 +47,6 @@ class RefundRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     idempotency_key: str | None = None
 
 
-class Made(Struct, frozen=True):
-    """A refund, and whether it was there before."""
-
-    refund: RefundView
-    replayed: bool
-
-
 async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     conn: AsyncConnection,
     context: PayoutContext,
@@ -61,7 +54,7 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     payment_id: str,
     request: RefundRequest,
     header_key: str | None,
-) -> Made:
+) -> Made[RefundView]:
     """Queue a refund of a payment, or return the one that the same idempotency key made before.
 
     After the commit, publish the hint ``outbound``.
@@ -91,7 +84,7 @@ async def queue_refund(
     settings: PlatformSettings,
     refund: NewPayout,
     held: Sequence[parts.Part],
-) -> Made:
+) -> Made[RefundView]:
     """Set aside what a refund takes, of it the parts ``held`` from held, and queue it.
 
     It is of a payment, or of one deposit. Both are locked, and all was checked.

@@ -24,6 +24,7 @@ from cambist.plugin import Head, Units
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import ConflictError
+from cambist.services.idempotency import Made
 from cambist.services.identity.projects import require_active
 from cambist.services.payouts.create import require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext
@@ -33,8 +34,8 @@ from cambist.services.receiving.deposits import crediting, judging
 from cambist.services.receiving.deposits.rows import DepositRow, lock_cursor, lock_deposits
 from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.services.reversals.refunds import parts
-from cambist.services.reversals.refunds.create import Made, RefundRequest, asset_of, claim, queue_refund
-from cambist.services.reversals.refunds.read import get_refund
+from cambist.services.reversals.refunds.create import RefundRequest, asset_of, claim, queue_refund
+from cambist.services.reversals.refunds.read import RefundView, get_refund
 
 from .read import ResolutionView, get_resolution, not_found, of_project
 
@@ -124,7 +125,7 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
     deposit_id: str,
     request: RefundRequest,
     header_key: str | None,
-) -> Made:
+) -> Made[RefundView]:
     """Queue a refund of what is held of a deposit, from the chain on which it came.
 
     After the commit, publish the hint ``outbound``.
