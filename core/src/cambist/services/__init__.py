@@ -1,1 +1,1 @@
-"""Use cases, one file or folder per noun. They take a connection and never commit: the edge does."""
+"""Use cases, in rooms with an order (ADR 0022). They take a connection and never commit: the edge does."""

@@ -15,6 +15,20 @@ def scope_of(mode: str, project_pk: int) -> int:
     return project_pk if mode == "sandbox" else 0
 
 
+def deepest(height: int, finalized_height: int | None, *, finality_required: bool) -> int:
+    """Return the highest block up to which a transfer can be confirmed, when the chain is known up to ``height``.
+
+    Where the operator asks for finality, that is the finalized height: none (-1) as long as it is unknown.
+    """
+    if not finality_required:
+        return height
+    return min(height, -1 if finalized_height is None else finalized_height)
+
+
+DEEPEST = "least({height}, CASE WHEN {finality_required} THEN coalesce({finalized}, -1) ELSE {height} END)"
+"""The same as ``deepest`` returns, in SQL."""
+
+
 class ChainScope(Struct, frozen=True, kw_only=True):
     """A chain and a scope on it. ``scope`` is 0 for everybody's chain, or the project of a simulated one."""
 
@@ -39,10 +53,5 @@ class ChainScope(Struct, frozen=True, kw_only=True):
         raise InconsistentChainError(f"{self.info.id}: a transfer of {contract}, which is no registered token")
 
     def deepest(self, height: int, finalized_height: int | None) -> int:
-        """Return the highest block up to which a transfer can be confirmed, when the chain is known up to ``height``.
-
-        Where the operator asks for finality, that is the finalized height: none (-1) as long as it is unknown.
-        """
-        if not self.info.finality_required:
-            return height
-        return min(height, -1 if finalized_height is None else finalized_height)
+        """Return what ``deepest`` does, by what the operator asks for on this chain."""
+        return deepest(height, finalized_height, finality_required=self.info.finality_required)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from cambist.domain.payments import Status
+from cambist.services.chain_scope import deepest
 from cambist.services.receiving.checkout import CheckoutDeposit, CheckoutPayment
 
 from .view import Step
@@ -35,7 +36,7 @@ def confirmations(deposit: Confirming, *, finality_required: bool = False) -> in
         return deposit.required_confirmations
     if deposit.head is None:
         return 0
-    final = not finality_required or (deposit.finalized is not None and deposit.height <= deposit.finalized)
+    final = deposit.height <= deepest(deposit.height, deposit.finalized, finality_required=finality_required)
     most = deposit.required_confirmations if final else deposit.required_confirmations - 1
     return max(0, min(deposit.head - deposit.height, most))
 

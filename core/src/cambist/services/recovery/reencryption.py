@@ -70,7 +70,7 @@ COLUMNS = (
         for column in (WebhookEndpoint.secret_encrypted, WebhookEndpoint.previous_secret_encrypted)
     ),
     *(
-        SealedColumn(column, table.person_pk, field, lambda row: str(row[0]), ())
+        SealedColumn(column, table.person_pk, field, lambda row: str(row.pk), ())
         for table in (TwoFactorState, OperatorTwoFactor)
         for column, field in (
             (table.secret_encrypted, two_factor.secret_field(table)),
@@ -107,13 +107,14 @@ async def reencrypt_some(conn: AsyncConnection, box: SecretsBox, sealed: SealedC
     Raises SecretsError for what no configured key opens, and changes nothing then.
     """
     prefix = func.substr(sealed.column, 1, len(box.prefix))
-    old = select(sealed.key, sealed.column, *sealed.named_by).where(sealed.column.is_not(None), prefix != box.prefix)
+    columns = sealed.key.label("pk"), sealed.column.label("sealed"), *sealed.named_by
+    old = select(*columns).where(sealed.column.is_not(None), prefix != box.prefix)
     rows = (await conn.execute(old.order_by(sealed.key).limit(ROWS_MAX).with_for_update())).all()
     for row in rows:
         name = sealed.row_name(row)
-        plain = box.decrypt(row[1], field=sealed.field, row=name)
+        plain = box.decrypt(row.sealed, field=sealed.field, row=name)
         fresh = box.encrypt(plain, field=sealed.field, row=name)
-        changed = update(sealed.column.class_).where(sealed.key == row[0]).values({sealed.column: fresh})
+        changed = update(sealed.column.class_).where(sealed.key == row.pk).values({sealed.column: fresh})
         await conn.execute(changed)
     return len(rows)
 

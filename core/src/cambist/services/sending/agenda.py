@@ -13,11 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import to_struct
 from cambist.plugin import LendingChain
+from cambist.services.chain_scope import DEEPEST
 
 from .batches import WAITS_FOR_FUNDS
 from .collections.uncollected import KNOWN, UNCOLLECTED
 from .context import EngineContext
 from .gas.loans import LENT, PATIENCE
+
+_CONFIRMED = DEEPEST.format(height="(c.height - $5::bigint)", finalized="c.finalized", finality_required="$6::bool")
 
 # $1 and $2 are chain and scope, and $3 is before when loans that were not had back are asked back, as in LENT.
 _READ = f"""
@@ -33,8 +36,7 @@ SELECT
     -- their slots are. Without a cursor neither does anything.
     EXISTS (
         SELECT FROM chain_cursors c JOIN outbound_txs t ON t.chain = c.chain AND t.scope = c.scope
-        WHERE c.chain = $1 AND c.scope = $2 AND t.state = 'mined' AND t.height <= c.height - $5::bigint
-            AND (NOT $6::bool OR t.height <= coalesce(c.finalized, -1))
+        WHERE c.chain = $1 AND c.scope = $2 AND t.state = 'mined' AND t.height <= {_CONFIRMED}
     ) OR EXISTS (
         SELECT FROM chain_cursors c JOIN outbound_txs t ON t.chain = c.chain AND t.scope = c.scope
             LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.services.chain_scope import ChainScope
+from cambist.services.chain_scope import DEEPEST, ChainScope
 
 State = Literal["reading", "done", "cancelled"]
 
@@ -54,9 +54,9 @@ WITH unknown AS (
 UPDATE tracker_histories h SET to_block = $4, state = 'reading' FROM unknown WHERE h.tracker_pk = unknown.tracker_pk
 """
 
-DEEP = """least(
-    c.height - {confirmations}, CASE WHEN {finality_required} THEN coalesce(c.finalized, -1) ELSE c.height END
-)"""
+DEEP = DEEPEST.format(
+    height="(c.height - {confirmations})", finalized="c.finalized", finality_required="{finality_required}"
+)
 """The newest block, by a cursor ``c``, that a history reads: what stands there stays, or else is taken back as any
 confirmed movement is."""
 

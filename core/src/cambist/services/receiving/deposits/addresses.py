@@ -302,7 +302,7 @@ class AddressCache:
                 raise AssertionError("a checked-out connection has a driver connection")
             rows = await raw.cursor(_SINCE, self._mode, self._family.name, str(from_xid))
             while page := await rows.fetch(PREFETCH_ROWS):
-                into.update([key_of(row[0]) for row in page])
+                into.update([key_of(row["address"]) for row in page])
         return oldest.xmin, oldest.server
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cambist.db.direct import Record
 from cambist.db.engine import Database
@@ -20,7 +20,7 @@ from cambist.services.addresses.macs import AddressMacs
 from cambist.services.chain_pauses import ChainPauses
 from cambist.services.chains.rules import TokenRules
 from cambist.services.errors import ServiceError, project_inactive
-from cambist.services.idempotency import Claim, by_value, choose_key, claim_of, find_replayed
+from cambist.services.idempotency import TAKE_KEY, Claim, by_value, choose_key, claim_of, find_replayed
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT
@@ -74,7 +74,7 @@ async def create_payment(
     if claim is None:
         row, before = await context.db.fetch_row(*_WITHOUT_KEY.bind(values)), None
     else:
-        values.update(operation=claim.operation, key=claim.key, request_hash=claim.request_hash)
+        values |= structs.asdict(claim) | {"resource_id": values["payment_id"]}
         row = await context.db.fetch_row(*_WITH_KEY.bind(values))
         before = None if row is not None else await _replay(context.db, claim)
     if row is not None:
@@ -150,11 +150,7 @@ WITH project AS (
     WHERE id = :project AND mode = :mode AND is_active
 )"""
 
-_CLAIMED = """, claimed AS (
-    INSERT INTO idempotency_keys (merchant_pk, mode, operation, key, project_pk, request_hash, resource_id, created_at)
-    SELECT merchant_pk, :mode, :operation, :key, id, :request_hash, :payment_id, :now FROM project
-    ON CONFLICT DO NOTHING RETURNING project_pk
-)"""
+_CLAIMED = f", claimed AS ({TAKE_KEY.format(source=' FROM project')})"
 
 _STORED = """, payment AS (
     INSERT INTO payments (
@@ -182,8 +178,4 @@ SELECT {columns} FROM payment
 """
 
 _WITHOUT_KEY = Statement(_PROJECT + _STORED.format(source="project", columns=COLUMNS))
-_WITH_KEY = Statement(
-    _PROJECT
-    + _CLAIMED
-    + _STORED.format(source="project JOIN claimed ON claimed.project_pk = project.id", columns=COLUMNS)
-)
+_WITH_KEY = Statement(_PROJECT + _CLAIMED + _STORED.format(source="project CROSS JOIN claimed", columns=COLUMNS))
