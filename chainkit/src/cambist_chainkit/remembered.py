@@ -16,7 +16,6 @@ class Remembered(Generic[T]):
     """Those who ask at once share one read."""
 
     def __init__(self, read: Callable[[], Awaitable[T]], monotonic: Callable[[], float], *, seconds: float) -> None:
-        """Keep how to read it. Nothing is read yet."""
         self._read = read
         self._now = monotonic
         self._seconds = seconds
@@ -38,7 +37,6 @@ class RememberedByKey(Generic[K, T]):
     def __init__(
         self, read: Callable[[K], Awaitable[T]], monotonic: Callable[[], float], *, seconds: float, keys_max: int
     ) -> None:
-        """Keep how to read them. Nothing is read yet."""
         self._read = read
         self._monotonic = monotonic
         self._seconds = seconds

@@ -93,7 +93,6 @@ class AnvilHarness(ChainHarness):
     )
 
     def __init__(self, chain: Chain, node: Anvil, proxy: FaultyProxy, contracts: dict[str, Contract]) -> None:
-        """Keep the node and what is deployed on it."""
         super().__init__(chain, EvmFamily(), SAMPLES)
         self._node = node
         self._proxy = proxy

@@ -66,7 +66,6 @@ class RateLimitedError(ChainUnavailableError):
     """
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
-        """Keep the wait that the endpoint asked for."""
         super().__init__(message)
         self.retry_after = retry_after
 
@@ -117,7 +116,6 @@ class ProviderUnavailableError(ExchangeError):
     """
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
-        """Keep the wait that the provider asked for."""
         super().__init__(message)
         self.retry_after = retry_after
 
@@ -129,6 +127,5 @@ class ExchangeRefusedError(ExchangeError):
     """
 
     def __init__(self, message: str, *, reason: RefusalReason = "refused") -> None:
-        """Keep the reason."""
         super().__init__(message)
         self.reason = reason

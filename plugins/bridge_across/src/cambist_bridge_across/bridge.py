@@ -56,7 +56,6 @@ class AcrossBridge(BridgeProvider):
     name = "across"
 
     def __init__(self, api: AcrossApi, config: AcrossConfig, now: Callable[[], datetime]) -> None:
-        """Take what asks Across's servers, the operator's table, and the clock."""
         self._api = api
         self._now = now
         self._deployments = Deployments(config)

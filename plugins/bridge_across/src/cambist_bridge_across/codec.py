@@ -115,7 +115,6 @@ class Codec:
     """Writes and reads canonical bytes only: whatever was written otherwise is UndecodableError."""
 
     def __init__(self, web3: Any) -> None:  # noqa: ANN401 - the type is only there once it is imported
-        """Take the class ``web3.Web3``."""
         self._codec = web3().codec
 
     def deposit_call(self, deposit: DepositCall) -> bytes:

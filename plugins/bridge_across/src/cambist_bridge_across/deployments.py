@@ -58,7 +58,6 @@ class Deployments:
     """The contracts of every chain, as pinned and as the operator's table has them."""
 
     def __init__(self, config: AcrossConfig) -> None:
-        """Take the operator's table."""
         self._tables = config.chains
 
     def of(self, chain: ChainInfo) -> Deployment | None:

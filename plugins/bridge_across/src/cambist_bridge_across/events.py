@@ -33,7 +33,6 @@ class Events:
     """Reads the logs of the SpokePools. Pure."""
 
     def __init__(self, deployments: Deployments) -> None:
-        """Take where the contracts are."""
         self._deployments = deployments
 
     def deposit(self, chain: ChainInfo, receipt: Receipt, chains: Mapping[str, ChainInfo]) -> BridgeDeposit | None:

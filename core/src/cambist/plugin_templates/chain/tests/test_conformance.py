@@ -70,7 +70,6 @@ class FlorinHarness(ChainHarness):
     )
 
     def __init__(self, chain: Chain, node: ExampleNode) -> None:
-        """Keep the node."""
         super().__init__(chain, FlorinFamily(), SAMPLES)
         self._node = node
         self._ledger = node.ledger

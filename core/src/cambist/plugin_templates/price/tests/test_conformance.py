@@ -24,7 +24,6 @@ class FlorinHarness(PriceHarness):
     known = tuple(PRICES)
 
     def __init__(self, source: PriceSource, server: ExampleServer) -> None:
-        """Keep the server."""
         self.source = source
         self._server = server
 

@@ -13,7 +13,6 @@ class FlorinReader(CallReader):
     """Reads calls of the pinned contracts, and of no other."""
 
     def __init__(self, contracts: Mapping[str, str]) -> None:
-        """Keep the contracts, by chain."""
         self.contracts = contracts
 
     def spenders(self, chain: ChainInfo) -> frozenset[str]:
