@@ -21,12 +21,12 @@ pytestmark = pytest.mark.skipif(
 
 PUT_ON = "css => { const sheet = new CSSStyleSheet(); sheet.replaceSync(css); document.adoptedStyleSheets = [sheet]; }"
 
-LOOKS_THE_SAME = {
+IS_THE_SAME = {
     "all a pixel further": "#root { transform: translate(1px, 1px) }",
     "letters a little wider": "body { letter-spacing: 0.02px }",
     "letters a little lighter": "body { -webkit-text-stroke: 0.15px var(--card) }",
 }
-LOOKS_DIFFERENT = {
+DIFFERS = {
     "a column moved": "td:nth-child(3), th:nth-child(3) { padding-inline-start: 48px }",
     "a column lost": "td:nth-child(2), th:nth-child(2) { display: none }",
     "a list lost": "table { visibility: hidden }",
@@ -65,9 +65,9 @@ async def test_letters_may_be_drawn_differently_and_nothing_may_be_lost(chromium
             return len(differing(before, shrunk(await shoot(page, tmp_path / "now.png"))))
 
         assert await apart("") == 0
-        for what, css in LOOKS_THE_SAME.items():
+        for what, css in IS_THE_SAME.items():
             assert await apart(css) <= BLOCKS_MAX, what
-        for what, css in LOOKS_DIFFERENT.items():
+        for what, css in DIFFERS.items():
             assert await apart(css) > 2 * BLOCKS_MAX, what
 
 

@@ -81,9 +81,9 @@ async def test_a_payout_fetches_what_lies_on_an_account(treasury):
 async def test_a_payout_to_an_account_of_another_merchant_is_a_payout_and_a_deposit(treasury):
     await treasury.open()
     other, shop = await treasury.new_merchant("mer_2")
-    source, target = await address_of(treasury), await address_of(treasury, "user-2", other, shop)
+    source, to_address = await address_of(treasury), await address_of(treasury, "user-2", other, shop)
     await receive(treasury, source, "USDX", 50_000_000)
-    await treasury.pay_out("USDX", 20_000_000, target)
+    await treasury.pay_out("USDX", 20_000_000, to_address)
     await treasury.work(treasury.engine())
     await treasury.mine(treasury.info.confirmations)
     assert (await treasury.balance("USDX")).available == 30_000_000

@@ -16,9 +16,9 @@ from cambist.domain.prices import NoRateError, Observation, Rate, RatePolicy, ag
 from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
 from cambist.services.errors import TooManyError
 from cambist.services.pricing import set_aside
-from cambist.services.pricing.source_prices import KEPT_S, ROUNDS_MAX
 from cambist.services.pricing.prices import NotPricedError, RateBook, RateBookLimits, RateUnavailableError
 from cambist.services.pricing.set_aside import SetAside, SetAsideSources
+from cambist.services.pricing.source_prices import KEPT_S, ROUNDS_MAX
 from cambist.testing.clock import START, ManualClock
 
 POLICY = RatePolicy(max_age_s=300)
@@ -401,12 +401,12 @@ async def test_many_who_look_ask_the_sources_once_in_half_a_minute_for_each_curr
     source = ShelfSource("a", clock, ETH="2000")
     book = RateBook([source], clock)
     source.gate = asyncio.Event()
-    looking = [asyncio.create_task(book.poll_sources(["ETH"], "usd")) for _ in range(10)]
+    polling = [asyncio.create_task(book.poll_sources(["ETH"], "usd")) for _ in range(10)]
     async with asyncio.timeout(30):
         while not source.asked:  # noqa: ASYNC110  it is asked by another task
             await asyncio.sleep(0.001)
     source.gate.set()
-    assert len({id(look.judged["ETH"]) for look in await asyncio.gather(*looking)}) == 10, "each judges for itself"
+    assert len({id(polled.judged["ETH"]) for polled in await asyncio.gather(*polling)}) == 10, "each judges for itself"
     assert source.asked == [{("ETH", "usd")}]
     clock.advance(KEPT_S - 0.1)
     await book.poll_sources(["ETH"], "usd")

@@ -52,8 +52,8 @@ async def test_at_every_block_of_a_busy_gateway_there_is_no_difference(treasury,
     for number in range(3):
         await treasury.receive("USDX", 1_000_000 + number)
     other, _ = await treasury.new_merchant("mer_2")
-    targets = [(await treasury.stranger(number), 300_000) for number in range(4)]
-    await treasury.pay_out_many("USDX", [*targets, (await treasury.deposit_address(other), 500_000)])
+    recipients = [(await treasury.stranger(number), 300_000) for number in range(4)]
+    await treasury.pay_out_many("USDX", [*recipients, (await treasury.deposit_address(other), 500_000)])
     engine, seen = treasury.engine(), set()
     for _ in range(40):
         while (await engine.tick()).more:

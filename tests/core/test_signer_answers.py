@@ -11,8 +11,7 @@ from cambist.signer import answers
 from cambist.signer.files import KeystoreError
 from cambist.signer.reports import AnswerToQuestion
 from cambist.signer.startup import open_local_signer
-from tests.support.signing import KEYSTORE, answer, opening, registry, request
-from tests.support.signing import stranger as target
+from tests.support.signing import KEYSTORE, answer, opening, registry, request, stranger
 
 KEY = bytes(range(32))
 LARGE = 5_000_000
@@ -30,7 +29,7 @@ def open_(signers):
 
 
 def asked(name: str, sequence: int, amount: int = LARGE):
-    return request(target(name), amount, sequence=sequence, reference=f"payout:po_{sequence}")
+    return request(stranger(name), amount, sequence=sequence, reference=f"payout:po_{sequence}")
 
 
 async def question(signer, asked_for):
@@ -50,7 +49,7 @@ async def test_a_code_approves_what_was_read_once(open_, clock):
     signer, wanted = open_(), asked("bob", 1)
     found = await question(signer, wanted)
     assert "5 USDX" in found.question
-    assert target("bob") in found.question
+    assert stranger("bob") in found.question
     assert (await signer.report()).answers_open
     given = said(found, clock)
     assert await signer.answer(given) == "approved"
@@ -137,7 +136,7 @@ async def test_the_report_tells_rules_and_how_much_of_them_is_used(tmp_path, clo
     rules = {"hourly_caps": {"memory/USDX": "100"}, "fee_hourly_caps": "unlimited", "allowed_addresses": {}}
     async with opening(tmp_path / "store", clock, **rules) as make:
         signer = make()
-        await answer(signer, request(target("bob"), 3_000_000))
+        await answer(signer, request(stranger("bob"), 3_000_000))
         told = {(one.setting, one.name): one for one in (await signer.report()).rules}
     assert (told["hourly_caps", "memory/USDX"].limit, told["hourly_caps", "memory/USDX"].used) == ("100", "3")
     assert told["fee_hourly_caps", "memory"].limit is None

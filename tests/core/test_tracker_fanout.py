@@ -264,8 +264,8 @@ async def test_what_comes_next_is_looked_up_while_what_came_before_is_written(
     used = []
     take = fan_out.Ahead.take
 
-    async def taken(ahead, after, turn):
-        found = await take(ahead, after, turn)
+    async def taken(ahead, after, version):
+        found = await take(ahead, after, version)
         used.append(found is not None)
         return found
 
@@ -310,20 +310,20 @@ async def test_who_stops_telling_leaves_no_look_ahead_behind(
         chain.transfer(usdx, ALICE, ONE + number)
     chain.mine()
     await shop.poll(watcher)
-    looking, look_up = asyncio.Event(), fan_out.look_up
+    looking_up, look_up = asyncio.Event(), fan_out.look_up
 
     async def once(*args):
         monkeypatch.setattr(fan_out, "look_up", endless)
         return await look_up(*args)
 
     async def endless(*_):
-        looking.set()
+        looking_up.set()
         await asyncio.Event().wait()
 
     before = asyncio.all_tasks()
     monkeypatch.setattr(fan_out, "look_up", once)
     telling_ = asyncio.create_task(fan.drain("memory", 0))
-    await looking.wait()
+    await looking_up.wait()
     telling_.cancel()
     await asyncio.gather(telling_, return_exceptions=True)
     assert asyncio.all_tasks() == before

@@ -278,9 +278,9 @@ class Treasury:
     async def work(self, engine: Engine, *, rounds: int = 40, until: str = "idle") -> None:
         """Let engine and chain run side by side, until nothing waits or is under way any more."""
         for _ in range(rounds):
-            turn = await engine.tick()
-            while turn.more:
-                turn = await engine.tick()
+            tick = await engine.tick()
+            while tick.more:
+                tick = await engine.tick()
             if until == "idle" and await self.is_idle():
                 return
             await self.mine()

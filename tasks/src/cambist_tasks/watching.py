@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 POLL_TIMEOUT_S = 120.0
 """A poll that hangs is given up. A plugin's own timeouts are shorter."""
-PAUSED_LOOK_S = 1.0
+PAUSED_POLL_S = 1.0
 """How often a paused watcher looks whether it was resumed."""
 
 
@@ -64,7 +64,7 @@ class ChainWatch:
                 async with self._watcher.reading_ahead():
                     await self._follow(pauses)
                 if self.state.paused:
-                    await asyncio.sleep(PAUSED_LOOK_S)
+                    await asyncio.sleep(PAUSED_POLL_S)
         finally:
             self.state.watching = self.state.paused = False
 

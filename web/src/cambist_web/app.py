@@ -116,7 +116,7 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
         },
         before_send=[_add_headers((*SECURITY_HEADERS, HSTS) if secure else SECURITY_HEADERS)],
         lifespan=[_lifespan],
-        on_shutdown=[end_streams, _stop_looking],
+        on_shutdown=[end_streams, _stop_polling],
         request_class=JsonRequest,
         response_class=JsonAnswer,
         request_max_body_size=settings.body_bytes_max,
@@ -223,7 +223,7 @@ def end_streams(app: Litestar) -> None:
     _live(app.state).close()
 
 
-async def _stop_looking(app: Litestar) -> None:
+async def _stop_polling(app: Litestar) -> None:
     await _live(app.state).aclose()
 
 

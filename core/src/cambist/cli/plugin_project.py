@@ -36,10 +36,10 @@ def write_project(name: str, folder: Path, kind: str = "chain") -> Path:
     try:
         project.mkdir(parents=True)
         for path, source in _walk(files("cambist") / TEMPLATES / kind):
-            target = project / _renamed(str(path), name)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            copy = project / _renamed(str(path), name)
+            copy.parent.mkdir(parents=True, exist_ok=True)
             text = _renamed(source.read_text("utf-8"), name)
-            target.write_text(_pinned(text) if path.name == "pyproject.toml" else text, "utf-8")
+            copy.write_text(_pinned(text) if path.name == "pyproject.toml" else text, "utf-8")
     except FileExistsError as error:
         raise PluginProjectError(f"{error.filename} exists already, and is not written over.") from error
     except OSError as error:

@@ -63,7 +63,7 @@ class Supervisor:
         self._ready = False
         self._stopping = False
         # A child reads this pipe's end; it sees the end of it when this process is gone, even by kill -9.
-        self._alive, self._hold = os.pipe()
+        self._alive, self._keeps_alive = os.pipe()
 
     def stop(self, *_: object) -> None:
         """Ask ``run`` to stop everything and return; fit to be a signal's handler."""
@@ -84,7 +84,7 @@ class Supervisor:
         finally:
             self._stop_all()
             os.close(self._alive)
-            os.close(self._hold)
+            os.close(self._keeps_alive)
 
     def _look_after(self, child: Child, now: float) -> None:
         if child.process is None:

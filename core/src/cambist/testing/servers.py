@@ -102,7 +102,7 @@ def _start_holder(folder: Path) -> None:
         time.sleep(0.02)
 
 
-def _hold(folder: Path) -> None:
+def _keep_open(folder: Path) -> None:
     with own_data_dir(folder / "servers") as data_dir:
         servers = EmbeddedServers(data_dir, os.urandom, postgres_settings=_FAST, valkey_databases=REDIS_DATABASES)
         with servers:
@@ -140,4 +140,4 @@ def _wait_for_the_last_user(folder: Path) -> None:
 
 if __name__ == "__main__":
     os.setsid()
-    _hold(Path(sys.argv[1]))
+    _keep_open(Path(sys.argv[1]))

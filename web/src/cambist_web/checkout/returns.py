@@ -48,11 +48,11 @@ def back(payment: CheckoutPayment) -> Way | None:
     return Way(url=url, label="Cancel and return" if cancels else f"Return to {payment.shop_name}") if url else None
 
 
-def _return_url(target: str | None, payment: CheckoutPayment) -> str | None:
-    if target is None:
+def _return_url(url: str | None, payment: CheckoutPayment) -> str | None:
+    if url is None:
         return None
     try:
-        parts = urlsplit(ascii_url(target))
+        parts = urlsplit(ascii_url(url))
     except ValueError:
         return None
     if parts.scheme not in ("http", "https") or not parts.netloc:

@@ -28,7 +28,7 @@ class ExpiryConformance(Conformance):
                 break
             assert await _expired(harness, dated) == [False]
             await harness.mine()
-        await _buried(harness, dated)
+        await _outlived(harness, dated)
         assert await _expired(harness, dated) == [True]
 
     async def test_what_was_mined_is_never_dead(self, harness: ChainHarness) -> None:
@@ -39,8 +39,8 @@ class ExpiryConformance(Conformance):
         failed, dated_failed = await _signed(harness, sender, step)
         assert (await mined(harness, failed)).state == "reverted"
         assert await _expired(harness, dated, dated_failed) == [False, False]
-        await _buried(harness, dated)
-        await _buried(harness, dated_failed)
+        await _outlived(harness, dated)
+        await _outlived(harness, dated_failed)
         assert await _expired(harness, dated, dated_failed) == [False, False]
 
     async def test_what_is_hidden_is_not_dead(self, harness: ChainHarness) -> None:
@@ -50,7 +50,7 @@ class ExpiryConformance(Conformance):
         await harness.hide(tx.tx_id)
         assert (await harness.chain.transaction(tx.tx_id)).state == "unknown"
         assert await _expired(harness, dated) == [False]
-        await _buried(harness, dated)
+        await _outlived(harness, dated)
         assert await harness.chain.balance(step.to_address, step.token) == AMOUNT
         assert await _expired(harness, dated) == [False]
 
@@ -59,7 +59,7 @@ class ExpiryConformance(Conformance):
         _, step, tx, dated = await _ready(harness)
         assert (await told(harness, tx)).state == "accepted"
         await harness.outlive(dated.valid_until)
-        await _buried(harness, dated)
+        await _outlived(harness, dated)
         arrived = await harness.chain.balance(step.to_address, step.token)
         assert arrived in (0, AMOUNT)
         assert await _expired(harness, dated) == [arrived == 0]
@@ -72,13 +72,13 @@ class ExpiryConformance(Conformance):
         assert (await mined(harness, tx)).state == "succeeded"
         await harness.reorg(1)
         assert await _expired(harness, dated) == [False]
-        await _buried(harness, dated)
+        await _outlived(harness, dated)
         assert await _expired(harness, dated) == [True]
 
     async def test_what_is_dead_stays_dead(self, harness: ChainHarness) -> None:
         """The same bytes are refused from then on, and move nothing."""
         _, step, tx, dated = await _ready(harness)
-        await _buried(harness, dated)
+        await _outlived(harness, dated)
         assert await _expired(harness, dated) == [True]
         assert (await told(harness, tx)).state in ("expired", "unknown")
         await harness.mine(2)
@@ -91,7 +91,7 @@ class ExpiryConformance(Conformance):
         sender, step, tx, lost = await _ready(harness)
         standing = (await _signed(harness, sender, step))[0]
         assert (await mined(harness, standing)).state == "succeeded"
-        await _buried(harness, lost)
+        await _outlived(harness, lost)
         later = await _signed(harness, sender, step)
         stands = Dated(tx_id=standing.tx_id, valid_until=lost.valid_until)
         assert tx.tx_id == lost.tx_id
@@ -130,7 +130,7 @@ async def _all_is_final(harness: ChainHarness, dated: Dated) -> bool:
     return (await block_at(harness, head.finalized_height)).time > dated.valid_until
 
 
-async def _buried(harness: ChainHarness, dated: Dated) -> None:
+async def _outlived(harness: ChainHarness, dated: Dated) -> None:
     """Let time and blocks pass until every block that may hold the transaction is final."""
     await harness.outlive(dated.valid_until)
     await finalized(harness, (await head_of(harness)).height)

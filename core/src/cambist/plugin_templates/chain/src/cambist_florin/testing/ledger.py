@@ -127,12 +127,12 @@ def _run(one: LedgerTransfer, state: _State, *, frozen: set[str]) -> NodeTransfe
     if one.sequence is not None:
         state.sequences[one.sender] = one.sequence + 1
         balances[one.sender, None] -= fee
-    source, target = (one.sender, one.contract), (one.recipient, one.contract)
+    source, recipient = (one.sender, one.contract), (one.recipient, one.contract)
     poor = one.sender != FAUCET and balances.get(source, 0) < one.amount
     ok = not (one.fails or poor or one.recipient in frozen or one.limit < WORK)
     if ok:
         balances[source] = balances.get(source, 0) - one.amount
-        balances[target] = balances.get(target, 0) + one.amount
+        balances[recipient] = balances.get(recipient, 0) + one.amount
     return NodeTransfer(
         id=one.id,
         sender=one.sender,
