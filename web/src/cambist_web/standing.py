@@ -27,7 +27,7 @@ async def still(
     a session that has ended, ForbiddenError for a role or a project that was taken away.
     """
     await merchants.lock_merchant(conn, session.merchant_pk)
-    session = await members.hold(conn, session)
+    session = await members.lock_member(conn, session)
     check_role(session, permission)
     if actor is not None:
         await projects.authorize(conn, session, actor.project_id)

@@ -115,7 +115,7 @@ async def merchant_of(conn: AsyncConnection, member_id: str) -> str:
     return merchant_id
 
 
-async def hold(conn: AsyncConnection, by: SessionPrincipal) -> SessionPrincipal:
+async def lock_member(conn: AsyncConnection, by: SessionPrincipal) -> SessionPrincipal:
     """Return a member as he is behind a lock that an act has waited for; until the transaction ends he stays so.
 
     For acts that leave access behind: whoever ends the session, changes the role or removes the member meanwhile waits,
