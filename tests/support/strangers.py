@@ -77,7 +77,7 @@ class Strangers(Struct, kw_only=True):
     callers: list[Caller]
 
 
-async def settle(client: httpx.AsyncClient, clock: ManualClock) -> Strangers:
+async def sign_in_strangers(client: httpx.AsyncClient, clock: ManualClock) -> Strangers:
     """Play the scene that begins with all of them."""
     two = await TwoMerchants(client, clock).build()
     ada = two.ada
@@ -133,7 +133,7 @@ async def _things(two: TwoMerchants) -> dict[str, str]:
     hook = await two.post(f"{at}/webhook-endpoints", {"url": "http://127.0.0.1:1025/ada"}, ada.bearer)
     paid = await two.paid()
     delivery = (await two.get(f"/api/dashboard/projects/{ada.project_id}/deliveries", ada.bearer))["deliveries"][0]
-    mate = await Teammate(two.client, ada).settle("viewer", name="mate", enrolled=False, stepped_up=False)
+    mate = await Teammate(two.client, ada).sign_in("viewer", name="mate", enrolled=False, stepped_up=False)
     guest = {"email": "guest@team.example", "name": "Guest", "role": "viewer"}
     invited = await two.post("/api/dashboard/invitations", guest, ada.bearer)
     return {
@@ -172,7 +172,7 @@ async def _members(
         for only in (None,) if role in WHOLE_ROLES else (None, others[0]):
             name = f"{whose[0]}.{role}.{only is None}".lower()
             limit = None if only is None else [projects[only]]
-            mate = await Teammate(client, merchant).settle(role, name=name, projects=limit)
+            mate = await Teammate(client, merchant).sign_in(role, name=name, projects=limit)
             open_to = None if only is None else MODES[1]
             sitting = Sitting(role=role, open_to=open_to, step_up="done", headers=mate.bearer)
             for project, mode in zip(others, ("sandbox", "live"), strict=True):

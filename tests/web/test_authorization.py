@@ -18,7 +18,7 @@ from msgspec import Struct
 from cambist_web.openapi.pages import whole_description
 from tests.support.access import MIRRORED, Access, decided
 from tests.support.payout_env import person
-from tests.support.strangers import NOBODYS, Caller, Strangers, settle
+from tests.support.strangers import NOBODYS, Caller, Strangers, sign_in_strangers
 from tests.support.web import ADMIN_KEY
 from tests.web.test_access import of_key, of_member
 
@@ -144,7 +144,7 @@ def tries_of(app) -> Iterator[Try]:
 
 @pytest.fixture
 def plays():
-    return {"strangers": settle}
+    return {"strangers": sign_in_strangers}
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ async def test_lists_of_a_few_are_sorted_either_way_go_on_by_cursors_and_make_fi
 
 
 async def test_ones_own_sessions_are_sorted_by_use_and_by_age_go_on_by_cursors_and_make_a_file(two_merchants, clock):
-    client, officer = two_merchants.client, await Officer(two_merchants.client).settle("owner")
+    client, officer = two_merchants.client, await Officer(two_merchants.client).sign_in("owner")
     for who, path in ((two_merchants.ada, "/api/auth/sessions"), (officer, "/api/admin/auth/sessions")):
         bearers = [who.bearer]
         for _ in range(2):

@@ -42,7 +42,7 @@ async def merchant(live_merchant):
 @pytest.fixture
 async def waits(client, gateway, merchant):
     """Give what has an admin ask for something, and does this to him while that waits."""
-    eve = await Teammate(client, merchant).settle("admin", name="eve")
+    eve = await Teammate(client, merchant).sign_in("admin", name="eve")
     made = await merchant.ask("POST", ENDPOINTS.format(project=merchant.project_id), {"url": "https://shop.example/"})
     names = {"project": merchant.project_id, "endpoint": made["endpoint"]["endpointId"]}
     made = await _left(gateway)
@@ -94,7 +94,7 @@ async def test_what_waits_while_the_project_is_closed_to_its_member_is_refused(w
 
 
 async def test_a_key_gets_no_more_than_its_maker_may_when_it_is_made(client, gateway, merchant):
-    eve = await Teammate(client, merchant).settle("admin", name="eve")
+    eve = await Teammate(client, merchant).sign_in("admin", name="eve")
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("SELECT FROM projects FOR UPDATE")
         await conn.exec_driver_sql("UPDATE members SET role = 'developer' WHERE id = $1", (eve.pk,))
@@ -105,7 +105,7 @@ async def test_a_key_gets_no_more_than_its_maker_may_when_it_is_made(client, gat
 
 async def test_whoever_removes_a_member_waits_for_the_key_that_he_makes_and_takes_it_too(client, gateway, merchant):
     """The key's transaction is held open behind the project's lock, when it has looked at its maker already."""
-    eve = await Teammate(client, merchant).settle("admin", name="eve")
+    eve = await Teammate(client, merchant).sign_in("admin", name="eve")
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("SELECT FROM projects FOR UPDATE")
         issuing = asyncio.create_task(eve.ask("POST", f"{PROJECT.format(project=merchant.project_id)}/api-keys"))

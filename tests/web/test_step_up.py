@@ -165,8 +165,8 @@ async def take_live_back(merchant):
 @pytest.mark.parametrize("stolen", ["from who has a second factor", "from who has none"])
 async def test_live_mode_that_is_taken_back_opens_the_team_to_no_access_token_alone(enrolled, client, stolen):
     """Else a thief with one makes himself an owner, enrols a phone of his own, and withdraws what came in before."""
-    has_none = await Teammate(client, enrolled).settle("owner", name="ben", enrolled=False, stepped_up=False)
-    rows = of_the_team((await Teammate(client, enrolled).settle("owner", name="ann")).member_id)
+    has_none = await Teammate(client, enrolled).sign_in("owner", name="ben", enrolled=False, stepped_up=False)
+    rows = of_the_team((await Teammate(client, enrolled).sign_in("owner", name="ann")).member_id)
     await take_live_back(enrolled)
     bearer = enrolled.bearer if stolen.endswith("factor") else has_none.bearer
     code = "STEP_UP_REQUIRED" if stolen.endswith("factor") else "TWO_FACTOR_REQUIRED"
@@ -187,7 +187,7 @@ async def test_before_live_mode_is_granted_who_has_a_second_factor_is_asked_for_
     await ada.register("ada@shop.example")
     await take_live_back(ada)
     await ada.add_project(mode="sandbox")
-    rows = of_the_team((await Teammate(client, ada).settle("viewer", enrolled=False, stepped_up=False)).member_id)
+    rows = of_the_team((await Teammate(client, ada).sign_in("viewer", enrolled=False, stepped_up=False)).member_id)
     invite = rows[0]
     assert (await ask(ada, invite)).status_code == 201
     await enrol(ada, clock)

@@ -231,7 +231,7 @@ async def test_who_manages_the_team_no_more_has_no_invitation_out(client, team):
 
 
 async def test_an_owner_who_is_one_no_more_makes_no_owner(client, merchant):
-    ann = await Teammate(client, merchant).settle("owner", name="ann")
+    ann = await Teammate(client, merchant).sign_in("owner", name="ann")
     owner, viewer = [await invite(ann, role, email=f"{role}@team.example") for role in ("owner", "viewer")]
     await merchant.ask("PATCH", f"{MEMBERS}/{ann.member_id}", {"role": "admin"})
     refused(await join(client, token_of(owner)), 400, "INVITATION_INVALID")
@@ -240,7 +240,7 @@ async def test_an_owner_who_is_one_no_more_makes_no_owner(client, merchant):
 
 
 async def test_who_joins_while_the_inviter_is_demoted_is_refused(client, gateway, merchant):
-    ann = await Teammate(client, merchant).settle("owner", name="ann")
+    ann = await Teammate(client, merchant).sign_in("owner", name="ann")
     token = token_of(await invite(ann, "owner"))
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("SELECT FROM merchants FOR UPDATE")
