@@ -11,6 +11,7 @@ import styles from "./Layout.module.css";
 import { useNav } from "./nav";
 import { meQuery, useChainOptions } from "./queries";
 import { touches } from "./touches";
+import { useFinder } from "./useFinder";
 
 /** What stands around an operator's pages. */
 export function Layout() {
@@ -20,6 +21,7 @@ export function Layout() {
   const chains = useChainOptions();
   const isTold = useLive("/api/admin/stream", operatorSession, touches);
   const { operator } = useSuspenseQuery(meQuery).data;
+  const finder = useFinder();
   const security = () => void navigate({ to: "/security" });
   const commands = [
     ...nav.flatMap((group) =>
@@ -32,6 +34,7 @@ export function Layout() {
     <Shell
       nav={nav}
       commands={commands}
+      finder={finder}
       isTold={isTold}
       session={operatorSession}
       head={

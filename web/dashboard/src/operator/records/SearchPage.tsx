@@ -9,16 +9,10 @@ import { QueryView } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
-import { api, unwrap, useWords, type Schemas } from "../api";
+import { api, unwrap, useWords } from "../api";
 import { MerchantLink } from "../merchants/MerchantLink";
 
-type Found = Schemas["Found"];
-
-/** Where a thing that was found is shown: a project by what it was paid. */
-function pageOf(one: Found): { to: string; search: Record<string, string> } {
-  if (one.kind === "projects") return { to: "/payments", search: { project: one.id } };
-  return { to: `/${one.kind}/${one.id}`, search: {} };
-}
+import { pageOf } from "./found";
 
 /** What a text names: an id, an address, a transaction, an order, an e-mail. */
 export function SearchPage() {
