@@ -14,9 +14,9 @@ const NAMES = ["common", "operator", "api"] as const;
 
 /** What is written alike in English and in another language: names, and words that one has from the other. */
 const ALIKE: ReadonlySet<string> = new Set(
-  `Auditor,Block,Bridge,Browser,Chain,Chains,Code,Coin,Coins,Confirmations,Contract,Credits,Details,E-mail,Endpoints,
+  `Auditor,Block,Bridge,Bridges,Browser,Chain,Chains,Code,Coin,Coins,Confirmations,Contract,Credits,Details,E-mail,Endpoints,
   Finance,Gateway,Impossible,Invitations,Jobs,Limit,Limits,Live,Menu,Minutes,Mode,Name,Navigation,No,Nonce,Pages,Plan,Plugins,
-  Problem,Sandbox,Secret,Sessions,Signatures,Signer,Slippage,Sources,Stake,Status,Support,Swap,Tag,Team,Token,Tokens,Tracker,
+  Problem,Sandbox,Secret,Sessions,Signatures,Signer,Slippage,Sources,Stake,Status,Support,Swap,Swaps,Tag,Team,Token,Tokens,Tracker,
   Trackers,Transaction,Transactions,Transfer,Type,URL,Unstake,Version,Wallet,Webhook URL,Webhooks,
   Worker`
     .split(",")

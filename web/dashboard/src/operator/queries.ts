@@ -1,7 +1,7 @@
 /** What several of an operator's pages ask the API for. */
 import { queryOptions, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 
-import { api, unwrap, type Schemas } from "./api";
+import { api, unwrap, useWords, type Schemas } from "./api";
 
 export const ROWS = 25;
 
@@ -20,6 +20,24 @@ export function usePermitted(permission: Permission): boolean {
 /** Return what says which permissions the operator's role has. */
 export function usePermissions(): ReadonlySet<string> {
   return new Set<string>(useSuspenseQuery(meQuery).data.operator.permissions);
+}
+
+export const operatorsQuery = queryOptions({
+  queryKey: ["operators"],
+  queryFn: async ({ signal }) =>
+    (await unwrap(api.GET("/api/admin/operators", { params: { query: { limit: 100 } }, signal }))).operators,
+});
+
+/** Return what calls whoever asked for something by name: an operator, the admin key or the gateway itself. */
+export function useAskerName(): (asker: string) => string {
+  const { t } = useWords();
+  const { data = [] } = useQuery({ ...operatorsQuery, staleTime: 60_000, enabled: usePermitted("operators.read") });
+  const names = new Map([
+    ["operator", t("askedBy.adminKey")],
+    ["gateway", t("askedBy.platform")],
+    ...data.map(({ operatorId, name }) => [operatorId, name] as const),
+  ]);
+  return (asker) => names.get(asker) ?? asker;
 }
 
 export const chainsQuery = queryOptions({

@@ -13,7 +13,7 @@ export function Address({ value, whole = false }: AddressProps) {
   const { head, middle, tail } = addressParts(value);
   return (
     <Copyable text={value}>
-      <bdi dir="ltr" className={whole ? styles.whole : styles.address}>
+      <bdi dir="ltr" className={whole ? styles.whole : styles.address} data-whole={whole || undefined}>
         <b>{head}</b>
         {middle !== "" && <span className={styles.middle}>{whole ? middle : "…"}</span>}
         <b>{tail}</b>

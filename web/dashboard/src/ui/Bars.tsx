@@ -1,4 +1,5 @@
 import styles from "./Bars.module.css";
+import { Chart, endOfAxis, heightIn, placeOf } from "./Chart";
 
 export interface Bar {
   readonly key: string;
@@ -12,43 +13,32 @@ export interface Bar {
 interface BarsProps {
   readonly label: string;
   readonly bars: readonly Bar[];
+  /** Says how much a line of the axis stands for. */
+  readonly onAxis: (size: number) => string | null;
 }
 
-const HEIGHT = 100;
-const WIDTH = 10;
-const GAP = 2;
 const LEAST = 1;
 
-/**
- * A series, part beside part. Each bar says what it is of where the pointer is, and a table says so to who sees none.
- *
- * Time runs from left to right in every language, as it does in the charts of exchanges and price sources.
- */
-export function Bars({ label, bars }: BarsProps) {
-  const most = Math.max(...bars.map((one) => one.size), 0);
-  const heights = bars.map(({ size }) => (size <= 0 || most <= 0 ? 0 : Math.max(LEAST, (HEIGHT * size) / most)));
+/** A series, part beside part. Each bar says what it is of where the pointer is, and a table says so to who sees none. */
+export function Bars({ label, bars, onAxis }: BarsProps) {
+  const end = endOfAxis(Math.max(...bars.map((one) => one.size), 0));
+  const heightOf = (size: number) => (size <= 0 ? 0 : Math.max(LEAST, heightIn(size, end)));
   return (
     <figure>
-      <svg
-        className={styles.bars}
-        viewBox={`0 0 ${String(bars.length * WIDTH)} ${String(HEIGHT)}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={label}
+      <Chart
+        label={label}
+        first={bars[0]?.label}
+        last={bars.at(-1)?.label}
+        parts={bars.length}
+        end={end}
+        onAxis={onAxis}
       >
         {bars.map((one, number) => (
-          <rect
-            key={one.key}
-            className={styles.bar}
-            x={number * WIDTH + GAP / 2}
-            y={HEIGHT - (heights[number] ?? 0)}
-            width={WIDTH - GAP}
-            height={heights[number] ?? 0}
-          >
+          <rect key={one.key} className={styles.bar} {...placeOf(number, heightOf(one.size))}>
             <title>{`${one.label}: ${one.text}`}</title>
           </rect>
         ))}
-      </svg>
+      </Chart>
       {/* A table itself is never narrower than its words, also where it is not seen. */}
       <div className="unseen">
         <table>
@@ -63,10 +53,6 @@ export function Bars({ label, bars }: BarsProps) {
           </tbody>
         </table>
       </div>
-      <figcaption dir="ltr" className={styles.ends}>
-        <bdi>{bars[0]?.label}</bdi>
-        <bdi>{bars.at(-1)?.label}</bdi>
-      </figcaption>
     </figure>
   );
 }

@@ -1,5 +1,7 @@
 import { Button, type ButtonProps } from "@mantine/core";
 
+import styles from "./Choice.module.css";
+
 interface ChoiceProps<Value extends string> {
   readonly label: string;
   readonly value: Value;
@@ -11,7 +13,7 @@ interface ChoiceProps<Value extends string> {
 /** One of a few, all of which are seen: buttons, of which the chosen one is pressed. */
 export function Choice<Value extends string>({ label, value, options, size = "sm", onChoice }: ChoiceProps<Value>) {
   return (
-    <div role="group" aria-label={label} className="row">
+    <div role="group" aria-label={label} className={`row ${styles.choice ?? ""}`}>
       {options.map((one) => (
         <Button
           key={one.value}

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 
 import { asApiError } from "../api/errors";
 
+import styles from "./Confirm.module.css";
 import { ErrorNote } from "./Feedback";
 import { useIsSteppingUp } from "./StepUp";
 
@@ -74,6 +75,7 @@ export function Confirm({
       onClose={close}
       closeOnEscape={!isSteppingUp}
       title={title}
+      classNames={{ title: styles.title }}
       closeButtonProps={{ "aria-label": t("ui.close"), disabled: isSending }}
     >
       <form

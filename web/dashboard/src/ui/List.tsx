@@ -11,6 +11,8 @@ export interface Column<Row> {
   readonly id: string;
   readonly title: string;
   readonly cell: (row: Row) => ReactNode;
+  /** On phones it has the whole width to itself: a name with some sentences. */
+  readonly isWide?: boolean;
   /** Numbers stand at the end of their cell. */
   readonly atEnd?: boolean;
   /** The list can be sorted by it: the name that the API has for that. */
@@ -159,7 +161,7 @@ function RowShown<Row>({ row, columns, href }: RowProps<Row>) {
   return (
     <tr className={href === undefined ? undefined : styles.link}>
       {columns.map((column, index) => (
-        <td key={column.id} data-end={column.atEnd} data-title={column.title}>
+        <td key={column.id} data-end={column.atEnd} data-wide={column.isWide} data-title={column.title}>
           {index === 0 && href !== undefined ? (
             <Link to={href} className={styles.first}>
               {column.cell(row)}

@@ -6,8 +6,8 @@ import { Amount, Fiat } from "./Amount";
 import { Bars } from "./Bars";
 import { Choice } from "./Choice";
 import { Empty } from "./Feedback";
-import { numbers, showDay, showFiat, showHour, showPercent } from "./format";
-import { Facts, Section } from "./Page";
+import { numbers, showAbout, showDay, showFiat, showHour, showPercent } from "./format";
+import { Figures, Section } from "./Page";
 import { Plain } from "./Plain";
 import { Shares, Stacks } from "./Stacks";
 import { toneOf } from "./Status";
@@ -108,9 +108,8 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
     <>
       <Section title={t("overview.volume")}>
         <div className="stack">
-          <Facts
-            narrow
-            facts={[
+          <Figures
+            figures={[
               [t("overview.cameIn"), <Fiat key="fiat" value={turnover.fiat} currency={currency} />],
               [t("overview.deposits"), number.format(turnover.deposits)],
               [t("overview.made"), number.format(payments.made)],
@@ -124,6 +123,13 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
           {turnover.deposits > 0 && (
             <Bars
               label={t("overview.volume")}
+              onAxis={(size) =>
+                isPriced
+                  ? showAbout(size, currency, i18n.language)
+                  : Number.isInteger(size)
+                    ? number.format(size)
+                    : null
+              }
               bars={turnover.series.map((part) => ({
                 key: part.beginsAt,
                 label: when(part.beginsAt, i18n.language),

@@ -63,9 +63,22 @@ interface FactsProps {
 
 /** Names and values. What has no value is left out. */
 export function Facts({ facts, narrow = false }: FactsProps) {
+  return <Named of={facts} className={narrow ? `${styles.facts ?? ""} ${styles.narrow ?? ""}` : styles.facts} />;
+}
+
+interface FiguresProps {
+  readonly figures: readonly Fact[];
+}
+
+/** The few numbers that a page is read for, larger than all else. */
+export function Figures({ figures }: FiguresProps) {
+  return <Named of={figures} className={styles.figures} />;
+}
+
+function Named({ of, className }: { readonly of: readonly Fact[]; readonly className: string | undefined }) {
   return (
-    <dl className={narrow ? `${styles.facts ?? ""} ${styles.narrow ?? ""}` : styles.facts}>
-      {facts
+    <dl className={className}>
+      {of
         .filter(([, value]) => value !== null && value !== undefined && value !== "")
         .map(([label, value]) => (
           <div key={label}>

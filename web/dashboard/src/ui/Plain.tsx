@@ -26,7 +26,7 @@ export function Plain<Row>({ label, columns, rows, rowKey }: PlainProps<Row>) {
           {rows.map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.id} data-end={column.atEnd} data-title={column.title}>
+                <td key={column.id} data-end={column.atEnd} data-wide={column.isWide} data-title={column.title}>
                   <div>{column.cell(row)}</div>
                 </td>
               ))}

@@ -1,5 +1,6 @@
 import { useTranslation } from "react-i18next";
 
+import { Chart, endOfAxis, heightIn, placeOf } from "./Chart";
 import { numbers } from "./format";
 import type { Tone } from "./Status";
 import styles from "./Stacks.module.css";
@@ -24,9 +25,6 @@ interface StacksProps {
   readonly stacks: readonly Stack[];
 }
 
-const HEIGHT = 100;
-const WIDTH = 10;
-const GAP = 2;
 const SWATCH = 10;
 
 const sumOf = (counts: readonly number[]) => counts.reduce((sum, one) => sum + one, 0);
@@ -34,8 +32,6 @@ const sumOf = (counts: readonly number[]) => counts.reduce((sum, one) => sum + o
 /**
  * A series of which each part is several kinds, one on the other. Where the pointer is, a part says how many of each it
  * has; a table says so to who sees none. Layers of which there are none at all are left out.
- *
- * Time runs from left to right in every language, as in `Bars`.
  */
 export function Stacks({ label, layers, stacks }: StacksProps) {
   const { i18n } = useTranslation();
@@ -48,16 +44,17 @@ export function Stacks({ label, layers, stacks }: StacksProps) {
       ...layer,
       again: all.slice(0, place).filter(({ tone }) => tone === layer.tone).length,
     }));
-  const most = Math.max(...stacks.map(({ counts }) => sumOf(counts)), 1);
-  const heightOf = (counts: readonly number[]) => (sumOf(counts) * HEIGHT) / most;
+  const end = endOfAxis(Math.max(...stacks.map(({ counts }) => sumOf(counts)), 1));
+  const heightOf = (counts: readonly number[]) => heightIn(sumOf(counts), end);
   return (
     <figure>
-      <svg
-        className={styles.bars}
-        viewBox={`0 0 ${String(stacks.length * WIDTH)} ${String(HEIGHT)}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={label}
+      <Chart
+        label={label}
+        first={stacks[0]?.label}
+        last={stacks.at(-1)?.label}
+        parts={stacks.length}
+        end={end}
+        onAxis={(size) => (Number.isInteger(size) ? format.format(size) : null)}
       >
         {stacks.map((stack, number) => {
           const words = shown.map((one) => `${one.label} ${format.format(stack.counts[one.at] ?? 0)}`).join(" · ");
@@ -70,16 +67,13 @@ export function Stacks({ label, layers, stacks }: StacksProps) {
                   className={styles.part}
                   data-tone={one.tone}
                   data-again={one.again}
-                  x={number * WIDTH + GAP / 2}
-                  y={HEIGHT - heightOf(stack.counts.slice(0, one.at + 1))}
-                  width={WIDTH - GAP}
-                  height={heightOf([stack.counts[one.at] ?? 0])}
+                  {...placeOf(number, heightOf([stack.counts[one.at] ?? 0]), heightOf(stack.counts.slice(0, one.at)))}
                 />
               ))}
             </g>
           );
         })}
-      </svg>
+      </Chart>
       <div className="unseen">
         <table>
           <caption>{label}</caption>
@@ -106,10 +100,6 @@ export function Stacks({ label, layers, stacks }: StacksProps) {
         </table>
       </div>
       <figcaption>
-        <div dir="ltr" className={styles.ends}>
-          <bdi>{stacks[0]?.label}</bdi>
-          <bdi>{stacks.at(-1)?.label}</bdi>
-        </div>
         <ul className={styles.legend} aria-label={label}>
           {shown.map((one) => (
             <li key={one.key}>

@@ -57,6 +57,18 @@ export function showFiat(amount: string, currency: string, language: string): st
   return parts.map(({ type, value }) => (type === "minusSign" ? value.replace("-", "−") : value)).join("");
 }
 
+/** Write about how much money it is, for the axis of a chart alone: it rounds, and is a number. */
+export function showAbout(amount: number, currency: string, language: string): string {
+  const style = {
+    style: "currency",
+    currency: currency.toUpperCase(),
+    notation: "compact",
+    minimumFractionDigits: 0,
+    maximumFractionDigits: 1,
+  } as const;
+  return formatOf(Intl.NumberFormat, language, style).format(amount);
+}
+
 /** Return what writes counts, heights and the like; amounts are no numbers. */
 export function numbers(language: string): Intl.NumberFormat {
   return formatOf(Intl.NumberFormat, language);
@@ -68,6 +80,22 @@ const PERCENT_DECIMALS = 20;
 export function showPercent(percent: string, language: string): string {
   const style = { style: "unit", unit: "percent", maximumFractionDigits: PERCENT_DECIMALS } as const;
   return formatOf(Intl.NumberFormat, language, style).format(percent as `${number}`);
+}
+
+/** Write so many hours, minutes or the like, with the name of the unit. */
+export function showUnit(count: number, unit: string, language: string): string {
+  return formatOf(Intl.NumberFormat, language, { style: "unit", unit, unitDisplay: "long" }).format(count);
+}
+
+const DURATIONS = [
+  ["hour", 3_600],
+  ["minute", 60],
+] as const;
+
+/** Write so many seconds in the largest unit of which it is a whole number; a day is written as hours. */
+export function showDuration(seconds: number, language: string): string {
+  const [unit, size] = DURATIONS.find(([, one]) => seconds > 0 && seconds % one === 0) ?? (["second", 1] as const);
+  return showUnit(seconds / size, unit, language);
 }
 
 export function showMilliseconds(milliseconds: number, language: string): string {

@@ -104,7 +104,7 @@ function amounts(payment: PaymentDetail, t: T): readonly Fact[] {
       t("payment.rate"),
       payment.exchangeRate === undefined ? null : (
         <bdi key="rate" dir="ltr" className="number">
-          <Rate value={payment.exchangeRate} /> {payment.fiatCurrency?.toUpperCase()} · {payment.rateSource}
+          1 {token} = <Rate value={payment.exchangeRate} /> {payment.fiatCurrency?.toUpperCase()} · {payment.rateSource}
         </bdi>
       ),
     ],

@@ -49,6 +49,12 @@ export function TeamPage() {
                 { id: "name", title: t("projects.name"), cell: (one) => <b>{one.name}</b> },
                 { id: "email", title: t("signIn.email"), cell: (one) => one.email },
                 {
+                  id: "role",
+                  title: t("team.role"),
+                  cell: (one) =>
+                    mayManage && one.memberId !== me.memberId ? <ChangeRole member={one} /> : t(`role.${one.role}`),
+                },
+                {
                   id: "projects",
                   title: t("team.projects"),
                   cell: (one) => <OpenProjects member={one} mayManage={mayManage && one.memberId !== me.memberId} />,
@@ -66,18 +72,13 @@ export function TeamPage() {
                 {
                   id: "acts",
                   title: "",
+                  atEnd: true,
                   cell: (one) =>
                     one.memberId === me.memberId ? (
                       <Leave member={one} />
                     ) : (
                       mayRecover && <LetBackIn member={one} onLink={setMade} />
                     ),
-                },
-                {
-                  id: "role",
-                  title: t("team.role"),
-                  cell: (one) =>
-                    mayManage && one.memberId !== me.memberId ? <ChangeRole member={one} /> : t(`role.${one.role}`),
                 },
               ]}
             />

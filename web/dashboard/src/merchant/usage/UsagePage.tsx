@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
-import { ChainName } from "../../ui/ChainName";
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { Copyable } from "../../ui/Copyable";
 import { timesOf } from "../../ui/days";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
@@ -104,6 +104,7 @@ function Count({ value }: { readonly value: number }) {
 
 function Plan({ own: { plan, used } }: { readonly own: Schemas["OwnPlan"] }) {
   const { t, i18n } = useTranslation();
+  const chainName = useChainName();
   const count = (value: number | null, none: string) => (value === null ? none : <Count value={value} />);
   return (
     <div className="stack">
@@ -118,7 +119,7 @@ function Plan({ own: { plan, used } }: { readonly own: Schemas["OwnPlan"] }) {
             plan.hasTracker
               ? plan.chains === null
                 ? t("usage.everyChain")
-                : showList(plan.chains, i18n.language)
+                : showList(plan.chains.map(chainName), i18n.language)
               : null,
           ],
         ]}

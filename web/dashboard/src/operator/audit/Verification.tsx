@@ -7,7 +7,7 @@ import { Chip } from "../../ui/Status";
 import { Moment } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
-import { usePermitted } from "../queries";
+import { useAskerName, usePermitted } from "../queries";
 
 type Verified = Schemas["AuditVerification"];
 
@@ -23,6 +23,7 @@ export function Verification({ last }: { readonly last: Verified | null }) {
 
 function Result({ of }: { readonly of: Verified }) {
   const { t, i18n } = useWords();
+  const askerName = useAskerName();
   const number = numbers(i18n.language);
   return (
     <div className="stack">
@@ -41,7 +42,7 @@ function Result({ of }: { readonly of: Verified }) {
               <Moment at={of.finishedAt} />
             </Link>,
           ],
-          [t("queue.askedBy"), of.requestedBy],
+          [t("queue.askedBy"), askerName(of.requestedBy)],
           [t("audit.entries"), number.format(of.entries)],
           [t("audit.seals"), number.format(of.seals)],
           [t("audit.waiting"), number.format(of.waiting)],

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Empty } from "../../ui/Feedback";
-import { numbers } from "../../ui/format";
+import { numbers, showMilliseconds } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Quoted } from "../../ui/Said";
@@ -26,7 +26,7 @@ const TONES = {
 
 /** The nodes that a chain is read from, how each of them does, and their replacement. */
 export function Endpoints({ chain }: { readonly chain: Chain }) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   const mayChange = usePermitted("chains.endpoints") && chain.changeable;
   return (
     <Section title={t("chains.endpoints")} flush actions={mayChange && <AddButton chain={chain} />}>
@@ -45,7 +45,11 @@ export function Endpoints({ chain }: { readonly chain: Chain }) {
               id: "latency",
               title: t("endpoints.latency"),
               atEnd: true,
-              cell: (one) => <Number value={one.latencyMs} />,
+              cell: (one) => (
+                <span className="number">
+                  {one.latencyMs === null ? "–" : showMilliseconds(one.latencyMs, i18n.language)}
+                </span>
+              ),
             },
             {
               id: "calls",

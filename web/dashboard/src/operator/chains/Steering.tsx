@@ -2,11 +2,12 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Section } from "../../ui/Page";
+import { Chip } from "../../ui/Status";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
-import { usePermitted } from "../queries";
+import { useAskerName, usePermitted } from "../queries";
 
 const WHAT = ["watching", "sending"] as const;
 
@@ -18,6 +19,7 @@ interface SteeringProps {
 export function Steering({ chain }: SteeringProps) {
   const { t } = useWords();
   const client = useQueryClient();
+  const askerName = useAskerName();
   const mayPause = usePermitted("chains.pause");
   const mayResume = usePermitted("chains.resume");
   const mayRescan = usePermitted("chains.rescan");
@@ -33,10 +35,11 @@ export function Steering({ chain }: SteeringProps) {
               <b>{t(`steering.${what}`)}</b>
               <span>
                 {pause === undefined ? (
-                  t("steering.goesOn")
+                  <Chip tone="good">{t("steering.goesOn")}</Chip>
                 ) : (
                   <>
-                    {t("steering.pausedBy", { by: pause.pausedBy, reason: pause.reason })} <When at={pause.pausedAt} />
+                    {t("steering.pausedBy", { by: askerName(pause.pausedBy), reason: pause.reason })}{" "}
+                    <When at={pause.pausedAt} />
                   </>
                 )}
               </span>

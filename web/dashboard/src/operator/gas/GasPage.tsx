@@ -7,11 +7,13 @@ import { Empty } from "../../ui/Feedback";
 import { List, listed, type Column } from "../../ui/List";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
+import { Waits } from "../../ui/Said";
 import { useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { ROWS, usePermitted } from "../queries";
+import { IntentState } from "../queue/IntentState";
 
 import { StakeButton } from "./StakeButton";
 
@@ -39,9 +41,14 @@ export function GasPage() {
   const columns: readonly Column<Stake>[] = [
     { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
     { id: "action", title: t("record.kind"), cell: (one) => t(`stake.${one.action}`) },
-    { id: "status", title: t("record.status"), cell: (one) => t(`intentState.${one.status}`) },
+    { id: "status", title: t("record.status"), cell: (one) => <IntentState state={one.status} /> },
     { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
-    { id: "waits", title: t("record.waits"), cell: (one) => one.waitsFor ?? "–" },
+    {
+      id: "waits",
+      title: t("record.waits"),
+      cell: ({ waitsFor }) =>
+        waitsFor === null ? "–" : <Waits code={waitsFor} words={waitsFor.replaceAll("_", " ")} />,
+    },
     {
       id: "amount",
       title: t("record.amount"),

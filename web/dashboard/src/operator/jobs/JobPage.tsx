@@ -14,7 +14,7 @@ import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
-import { usePermitted } from "../queries";
+import { useAskerName, usePermitted } from "../queries";
 
 import { JobState } from "./JobState";
 import { Progress } from "./Progress";
@@ -46,6 +46,7 @@ export function JobPage() {
 
 function Shown({ job }: { readonly job: Job }) {
   const meaning = useMeaning();
+  const askerName = useAskerName();
   const { t, i18n } = useWords();
   return (
     <Page
@@ -66,7 +67,7 @@ function Shown({ job }: { readonly job: Job }) {
         <Facts
           facts={[
             [t("record.error"), job.error === null ? null : <Quoted key="error" words={job.error} />],
-            [t("queue.askedBy"), job.requestedBy],
+            [t("queue.askedBy"), askerName(job.requestedBy)],
             [t("jobs.attempts"), job.attempts],
             [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],
             [t("jobs.finished"), job.finishedAt === null ? null : <Moment key="finished" at={job.finishedAt} />],

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
-import { numbers } from "../../ui/format";
+import { showMilliseconds } from "../../ui/format";
 import { SelectFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
@@ -14,7 +14,7 @@ import { Quoted } from "../../ui/Said";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
-import { ROWS } from "../queries";
+import { ROWS, useAskerName } from "../queries";
 
 import { JobState } from "./JobState";
 
@@ -37,6 +37,7 @@ const POLL_MS = 10_000;
 export function JobsPage() {
   const { t } = useWords();
   const meaning = useMeaning();
+  const askerName = useAskerName();
   const search = useListSearch(FILTERS);
   const { filters } = search;
   const query = useQuery({
@@ -58,7 +59,7 @@ export function JobsPage() {
     },
     { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="job" code={one.kind} /> },
     { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
-    { id: "by", title: t("queue.askedBy"), cell: (one) => one.requestedBy },
+    { id: "by", title: t("queue.askedBy"), cell: (one) => askerName(one.requestedBy) },
     { id: "error", title: t("record.error"), cell: (one) => (one.error === null ? "–" : <Quoted words={one.error} />) },
   ];
   return (
@@ -128,11 +129,11 @@ function Recurring() {
                 },
                 {
                   id: "took",
-                  title: t("endpoints.latency"),
+                  title: t("jobs.took"),
                   atEnd: true,
                   cell: (one) => (
                     <span className="number">
-                      {one.durationMs === null ? "–" : numbers(i18n.language).format(one.durationMs)}
+                      {one.durationMs === null ? "–" : showMilliseconds(one.durationMs, i18n.language)}
                     </span>
                   ),
                 },

@@ -2,6 +2,7 @@ import { Select } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -42,13 +43,13 @@ export function Limits(props: LimitsProps) {
               id: "once",
               title: t("merchants.perTransaction"),
               atEnd: true,
-              cell: ([, one]) => <span className="number">{one.perTransaction ?? t("merchants.asEverybody")}</span>,
+              cell: ([, one]) => <Limit value={one.perTransaction ?? null} />,
             },
             {
               id: "day",
               title: t("merchants.perDay"),
               atEnd: true,
-              cell: ([, one]) => <span className="number">{one.perDay ?? t("merchants.asEverybody")}</span>,
+              cell: ([, one]) => <Limit value={one.perDay ?? null} />,
             },
             {
               id: "acts",
@@ -61,6 +62,11 @@ export function Limits(props: LimitsProps) {
       )}
     </Section>
   );
+}
+
+function Limit({ value }: { readonly value: string | null }) {
+  const { t } = useWords();
+  return value === null ? t("merchants.asEverybody") : <Amount value={value} />;
 }
 
 /** Return how all limits are set at once, to what a dialog makes of those that were read. */

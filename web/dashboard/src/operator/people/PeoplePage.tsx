@@ -11,7 +11,7 @@ import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { LinkOnce, type Handed } from "../LinkOnce";
-import { meQuery, usePermitted } from "../queries";
+import { meQuery, operatorsQuery, usePermitted } from "../queries";
 
 type Operator = Schemas["OperatorView"];
 type Role = Operator["role"];
@@ -23,11 +23,7 @@ export function PeoplePage() {
   const { t } = useWords();
   const mayManage = usePermitted("operators.manage");
   const [handed, setHanded] = useState<Handed | null>(null);
-  const query = useQuery({
-    queryKey: ["operators"],
-    queryFn: async ({ signal }) =>
-      (await unwrap(api.GET("/api/admin/operators", { params: { query: { limit: 100 } }, signal }))).operators,
-  });
+  const query = useQuery(operatorsQuery);
   return (
     <Page title={t("nav.people")} lead={t("people.lead")} actions={mayManage && <Invite onHanded={setHanded} />}>
       <LinkOnce

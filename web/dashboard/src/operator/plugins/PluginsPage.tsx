@@ -1,7 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 
+import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
+import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -16,6 +18,13 @@ const POLL_MS = 10_000;
 /** What is installed, what it brings, how it is set, and whether its chains can be read. */
 export function PluginsPage() {
   const { t, i18n } = useWords();
+  const chainName = useChainName();
+  const meaning = useMeaning();
+  const brings = (kinds: readonly string[]) =>
+    showList(
+      kinds.map((kind) => meaning("brings", kind)),
+      i18n.language,
+    ) || "–";
   const query = useQuery({
     queryKey: ["plugins"],
     refetchInterval: POLL_MS,
@@ -41,8 +50,12 @@ export function PluginsPage() {
                     cell: (one) => <Chip tone={TONES[one.state]}>{t(`plugins.states.${one.state}`)}</Chip>,
                   },
                   { id: "version", title: t("plugins.version"), cell: (one) => <Version plugin={one} /> },
-                  { id: "kinds", title: t("plugins.brings"), cell: (one) => showList(one.kinds, i18n.language) || "–" },
-                  { id: "chains", title: t("nav.chains"), cell: (one) => showList(one.chains, i18n.language) || "–" },
+                  { id: "kinds", title: t("plugins.brings"), cell: (one) => brings(one.kinds) },
+                  {
+                    id: "chains",
+                    title: t("nav.chains"),
+                    cell: (one) => showList(one.chains.map(chainName), i18n.language) || "–",
+                  },
                   { id: "problems", title: t("chains.problem"), cell: (one) => <Problems plugin={one} /> },
                   { id: "settings", title: t("nav.settings"), cell: (one) => <Settings plugin={one} /> },
                 ]}

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { Rate } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
@@ -56,7 +57,11 @@ export function PricesPage() {
                       id: "rate",
                       title: t("prices.used"),
                       atEnd: true,
-                      cell: (one) => <span className="number">{one.rate ?? one.refused ?? "–"}</span>,
+                      cell: (one) => (
+                        <span className="number">
+                          {one.rate === null ? (one.refused ?? "–") : <Rate value={one.rate} />}
+                        </span>
+                      ),
                     },
                     { id: "source", title: t("prices.source"), cell: (one) => one.source ?? "–" },
                     {
@@ -84,7 +89,9 @@ function Said({ sources }: { readonly sources: readonly Schemas["PriceSeen"][] }
     <ul>
       {sources.map((one) => (
         <li key={one.source}>
-          <span className="number">{one.price}</span>{" "}
+          <span className="number">
+            <Rate value={one.price} />
+          </span>{" "}
           <span className="muted">
             {one.source}
             {one.status !== "used" && ` · ${meaning("price", one.status)}`}

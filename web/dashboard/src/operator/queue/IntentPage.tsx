@@ -73,8 +73,14 @@ function Shown({ intent }: { readonly intent: Intent }) {
             [t("queue.raiseAsked"), feeRaise?.askedAt == null ? null : <When key="raise" at={feeRaise.askedAt} />],
             [t("queue.raiseRefused"), feeRaise?.refusal == null ? null : <Refusal key="unraised" of={feeRaise} />],
             [t("queue.signedNonce"), settlement?.nonce],
-            [t("queue.signedTx"), settlement?.signedTxHash],
-            [t("queue.settleNamed"), settlement?.txHash],
+            [
+              t("queue.signedTx"),
+              settlement?.signedTxHash == null ? null : <Address key="signed" value={settlement.signedTxHash} whole />,
+            ],
+            [
+              t("queue.settleNamed"),
+              settlement?.txHash == null ? null : <Address key="named" value={settlement.txHash} whole />,
+            ],
             [
               t("queue.settleAsked"),
               settlement?.askedAt == null ? null : <When key="settle" at={settlement.askedAt} />,

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
 import { List, listed, type Column } from "../../ui/List";
@@ -10,7 +11,7 @@ import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { JobState } from "../jobs/JobState";
-import { ROWS, usePermitted } from "../queries";
+import { ROWS, useAskerName, usePermitted } from "../queries";
 
 type Run = Schemas["ReconcileRun"];
 const POLL_MS = 5_000;
@@ -20,6 +21,8 @@ export function ReconcilePage() {
   const { t, i18n } = useWords();
   const client = useQueryClient();
   const search = useListSearch([]);
+  const askerName = useAskerName();
+  const chainName = useChainName();
   const mayStart = usePermitted("reconcile.start");
   const query = useQuery({
     queryKey: ["job", "reconcile", search.page],
@@ -40,11 +43,11 @@ export function ReconcilePage() {
       title: t("nav.chains"),
       cell: (one) =>
         showList(
-          one.chains.map((chain) => chain.chain),
+          one.chains.map(({ chain }) => chainName(chain)),
           i18n.language,
         ),
     },
-    { id: "by", title: t("queue.askedBy"), cell: (one) => one.requestedBy },
+    { id: "by", title: t("queue.askedBy"), cell: (one) => askerName(one.requestedBy) },
   ];
   return (
     <Page

@@ -6,12 +6,14 @@ import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
+import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
 import { Quoted } from "../../ui/Said";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
+import { Height } from "../chains/ChainsPage";
 import { JobState } from "../jobs/JobState";
 import { MerchantLink } from "../merchants/MerchantLink";
 
@@ -65,9 +67,19 @@ export function RunPage() {
               rowKey={(one) => one.chain}
               columns={[
                 { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
-                { id: "height", title: t("record.block"), atEnd: true, cell: (one) => one.height ?? "–" },
-                { id: "addresses", title: t("reconcile.addresses"), atEnd: true, cell: (one) => one.addressesAsked },
-                { id: "differences", title: t("reconcile.differences"), atEnd: true, cell: (one) => one.differences },
+                { id: "height", title: t("record.block"), atEnd: true, cell: (one) => <Height value={one.height} /> },
+                {
+                  id: "addresses",
+                  title: t("reconcile.addresses"),
+                  atEnd: true,
+                  cell: (one) => <Height value={one.addressesAsked} />,
+                },
+                {
+                  id: "differences",
+                  title: t("reconcile.differences"),
+                  atEnd: true,
+                  cell: (one) => <Height value={one.differences} />,
+                },
                 {
                   id: "problem",
                   title: t("chains.problem"),
@@ -100,9 +112,10 @@ export function RunPage() {
 
 function DifferenceView({ difference }: { readonly difference: Schemas["Difference"] }) {
   const { t } = useWords();
+  const meaning = useMeaning();
   const chainName = useChainName();
   return (
-    <Section title={`${chainName(difference.chain)} · ${difference.token} · ${difference.group}`}>
+    <Section title={`${chainName(difference.chain)} · ${difference.token} · ${meaning("group", difference.group)}`}>
       <Facts
         facts={[
           [

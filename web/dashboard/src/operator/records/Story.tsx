@@ -9,6 +9,7 @@ import { Plain } from "../../ui/Plain";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
+import { Height } from "../chains/ChainsPage";
 import { WaitsFor } from "../queue/WaitsFor";
 
 import type { Story } from "./kinds";
@@ -147,7 +148,7 @@ function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
             {
               id: "block",
               title: t("record.block"),
-              cell: (one) => <span className="number">{one.blockNumber ?? "–"}</span>,
+              cell: (one) => <Height value={one.blockNumber} />,
             },
             { id: "tx", title: t("record.tx"), cell: (one) => <Address value={one.txHash} /> },
           ]}

@@ -84,6 +84,15 @@ function Held({ row }: { readonly row: Schemas["DepositRow"] }) {
   return row.heldReason === null ? "–" : <Meaning of="held" code={row.heldReason} />;
 }
 
+/** What belongs to it, on a page of its own. */
+function Other({ of, id }: { readonly of: Name; readonly id: string }) {
+  return (
+    <Link to={`/${of}/${id}`}>
+      <code>{id}</code>
+    </Link>
+  );
+}
+
 const hash = (value: string | null) => (value === null ? null : <Address value={value} whole />);
 const query = (filters: Filters) => ({ limit: ROWS, ...filters });
 
@@ -157,8 +166,8 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
     [t("address"), hash(row.address)],
     [t("from"), hash(row.fromAddress)],
     [t("tx"), hash(row.txHash)],
-    [t("payment"), row.paymentId],
-    [t("account"), row.accountId],
+    [t("payment"), row.paymentId === null ? null : <Other key="payment" of="payments" id={row.paymentId} />],
+    [t("account"), row.accountId === null ? null : <Other key="account" of="accounts" id={row.accountId} />],
   ],
   list: async (filters, signal) => {
     const answer = await unwrap(api.GET("/api/admin/deposits", { params: { query: query(filters) }, signal }));

@@ -1,17 +1,19 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { numbers, showFiat, showPercent, showUnit } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
+import { fromUnits, toUnits } from "../../ui/units";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords } from "../api";
 import { usePermitted } from "../queries";
 
-import { GROUPS, type Field, type Settings } from "./fields";
+import { GROUPS, type Field, type Settings, type Value } from "./fields";
 import { decided, settingsQuery } from "./queries";
 import { TABLES } from "./tables";
 import { TableSection } from "./TableSection";
@@ -33,7 +35,7 @@ export function SettingsPage() {
                   rows={group.fields}
                   rowKey={(one) => one.name}
                   columns={[
-                    { id: "name", title: t("signer.setting"), cell: (one) => <Name field={one} /> },
+                    { id: "name", title: t("signer.setting"), isWide: true, cell: (one) => <Name field={one} /> },
                     {
                       id: "value",
                       title: t("settings.value"),
@@ -102,35 +104,65 @@ interface FieldProps {
   readonly settings: Settings;
 }
 
-function useFieldWords(field: Field): string {
+function useFieldWords(field: Field): { title: string; words: string } {
   const { t } = useWords();
-  return t(`setting.${field.name}` as "setting.payoutEnabled");
+  return {
+    title: t(`settingName.${field.name}` as "settingName.payoutEnabled"),
+    words: t(`setting.${field.name}` as "setting.payoutEnabled"),
+  };
 }
 
 function Name({ field }: { readonly field: Field }) {
-  const words = useFieldWords(field);
+  const { title, words } = useFieldWords(field);
   return (
     <>
-      <code>{field.name}</code>
+      <b>{title}</b> <code className="muted">{field.name}</code>
       <div className="muted">{words}</div>
     </>
   );
 }
 
 function Shown({ field, settings }: FieldProps) {
-  const { t } = useWords();
-  const value = field.read(settings);
-  if (typeof value === "boolean") return <b>{t(value ? "settings.on" : "settings.off")}</b>;
-  return <b className="number">{value}</b>;
+  return <b className="number">{useShown()(field, field.read(settings))}</b>;
+}
+
+/** Return what writes a value with its unit. The API has hundredths of a percent, people have percents. */
+function useShown(): (field: Field, value: Value) => string {
+  const { t, i18n } = useWords();
+  return ({ kind, unit }, value) => {
+    if (typeof value === "boolean") return t(value ? "settings.on" : "settings.off");
+    if (kind === "percent") return showPercent(typedOf(kind, value), i18n.language);
+    if (unit === "usd") return showFiat(String(value), unit, i18n.language);
+    if (typeof value === "string") return value;
+    return unit === undefined ? numbers(i18n.language).format(value) : showUnit(value, unit, i18n.language);
+  };
+}
+
+const PERCENT_DECIMALS = 2;
+const PATTERNS = {
+  whole: "-?[0-9]+",
+  decimal: "[0-9]+([.][0-9]+)?",
+  percent: "[0-9]+([.][0-9]{1,2})?",
+} as const;
+
+function typedOf(kind: Field["kind"], value: Value): string {
+  return kind === "percent" ? fromUnits(BigInt(value), PERCENT_DECIMALS) : String(value);
+}
+
+function valueOf(kind: Field["kind"], typed: string): Value {
+  if (kind === "percent") return Number(toUnits(typed, PERCENT_DECIMALS) ?? "0");
+  return kind === "whole" ? Number(typed) : typed;
 }
 
 /** Changes one setting, and says from what to what. */
 function Change({ field, settings }: FieldProps) {
   const { t } = useWords();
-  const words = useFieldWords(field);
+  const { title, words } = useFieldWords(field);
+  const shown = useShown();
   const client = useQueryClient();
   const now = field.read(settings);
-  const [typed, setTyped] = useState(String(now));
+  const { kind } = field;
+  const [typed, setTyped] = useState("");
   const isSwitch = typeof now === "boolean";
   const act = isSwitch ? t(now ? "settings.switchOff" : "settings.switchOn") : t("settings.change");
   const { begin, send, changed } = useBegun({
@@ -143,13 +175,13 @@ function Change({ field, settings }: FieldProps) {
       isSmall
       isDangerous={isSwitch && now}
       act={act}
-      title={field.name}
+      title={title}
       onOpen={() => {
         begin();
-        setTyped(String(now));
+        setTyped(typedOf(kind, now));
       }}
       onConfirm={async () => {
-        const value = isSwitch ? !now : field.kind === "whole" ? Number(typed) : typed.trim();
+        const value = isSwitch ? !now : valueOf(kind, typed.trim());
         await send(({ version }) =>
           unwrap(api.PUT("/api/admin/settings", { body: { version, ...field.patch(value) } })),
         );
@@ -158,13 +190,14 @@ function Change({ field, settings }: FieldProps) {
     >
       <p>{words}</p>
       <ChangedMeanwhile changed={changed} />
-      {!isSwitch && (
+      {!isSwitch && kind !== "switch" && (
         <Text
-          label={t("settings.newValue", { now: String(now) })}
+          label={t("settings.newValue", { now: shown(field, now) })}
           required
           autoComplete="off"
-          inputMode={field.kind === "whole" ? "numeric" : "decimal"}
-          pattern={field.kind === "whole" ? "-?[0-9]+" : "[0-9]+([.][0-9]+)?"}
+          inputMode={kind === "whole" ? "numeric" : "decimal"}
+          pattern={PATTERNS[kind]}
+          rightSection={kind === "percent" ? "%" : null}
           value={typed}
           onText={setTyped}
         />

@@ -15,6 +15,7 @@ import type { Settings } from "./fields";
 import { merged } from "./merged";
 import { decided, settingsQuery } from "./queries";
 import { Rows, useColumnTitle } from "./Rows";
+import styles from "./Rows.module.css";
 import { cellOf, errorsOf, isTwice, opened, type Row, type Table, type TableColumn } from "./tables";
 
 /** Weights of every chain that has none of its own stand under this name. */
@@ -128,7 +129,7 @@ function Edit({ table, settings, onDone }: EditProps) {
   const refused = save.error?.details ?? [];
   const chainsOpened = opened(table, begun, rows);
   return (
-    <form className="stack" onSubmit={save.submit}>
+    <form className={`stack ${styles.form ?? ""}`} onSubmit={save.submit}>
       <ChangedMeanwhile changed={changed} />
       <Rows
         table={table}

@@ -7,7 +7,9 @@ export type Value = boolean | string | number;
 export interface Field {
   /** As the API writes it, which is also the key of its words. */
   readonly name: string;
-  readonly kind: "switch" | "whole" | "decimal";
+  readonly kind: "switch" | "whole" | "decimal" | "percent";
+  /** What it is so many of. */
+  readonly unit?: "usd" | "hour" | "minute";
   readonly read: (settings: Settings) => Value;
   readonly patch: (value: Value) => Patch;
 }
@@ -15,10 +17,16 @@ export interface Field {
 type Group = "collection" | "exchanges";
 
 /** A setting of a group; groups are changed field by field. */
-function within<Name extends Group>(group: Name, name: keyof Settings[Name] & string, kind: Field["kind"]): Field {
+function within<Name extends Group>(
+  group: Name,
+  name: keyof Settings[Name] & string,
+  kind: Field["kind"],
+  unit?: NonNullable<Field["unit"]>,
+): Field {
   return {
     name,
     kind,
+    ...(unit === undefined ? {} : { unit }),
     read: (settings) => settings[group][name] as Value,
     patch: (value) => ({ [group]: { [name]: value } }),
   };
@@ -76,9 +84,9 @@ export const GROUPS: readonly {
     title: "collection",
     fields: [
       within("collection", "enabled", "switch"),
-      within("collection", "minValueUsd", "decimal"),
-      within("collection", "maxFeeShareBps", "whole"),
-      within("collection", "maxAgeHours", "whole"),
+      within("collection", "minValueUsd", "decimal", "usd"),
+      within("collection", "maxFeeShareBps", "percent"),
+      within("collection", "maxAgeHours", "whole", "hour"),
       within("collection", "batched", "switch"),
     ],
   },
@@ -87,13 +95,13 @@ export const GROUPS: readonly {
     fields: [
       within("exchanges", "swapEnabled", "switch"),
       within("exchanges", "bridgeEnabled", "switch"),
-      within("exchanges", "swapFeeBps", "whole"),
-      within("exchanges", "bridgeFeeBps", "whole"),
-      within("exchanges", "autoConvertMarkupBps", "whole"),
-      within("exchanges", "defaultSlippageBps", "whole"),
-      within("exchanges", "priceGuardBps", "whole"),
-      within("exchanges", "validMinutes", "whole"),
-      within("exchanges", "autoConvertMinUsd", "decimal"),
+      within("exchanges", "swapFeeBps", "percent"),
+      within("exchanges", "bridgeFeeBps", "percent"),
+      within("exchanges", "autoConvertMarkupBps", "percent"),
+      within("exchanges", "defaultSlippageBps", "percent"),
+      within("exchanges", "priceGuardBps", "percent"),
+      within("exchanges", "validMinutes", "whole", "minute"),
+      within("exchanges", "autoConvertMinUsd", "decimal", "usd"),
     ],
   },
   {

@@ -85,6 +85,38 @@ const TOKENS = {
     { chain: "memory", symbol: "MEM" },
   ],
 };
+
+it("shares are shown and typed in percent, and sent in hundredths of one", async () => {
+  const bodies: unknown[] = [];
+  await showOperator(SettingsPage, {
+    path: "settings",
+    permissions: ["settings.change"],
+    answers: {
+      "GET /api/admin/settings": () => json(SETTINGS),
+      "PUT /api/admin/settings": async (request) => {
+        bodies.push(await request.json());
+        return json(SETTINGS);
+      },
+    },
+  });
+  const row = await screen.findByRole("row", { name: /priceGuardBps/ });
+  expect(row.textContent).toContain("3%");
+  expect((await screen.findByRole("row", { name: /maxAgeHours/ })).textContent).toContain("168 hours");
+  for (const typed of ["2.5", "0"]) {
+    fireEvent.click(within(row).getByRole("button", { name: "Change" }));
+    const dialog = await screen.findByRole("dialog", { name: "Largest loss of value" });
+    const value = within(dialog).getByLabelText<HTMLInputElement>(/^New value, in the place of 3%/);
+    expect(value.value).toBe("3");
+    fireEvent.change(value, { target: { value: typed } });
+    fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
+    await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+  }
+  expect(bodies).toEqual([
+    { version: 5, exchanges: { priceGuardBps: 250 } },
+    { version: 5, exchanges: { priceGuardBps: 0 } },
+  ]);
+});
+
 const CHAINS = { chains: [{ chain: "memory", name: "Memory" }] };
 
 async function open(answer: (body: unknown) => Response) {

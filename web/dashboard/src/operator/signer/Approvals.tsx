@@ -10,20 +10,23 @@ import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
-import { usePermitted } from "../queries";
+import { useAskerName, usePermitted } from "../queries";
+
+import styles from "./SignerPage.module.css";
 
 type Approval = Schemas["ApprovalView"];
 
 /** What the signer signs only once a person has looked at it. */
 export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }) {
   const { t } = useWords();
+  const askerName = useAskerName();
   const mayAnswer = usePermitted("signer.answer") && signer.approvalsByApi;
   return (
     <Section title={t("signer.approvals")}>
       {signer.approvals.length === 0 ? (
         <Empty title={t("signer.noApprovals")} />
       ) : (
-        <ul className="stack">
+        <ul className={styles.approvals}>
           {signer.approvals.map((one) => {
             const answer = signer.answers.find((given) => given.question === one.question);
             return (
@@ -31,7 +34,8 @@ export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }
                 <What approval={one} />
                 {answer !== undefined && (
                   <p className="muted">
-                    {answer.outcome ?? t("signer.answered", { by: answer.askedBy })} <When at={answer.askedAt} />
+                    {answer.outcome ?? t("signer.answered", { by: askerName(answer.askedBy) })}{" "}
+                    <When at={answer.askedAt} />
                   </p>
                 )}
                 {mayAnswer && (

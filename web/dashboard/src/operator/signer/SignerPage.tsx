@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
+import { showDuration } from "../../ui/format";
 import { Id } from "../../ui/Id";
 import { Meaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
@@ -43,7 +44,7 @@ export function SignerPage() {
 }
 
 function State({ signer }: { readonly signer: Signer }) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   return (
     <Section title={t("chains.state")}>
       <Facts
@@ -57,7 +58,12 @@ function State({ signer }: { readonly signer: Signer }) {
           [t("signer.reported"), signer.reportedAt === null ? null : <When key="at" at={signer.reportedAt} />],
           [t("signer.answers"), t(signer.approvalsByApi ? "signer.byApi" : "signer.notByApi")],
           [t("signer.locked"), signer.lockedUntil === null ? null : <Moment key="until" at={signer.lockedUntil} />],
-          [t("signer.fresh"), signer.freshAddressDelaySeconds],
+          [
+            t("signer.fresh"),
+            signer.freshAddressDelaySeconds === null
+              ? null
+              : showDuration(signer.freshAddressDelaySeconds, i18n.language),
+          ],
         ]}
       />
     </Section>
