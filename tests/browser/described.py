@@ -7,143 +7,30 @@ pages look, which has to be the same on every machine and at every time of the d
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, Page, Route
 
 from cambist_web.dashboard.files import BuiltFiles
 from cambist_web.dashboard.routes import ASSETS_PATH, OPERATORS_PATH, PAGE_HEADERS, PATH
+from tests.browser.answers import SOURCES, Answers, App
 
-App = Literal["merchant", "operator"]
-
-SOURCES = Path("web/dashboard/src")
 GATEWAY = "https://gateway.example"
 NOW = datetime.fromisoformat("2026-01-31T12:00:00+00:00")
 ROWS = 8
 STREAM = 'event: ready\ndata: {"resumed": true}\n\n'
 
-# What is in a tracker is read as the merchant's own programs read it.
-DESCRIPTIONS: Mapping[App, tuple[str, ...]] = {"merchant": ("dashboard", "merchant"), "operator": ("operator",)}
 PAGES: Mapping[App, tuple[str, str]] = {
     "merchant": (PATH, "dashboard.html"),
     "operator": (OPERATORS_PATH, "operator.html"),
 }
-ONE_COIN = frozenset({"/api/admin/collections/addresses/{address}", "/api/admin/reconcile/{jobId}"})
-"""What answers rows that are told apart by their coin, of which examples have one."""
 SEARCHED = {"/search": "?q=pay_9q4m2k"}
 OF_A_LIST = {"/trackers/$webhookId": "whk_3f2d1s"}
-
-
-class Described(NamedTuple):
-    """One operation's answer."""
-
-    method: str
-    pattern: re.Pattern[str]
-    answer: Mapping[str, Any]
-
-
-class Answers:
-    """The examples of one app's API."""
-
-    def __init__(self, app: App, rows: int) -> None:
-        self._all = sorted(
-            (one for name in DESCRIPTIONS[app] for one in _described(name, rows)),
-            # Of two that fit, the one that leaves less open: what lists all is not one that is called "list".
-            key=lambda one: one.pattern.pattern.count("[^/]+"),
-        )
-
-    def find(self, method: str, path: str) -> Mapping[str, Any] | None:
-        """Return what an operation answers; None for one that is not described."""
-        fit = (one.answer for one in self._all if one.method == method and one.pattern.fullmatch(path))
-        return next(fit, None)
-
-
-def _described(name: str, rows: int) -> Iterator[Described]:
-    document = json.loads((SOURCES / "api/generated" / f"{name}.json").read_text())
-    schemas = document["components"]["schemas"]
-    for path, item in document["paths"].items():
-        for method, operation in item.items():
-            content = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
-            if "example" in content:
-                filling = Filling(schemas, 1 if path in ONE_COIN else rows)
-                pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
-                yield Described(method.upper(), pattern, filling.filled(content["example"], content["schema"]))
-
-
-class Filling:
-    """Makes more of the one row that examples have in their lists, in all states that a row can be in."""
-
-    def __init__(self, schemas: Mapping[str, Any], rows: int) -> None:
-        self._schemas, self._rows = schemas, rows
-
-    def filled(self, answer: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        properties = self._resolved(schema).get("properties", {})
-        more = {}
-        for name, value in answer.items():
-            if isinstance(value, list) and len(value) == 1 and _is_row(value[0]):
-                row_schema = self._resolved(properties.get(name, {}).get("items", {}))
-                more[name] = [self._copy(value[0], row_schema, number) for number in range(self._rows)]
-            elif name == "permissions" or (name == "operator" and "permissions" in value):
-                more[name] = self._all_permissions(value, properties[name])
-        return {**answer, **more, **({"total": self._rows} if answer.get("total") == 1 else {})}
-
-    def _all_permissions(self, value: Any, schema: Mapping[str, Any]) -> Any:
-        schema = self._resolved(schema)
-        if isinstance(value, list):
-            return list(self._choices(schema["items"]))
-        return {
-            **value,
-            "permissions": self._all_permissions(value["permissions"], schema["properties"]["permissions"]),
-        }
-
-    def _copy(self, row: Mapping[str, Any], schema: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-        properties = schema.get("properties", {})
-        copied = {name: _varied(name, value, number) for name, value in row.items()}
-        if number and next(iter(row)) == "projectId":
-            copied["projectId"] = f"{row['projectId']}{number}"
-        for name in {"status", "state"} & row.keys():
-            if choices := self._choices(properties.get(name, {})):
-                at = choices.index(row[name]) if row[name] in choices else 0
-                copied[name] = choices[(at + number) % len(choices)]
-        return copied
-
-    def _choices(self, schema: Mapping[str, Any]) -> tuple[str, ...]:
-        schema = self._resolved(schema)
-        parts = [schema, *map(self._resolved, (*schema.get("oneOf", ()), *schema.get("anyOf", ())))]
-        return tuple(choice for part in parts for choice in part.get("enum", ()) if choice is not None)
-
-    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        while (reference := schema.get("$ref")) is not None:
-            schema = self._schemas[reference.rpartition("/")[2]]
-        return schema
-
-
-def _is_row(value: Any) -> bool:
-    """Whether it is something that has a name of its own, by which others are told from it."""
-    if not isinstance(value, dict):
-        return False
-    return any((name.endswith("Id") and isinstance(one, str)) or _is_row(one) for name, one in value.items())
-
-
-def _varied(name: str, value: Any, number: int) -> Any:
-    """Return what another row has in its place: the first stays as it is."""
-    if number == 0 or value is None:
-        return value
-    if isinstance(value, dict):
-        return {name: _varied(name, one, number) for name, one in value.items()}
-    if name.endswith("Id") and isinstance(value, str) and name not in {"projectId", "merchantId"}:
-        return f"{value[:-1]}{number}"
-    if name.endswith("At") and isinstance(value, str):
-        moment = datetime.fromisoformat(value) - timedelta(hours=7 * number)
-        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return value
 
 
 class DescribedGateway:
@@ -275,7 +162,8 @@ async def described_page(browser: Browser, gateway: DescribedGateway, **options:
         await page.goto(gateway.home if gateway.app == "operator" else f"{gateway.home}/overview")
         await until_shown(page)
         yield page
-        assert [*errors, *await page.evaluate("window.breaches"), *gateway.unknown] == []
+        wrong = [*errors, *await page.evaluate("window.breaches"), *gateway.unknown]
+        assert wrong == [], wrong
     finally:
         await context.close()
 

@@ -14,8 +14,9 @@ from typing import Literal, NamedTuple
 
 from playwright.async_api import Browser, Page, async_playwright
 
+from tests.browser.answers import App
 from tests.browser.conftest import ARGS, CHROMIUM
-from tests.browser.described import App, DescribedGateway, described_page, go
+from tests.browser.described import DescribedGateway, described_page, go
 from tests.support.pictures import keep
 
 KEPT = Path("tests/browser/reference")

@@ -2,7 +2,8 @@
 
 States of an account's page are called ``account-STATE``. Those in ``docs/images`` are from here; ``checkout.png``
 is the pending one on a desktop, ``account.png`` the used one. ``merchant`` and ``operator`` are every page of a
-dashboard with the description's examples on it, to be looked at; those in ``docs/images`` are of ``cambist demo``.
+dashboard with the description's examples on it, and all that its buttons open, to be looked at; those in
+``docs/images`` are of ``cambist demo``.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ import asyncio
 import sys
 from pathlib import Path
 
-from playwright.async_api import async_playwright
+from playwright.async_api import Page, async_playwright
 
+from tests.browser.answers import App
 from tests.browser.conftest import ARGS, CHROMIUM
 from tests.browser.described import PAGES as PAGES_OF_APPS
-from tests.browser.described import App, DescribedGateway, described_page, go
+from tests.browser.described import DescribedGateway, described_page, go
+from tests.browser.dialogs import lay_out, opened
 from tests.browser.test_checkout_layout import PAGES, show
 from tests.support import account_samples
 from tests.support.checkout_samples import SAMPLES, view
 
 SCREENS = {"desktop": (1280, 860, 1.0), "phone": (390, 844, 2.0)}
+
+PATIENCE_MS = 120_000
 
 DASHBOARD_SCREENS = {
     "desktop": (1280, 860, "light"),
@@ -60,11 +65,12 @@ async def take(folder: Path, names: list[str], scheme: str) -> None:
 
 
 async def take_dashboard(folder: Path, app: App) -> None:
-    """Take every page of a dashboard on every screen."""
+    """Take every page of a dashboard on every screen, and what can be opened there."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         gateway = DescribedGateway(app)
         async with described_page(browser, gateway) as page:
+            page.set_default_timeout(PATIENCE_MS)
             for screen, (width, height, scheme) in DASHBOARD_SCREENS.items():
                 await page.set_viewport_size({"width": width, "height": height})
                 await page.emulate_media(color_scheme=scheme)
@@ -72,7 +78,21 @@ async def take_dashboard(folder: Path, app: App) -> None:
                     await go(page, address)
                     name = address.removeprefix(gateway.home).partition("?")[0].strip("/").replace("/", "-")
                     await page.screenshot(path=folder / f"{app}-{name}-{screen}.png", full_page=True)
+                    if screen != "4k":
+                        await take_opened(page, address, folder / f"{app}-{name}-{screen}")
         await browser.close()
+
+
+async def take_opened(page: Page, address: str, base: Path) -> None:
+    """Take the forms of a page and its dialogs, all that can be open at once in one picture."""
+    number = 0
+    async for shown in opened(page, address):
+        number += 1
+        if shown.has_forms:
+            await page.screenshot(path=f"{base}-forms-{number}.png", full_page=True)
+        if shown.dialogs:
+            await lay_out(page)
+            await page.screenshot(path=f"{base}-dialogs-{number}.png", full_page=True)
 
 
 if __name__ == "__main__":

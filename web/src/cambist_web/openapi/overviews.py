@@ -83,7 +83,6 @@ OVERVIEW_WORDS: Mapping[str, str] = {
 }
 
 OVERVIEW_VALUES: Mapping[str, Any] = {
-    **{f"{name}.currency": "usd" for name in _ANSWERS},
     **{f"{name}.since": "2026-01-01T00:00:00.000Z" for name in _ANSWERS},
     **{f"{name}.until": "2026-02-01T00:00:00.000Z" for name in _ANSWERS},
     **{f"{name}.step": "day" for name in _ANSWERS},

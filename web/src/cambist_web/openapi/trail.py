@@ -55,7 +55,7 @@ TRAIL_VALUES: Mapping[str, Any] = {
     "AuditVerification.compared_with_file": True,
     "AuditVerification.entries": 1042,
     "AuditVerification.problems": [],
-    "AuditVerification.requested_by": "opr_4k2m7q",
+    "AuditVerification.requested_by": "opr_5k3j2h",
     "AuditVerification.seals": 87,
     "AuditVerification.waiting": 0,
     **{f"{owner}.{name}": value for owner in _ENTRIES for name, value in _VALUES.items()},
