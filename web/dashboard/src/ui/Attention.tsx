@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import styles from "./Attention.module.css";
 import { numbers } from "./format";
 import { Section } from "./Page";
 import { PLACES_OF, type Place } from "./places";
@@ -42,10 +43,19 @@ export function AttentionList({ attention, nav = [] }: AttentionProps) {
   return (
     <ul className="stack" aria-label={t("overview.attention")}>
       {attention.map((one) => (
-        <li key={one.code}>
-          <Chip tone="care">{number.format(one.count)}</Chip>{" "}
-          <Said of="attention" code={one.code} words={one.message} /> {one.since !== null && <When at={one.since} />}{" "}
-          <Places of={PLACES_OF[one.code] ?? []} pages={pages} />
+        <li key={one.code} className={styles.attention}>
+          <Chip tone="care">{number.format(one.count)}</Chip>
+          <span className={styles.words}>
+            <Said of="attention" code={one.code} words={one.message} />{" "}
+            {one.since !== null && (
+              <span className="muted">
+                <When at={one.since} />
+              </span>
+            )}
+          </span>
+          <span className="row">
+            <Places of={PLACES_OF[one.code] ?? []} pages={pages} />
+          </span>
         </li>
       ))}
     </ul>
@@ -70,5 +80,5 @@ function Places({ of, pages }: PlacesProps) {
       </Link>
     );
   });
-  return links.length > 1 ? <div className="row">{links}</div> : links;
+  return links;
 }
