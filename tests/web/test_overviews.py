@@ -276,6 +276,13 @@ async def write_troubles(conn, now):
             now,
         ),
         (
+            """INSERT INTO price_source_states (source, verdict, symbols, since, seen_at) SELECT v.*, $1, $1
+                FROM (VALUES ('kraken', 'too_far', '{USDX}'::text[]), ('coingecko', 'too_old', '{USDX}'),
+                    ('nearby', 'away', '{}'), ('static', 'used', '{}')) AS v""",
+            now,
+        ),
+        ("INSERT INTO prices_missing (symbol, reason, since) VALUES ('EURX', 'the sources disagree', $1)", now),
+        (
             """INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_pk, to_address, token,
                 decimals, units, state, reason, due_at, created_at, updated_at)
             SELECT 'po:' || n, 'payout', 'live', 'memory', 0, 1, 'mem1', 'USDX', 6, 1, state, reason, at, at, at
@@ -363,6 +370,8 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
         "BOOKS_DIFFER": 1,
         "AUDIT_LOG_CHANGED": 1,
         "PRICE_SOURCES_SET_ASIDE": 1,
+        "PRICE_SOURCES_WRONG": 2,
+        "PRICES_MISSING": 1,
     }
     told = {one["code"]: one for one in found}
     assert told.keys() == {kind.code for kind in operators._KINDS} | {"APPROVALS_WAITING", "SIGNER_SILENT"}
@@ -378,6 +387,8 @@ async def test_what_operators_should_look_at_is_told_with_its_number_and_since_w
         "JOBS_FAILED",
         "RECURRING_JOBS_FAILED",
         "PRICE_SOURCES_SET_ASIDE",
+        "PRICE_SOURCES_WRONG",
+        "PRICES_MISSING",
     ]
 
 

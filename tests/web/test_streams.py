@@ -8,7 +8,7 @@ from cambist.db.engine import connect
 from cambist.services import changes
 from cambist.services.changes import Change
 from cambist_web.live.hub import LiveOptions
-from cambist_web.live.messages import KINDS, OF_MERCHANTS
+from cambist_web.live.messages import KINDS, OF_MERCHANTS, OF_TEAMS
 from cambist_web.live.reader import Reader
 from cambist_web.live.viewers import Viewer
 from tests.support.operators import Officer
@@ -272,5 +272,5 @@ async def test_everything_that_moves_a_merchants_money_is_a_change_of_the_same_t
         " AND c.xid::text::bigint % 4294967296 = m.xmin::text::bigint)"
     )
     assert untold.all() == []
-    assert told >= OF_MERCHANTS - {"balance", "account_deposit", "delivery", "tracker"}
+    assert told >= OF_MERCHANTS - OF_TEAMS - {"balance", "account_deposit", "delivery", "tracker"}
     assert told <= KINDS

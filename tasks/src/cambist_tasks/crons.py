@@ -22,7 +22,7 @@ from .jobs.conversions import convert_coins
 from .jobs.forgotten import queue_forgotten
 from .jobs.gas_stations import check_gas_stations
 from .jobs.payouts import derive_payout_minimums, queue_auto_payouts
-from .jobs.prices import fill_snapshots, record_prices
+from .jobs.prices import fill_snapshots, record_prices, watch_prices
 from .jobs.retention import delete_what_is_over, forget_changes
 from .jobs.sandbox import judge_sandbox
 from .jobs.tracker_history import queue_histories
@@ -71,6 +71,7 @@ CRONS: Sequence[Cron] = (
     Cron(name="allowances", work=give_allowances, every_s=MINUTE_S),
     Cron(name="cpt_months", work=give_months, every_s=5 * MINUTE_S, tries=3),
     Cron(name="prices", work=record_prices, every_s=5 * MINUTE_S, tries=3),
+    Cron(name="price_sources", work=watch_prices, every_s=MINUTE_S),
     Cron(name="fiat_snapshots", work=fill_snapshots, every_s=MINUTE_S),
     Cron(name="payout_minimums", work=derive_payout_minimums, every_s=5 * MINUTE_S),
     Cron(name="retention", work=delete_what_is_over, every_s=5 * MINUTE_S, tries=3),

@@ -104,10 +104,17 @@ async def test_a_price_source_that_is_wrong_is_told_and_set_aside_and_nobody_pay
         said = {one["source"]: one["status"] for one in coin["sources"]}
         return said == {"static": "used", "coingecko": "used", "kraken": status}
 
+    async def attention_is(*codes: str) -> bool:
+        found = {one["code"] for one in (await ada.get("/api/admin/overview"))["attention"]}
+        return found & {"PRICE_SOURCES_WRONG", "PRICE_SOURCES_SET_ASIDE"} == set(codes)
+
     await until(lambda: told_of("too_far"))
+    # A worker looks once a minute, whoever looks besides.
+    await until(lambda: attention_is("PRICE_SOURCES_WRONG"), seconds=180)
     assert await asked() == "10"
     await ada.post(f"/api/admin/prices/sources/{wrong}/set-aside", {"reason": "it says twice as much as all others"})
     await until(lambda: told_of("set_aside"))
+    assert await attention_is("PRICE_SOURCES_SET_ASIDE")
     quoter.kraken = "1"
     await ada.post(f"/api/admin/prices/sources/{wrong}/take-back", {"reason": "it is right again"})
     await until(lambda: told_of("used"))

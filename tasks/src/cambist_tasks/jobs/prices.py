@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cambist.bootstrap import Gateway
-from cambist.services.pricing import price_points
+from cambist.services.pricing import price_points, watch
 from cambist.services.receiving.accounts import snapshots
 
 
@@ -12,6 +12,13 @@ async def record_prices(gateway: Gateway) -> bool:
     symbols = price_points.symbols_of(gateway.registry)
     currencies = gateway.settings.prices.snapshot_currencies
     await price_points.record(gateway.db, gateway.rates, symbols, gateway.clock.now(), currencies)
+    return False
+
+
+async def watch_prices(gateway: Gateway) -> bool:
+    """Look whether the sources agree, and whether every coin that can be received has a price."""
+    symbols = price_points.symbols_of(gateway.registry, live=True)
+    await watch.watch(gateway.db, gateway.rates, symbols, price_points.CURRENCY, gateway.clock.now())
     return False
 
 

@@ -13,6 +13,13 @@ describe("a change", () => {
     expect(touches(["me"], change)).toBe(false);
   });
 
+  it("of the team touches its lists, whatever project is shown", () => {
+    expect(touches(["members"], { kind: "member", id: "mem_1" })).toBe(true);
+    expect(touches(["me"], { kind: "member", id: "mem_1" })).toBe(true);
+    expect(touches(["invitations"], { kind: "invitation", id: "inv_1" })).toBe(true);
+    expect(touches(["invitations"], { kind: "member", id: "mem_1" })).toBe(false);
+  });
+
   it("touches every project where it belongs to none, and nothing where nobody knows its kind", () => {
     expect(touches(["project", "prj_1", "wallet"], { kind: "balance" })).toBe(true);
     expect(touches(["project", "prj_1", "wallet"], { kind: "comet" })).toBe(false);

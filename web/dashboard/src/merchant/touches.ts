@@ -15,9 +15,16 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   balance: ["wallet", "coins", "overview"],
 };
 
+/** Which queries of the whole merchant show things of a kind of change. */
+const SHOWN_BESIDE: Readonly<Record<string, readonly string[]>> = {
+  member: ["members", "me"],
+  invitation: ["invitations"],
+};
+
 /** Say whether a query shows something of a change. What belongs to no project concerns every project. */
 export function touches(key: readonly unknown[], { kind, projectId }: Change): boolean {
   const [of, project, what] = key;
+  if (SHOWN_BESIDE[kind]?.some((one) => one === of)) return true;
   if (of !== "project" || (projectId !== undefined && projectId !== project)) return false;
   return SHOWN_IN[kind]?.some((one) => one === what) ?? false;
 }

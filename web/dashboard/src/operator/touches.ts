@@ -19,6 +19,15 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   job: ["job"],
   cron: ["cron"],
   merchant: ["merchant", "plans"],
+  signer: ["signer", "overview"],
+  price_source: ["prices", "overview"],
+  price: ["prices", "overview"],
+  uncollected: ["uncollected"],
+  setting: ["settings"],
+  plan: ["plans"],
+  operator: ["operators"],
+  member: ["merchant"],
+  invitation: ["merchant"],
 };
 
 /** Say whether a query shows something of a change. */

@@ -37,6 +37,8 @@ export const PLACES_OF: Readonly<Partial<Record<string, readonly Place[]>>> = {
   BOOKS_DIFFER: [{ page: "reconcile" }],
   AUDIT_LOG_CHANGED: [{ page: "audit" }],
   PRICE_SOURCES_SET_ASIDE: [{ page: "prices" }],
+  PRICE_SOURCES_WRONG: [{ page: "prices" }],
+  PRICES_MISSING: [{ page: "prices" }],
   APPROVALS_WAITING: [{ page: "signer" }],
   SIGNER_SILENT: [{ page: "signer" }],
 };

@@ -15,7 +15,7 @@ from cambist.domain.money import CURRENCIES, format_rate
 from cambist.domain.prices import NoRateError, Observation, Verdict, agree_on_rate, spread
 from cambist.services.audit.entries import Action
 from cambist.services.errors import InvalidError, check_text
-from cambist.services.pricing import set_aside
+from cambist.services.pricing import price_points, set_aside
 from cambist.services.pricing.set_aside import SetAside, Sources
 from cambist_web.context import Web
 from cambist_web.operator_auth import admin_routes
@@ -96,14 +96,7 @@ class Prices(Controller):
         if currency not in CURRENCIES:
             raise InvalidError.field("currency", "must be an ISO 4217 code, such as usd", "UNSUPPORTED_CURRENCY")
         rates, policy = web.gateway.rates, web.gateway.rates.policy
-        symbols = sorted(
-            {
-                token.symbol.upper()
-                for chain in web.gateway.registry.chains.values()
-                if chain.availability == "live"
-                for token in chain.tokens
-            }
-        )
+        symbols = price_points.symbols_of(web.gateway.registry, live=True)
         polled = await rates.poll_sources(symbols, currency)
         async with web.db.autocommit() as conn:
             aside = await set_aside.load(conn)

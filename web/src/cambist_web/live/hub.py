@@ -40,7 +40,7 @@ from .messages import (
 from .reader import Reader
 from .viewers import Viewer
 
-TOPICS = ("webhooks", "outbound", "exchanges", "jobs")
+TOPICS = ("webhooks", "outbound", "exchanges", "jobs", "signer")
 """Hints after which something has probably changed."""
 CHAIN_EVERY_S = 5.0
 """How often the progress of one chain is told: some have several blocks a second."""

@@ -23,11 +23,17 @@ from cambist.domain.payments import OPEN
 from cambist.services.changes import Change
 
 OF_MERCHANTS = frozenset(
-    "account_deposit balance delivery deposit exchange payment payout refund resolution tracker withdrawal".split()
+    "account_deposit balance delivery deposit exchange invitation member payment payout refund resolution tracker"
+    " withdrawal".split()
 )
 """Kinds of things that a merchant has."""
-KINDS = OF_MERCHANTS | frozenset("chain cron gas_station job merchant outbound token".split())
+KINDS = OF_MERCHANTS | frozenset(
+    "chain cron gas_station job merchant operator outbound plan price price_source setting signer token"
+    " uncollected".split()
+)
 """Kinds of things that operators are told of."""
+OF_TEAMS = frozenset({"invitation", "member"})
+"""What every member sees, whatever projects are open to them."""
 WHOLE_MERCHANTS = frozenset({"withdrawal"})
 """What concerns the merchant as a whole: members to whom only some projects are open do not see it."""
 

@@ -11,7 +11,7 @@ from cambist.services.changes import Change
 from cambist.services.identity.operators import OperatorPrincipal
 from cambist.services.identity.sessions import SessionPrincipal
 
-from .messages import OF_MERCHANTS, WHOLE_MERCHANTS
+from .messages import OF_MERCHANTS, OF_TEAMS, WHOLE_MERCHANTS
 
 
 class Viewer(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Viewer(Struct, frozen=True, kw_only=True):
     def _may_see(self, change: Change) -> bool:
         if change.merchant_pk != self.merchant_pk or change.kind not in OF_MERCHANTS:
             return False
-        if self.project_pks is None:
+        if self.project_pks is None or change.kind in OF_TEAMS:
             return True
         if change.kind in WHOLE_MERCHANTS:
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint
+from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
@@ -48,6 +48,32 @@ class PriceSourceSetAside(Base):
     reason: Mapped[str]
     set_aside_by: Mapped[str]
     set_aside_at: Mapped[datetime]
+
+
+class PriceSourceState(Base):
+    """How a price source was believed when a worker asked it last, ``since`` when, and for which ``symbols`` not.
+
+    ``away`` is one that gave no answer. There is no row of one that is set aside.
+    """
+
+    __tablename__ = "price_source_states"
+    __table_args__ = (holds_one_of("verdict", "used", "too_old", "too_far", "impossible", "away"),)
+
+    source: Mapped[str] = mapped_column(primary_key=True)
+    verdict: Mapped[str]
+    symbols: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    since: Mapped[datetime]
+    seen_at: Mapped[datetime]
+
+
+class PriceMissing(Base):
+    """A coin that had a rate, or that some source has a price of, and that has none now: what needs one is refused."""
+
+    __tablename__ = "prices_missing"
+
+    symbol: Mapped[str] = mapped_column(primary_key=True)
+    reason: Mapped[str]
+    since: Mapped[datetime]
 
 
 class SignerReport(Base):

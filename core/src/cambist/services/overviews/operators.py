@@ -134,6 +134,20 @@ _KINDS = (
         where="/api/admin/prices",
         rows="SELECT set_aside_at FROM price_sources_set_aside WHERE $1::text IS NOT NULL AND set_aside_at <= $2",
     ),
+    Kind(
+        code="PRICE_SOURCES_WRONG",
+        message="Price sources are not believed: they are far from the others, too old, or give no answer.",
+        where="/api/admin/prices",
+        rows="""SELECT since FROM price_source_states one WHERE $1::text IS NOT NULL AND since <= $2
+            AND verdict <> 'used'
+            AND NOT EXISTS (SELECT FROM price_sources_set_aside aside WHERE aside.source = one.source)""",
+    ),
+    Kind(
+        code="PRICES_MISSING",
+        message="Coins have no price: what needs one is refused, such as payments in a currency.",
+        where="/api/admin/prices",
+        rows="SELECT since FROM prices_missing WHERE $1::text IS NOT NULL AND since <= $2",
+    ),
 )
 
 

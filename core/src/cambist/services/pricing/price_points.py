@@ -45,9 +45,10 @@ LEFT JOIN LATERAL (
 """
 
 
-def symbols_of(registry: Registry) -> Sequence[str]:
-    """Return every symbol that something can be paid in, as prices know it: in upper case."""
-    return sorted({token.symbol.upper() for chain in registry.chains.values() for token in chain.tokens})
+def symbols_of(registry: Registry, *, live: bool = False) -> Sequence[str]:
+    """Return every symbol that something can be paid in, as prices know it: in upper case; on ``live`` chains alone."""
+    chains = [chain for chain in registry.chains.values() if not live or chain.availability == "live"]
+    return sorted({token.symbol.upper() for chain in chains for token in chain.tokens})
 
 
 async def record(

@@ -29,7 +29,7 @@ from cambist.ports import Clock
 from cambist.services.errors import UnavailableError
 
 from .set_aside import SetAsideSources
-from .source_prices import SourcePoller
+from .source_prices import Said, SourcePoller
 
 _log = structlog.get_logger(__name__)
 
@@ -75,11 +75,13 @@ class RateBookLimits(Struct, frozen=True, kw_only=True):
 class JudgedPrices(Struct, frozen=True, kw_only=True):
     """What each source said of each symbol when they were asked, and whether it is believed now.
 
-    The verdict is None for what was said by a source that is set aside.
+    The verdict is None for what was said by a source that is set aside. Who is ``away`` gave no answer.
     """
 
     asked_at: datetime
     judged: Mapping[str, Sequence[tuple[Observation, Verdict | None]]]
+    away: Collection[str] = ()
+    set_aside: Collection[str] = ()
 
 
 class _Entry(Struct, kw_only=True):
@@ -213,16 +215,18 @@ class RateBook:
             believed = [one for one in seen if one.source not in without]
             judged = judge_observations(believed, now=self._clock.now(), policy=self._policy)
             found[symbol] = [*judged, *((one, None) for one in seen if one.source in without)]
-        return JudgedPrices(asked_at=polled.asked_at, judged=found)
+        return JudgedPrices(asked_at=polled.asked_at, judged=found, away=polled.away, set_aside=without)
 
-    async def _ask_all(self, pairs: Sequence[PricePair]) -> Mapping[PricePair, Sequence[Observation]]:
+    async def _ask_all(self, pairs: Sequence[PricePair]) -> Said:
         found: dict[PricePair, Sequence[Observation]] = {}
+        away: set[str] = set()
         for first in range(0, len(pairs), BATCH_MAX):
             some = pairs[first : first + BATCH_MAX]
             answers = await asyncio.gather(*(self._ask(source, some) for source in self._sources))
             told = dict(zip((source.name for source in self._sources), answers, strict=True))
             found |= {pair: _observations(pair, told) for pair in some}
-        return found
+            away |= {name for name, prices in told.items() if prices is None}
+        return Said(found, away)
 
     def forget_set_aside(self) -> None:
         """Read anew who is set aside: this process has changed it."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -22,19 +23,25 @@ ROUNDS_MAX = 6
 ROUNDS_WITHIN_S = 60
 
 
+class Said(NamedTuple):
+    """What each source said of each pair, and who gave no answer."""
+
+    of: Mapping[PricePair, Sequence[Observation]]
+    away: Collection[str]
+
+
 class SourcePrices(Struct, frozen=True, kw_only=True):
     """What each source said of each pair, and when it was asked. Nothing is judged yet: who is set aside may change."""
 
     asked_at: datetime
     said: Mapping[PricePair, Sequence[Observation]]
+    away: Collection[str]
 
 
 class SourcePoller:
     """Keeps the last poll of each currency. One of those who come too late polls again, the others wait for that."""
 
-    def __init__(
-        self, ask: Callable[[Sequence[PricePair]], Awaitable[Mapping[PricePair, Sequence[Observation]]]], clock: Clock
-    ) -> None:
+    def __init__(self, ask: Callable[[Sequence[PricePair]], Awaitable[Said]], clock: Clock) -> None:
         """``ask`` asks every source about pairs of one currency."""
         self._ask = ask
         self._clock = clock
@@ -61,7 +68,8 @@ class SourcePoller:
                 words = f"Prices in {currency.upper()} cannot be looked up now: the sources were asked too often."
                 raise TooManyError("RATE_LIMITED", words, retry_after_s=math.ceil(free_in_s))
             self._rounds.append(now)
-            polled = SourcePrices(asked_at=self._clock.now(), said=await self._ask(pairs))
+            asked_at, told = self._clock.now(), await self._ask(pairs)
+            polled = SourcePrices(asked_at=asked_at, said=told.of, away=told.away)
             self._kept[currency] = polled, now
             return polled
 

@@ -98,6 +98,27 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE price_source_states (
+        source TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        symbols TEXT[] NOT NULL,
+        since TIMESTAMP WITH TIME ZONE NOT NULL,
+        seen_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_price_source_states PRIMARY KEY (source),
+        CONSTRAINT ck_price_source_states_verdict CHECK (
+            verdict IN ('used', 'too_old', 'too_far', 'impossible', 'away')
+        )
+    )
+    """,
+    """
+    CREATE TABLE prices_missing (
+        symbol TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        since TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_prices_missing PRIMARY KEY (symbol)
+    )
+    """,
+    """
     CREATE TABLE signer_answers (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         answer_id TEXT NOT NULL,
@@ -2144,6 +2165,148 @@ FUNCTIONS = (
         RETURN NULL;
     END $$
     """,
+    """
+    CREATE OR REPLACE FUNCTION note_signer() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, status) VALUES ('signer', '',
+            CASE WHEN jsonb_array_length(NEW.report -> 'questions') > 0 THEN 'asking' END);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_signer_answer() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, status)
+            VALUES ('signer', NEW.answer_id, coalesce(NEW.outcome, 'waiting'));
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_price_source() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, status) VALUES ('price_source', NEW.source, NEW.verdict);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_source_set_aside() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            INSERT INTO changes (kind, object_id, status) VALUES ('price_source', OLD.source, 'taken_back');
+        ELSE
+            INSERT INTO changes (kind, object_id, status) VALUES ('price_source', NEW.source, 'set_aside');
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_price() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            INSERT INTO changes (kind, object_id, status) VALUES ('price', OLD.symbol, 'found');
+        ELSE
+            INSERT INTO changes (kind, object_id, status) VALUES ('price', NEW.symbol, 'missing');
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_uncollected() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        one uncollected_funds;
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            one := OLD;
+        ELSE
+            one := NEW;
+        END IF;
+        INSERT INTO changes (kind, object_id, merchant_pk, mode, status)
+            VALUES ('uncollected', one.uncollected_id, one.merchant_pk,
+                CASE WHEN one.scope = 0 THEN 'live' ELSE 'sandbox' END,
+                CASE WHEN TG_OP = 'DELETE' THEN 'gone' WHEN one.asked_at IS NOT NULL THEN 'asked' END);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_settings() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id) VALUES ('setting', '');
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_plan() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, status)
+            VALUES ('plan', NEW.plan_id, CASE WHEN NEW.archived_at IS NOT NULL THEN 'archived' END);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_operator() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes (kind, object_id, status)
+            VALUES ('operator', NEW.operator_id, CASE WHEN NEW.disabled_at IS NOT NULL THEN 'disabled' END);
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_member() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            INSERT INTO changes (kind, object_id, merchant_pk, status)
+                VALUES ('member', OLD.member_id, OLD.merchant_pk, 'gone');
+        ELSE
+            INSERT INTO changes (kind, object_id, merchant_pk, status)
+                VALUES ('member', NEW.member_id, NEW.merchant_pk, NEW.role);
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_invitation() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            INSERT INTO changes (kind, object_id, merchant_pk, status)
+                VALUES ('invitation', OLD.invitation_id, OLD.merchant_pk, 'gone');
+        ELSE
+            INSERT INTO changes (kind, object_id, merchant_pk, status)
+                VALUES ('invitation', NEW.invitation_id, NEW.merchant_pk, 'open');
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_member_two_factor() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        whose bigint;
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            whose := OLD.member_pk;
+        ELSE
+            whose := NEW.member_pk;
+        END IF;
+        INSERT INTO changes (kind, object_id, merchant_pk, status)
+            SELECT 'member', member_id, merchant_pk, role FROM members WHERE id = whose;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE OR REPLACE FUNCTION note_operator_two_factor() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        whose bigint;
+    BEGIN
+        IF TG_OP = 'DELETE' THEN
+            whose := OLD.operator_pk;
+        ELSE
+            whose := NEW.operator_pk;
+        END IF;
+        INSERT INTO changes (kind, object_id, status)
+            SELECT 'operator', operator_id, CASE WHEN disabled_at IS NOT NULL THEN 'disabled' END
+            FROM operators WHERE id = whose;
+        RETURN NULL;
+    END $$
+    """,
 )
 
 TRIGGERS = (
@@ -2334,6 +2497,108 @@ TRIGGERS = (
     CREATE TRIGGER merchants_note AFTER UPDATE ON merchants
         FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*)
         EXECUTE FUNCTION note_merchant()
+    """,
+    """
+    CREATE TRIGGER signer_reports_note_new AFTER INSERT ON signer_reports
+        FOR EACH ROW EXECUTE FUNCTION note_signer()
+    """,
+    """
+    CREATE TRIGGER signer_reports_note AFTER UPDATE ON signer_reports
+        FOR EACH ROW WHEN (OLD.report IS DISTINCT FROM NEW.report)
+        EXECUTE FUNCTION note_signer()
+    """,
+    """
+    CREATE TRIGGER signer_answers_note_new AFTER INSERT ON signer_answers
+        FOR EACH ROW EXECUTE FUNCTION note_signer_answer()
+    """,
+    """
+    CREATE TRIGGER signer_answers_note AFTER UPDATE ON signer_answers
+        FOR EACH ROW WHEN (OLD.outcome IS DISTINCT FROM NEW.outcome)
+        EXECUTE FUNCTION note_signer_answer()
+    """,
+    """
+    CREATE TRIGGER price_source_states_note_new AFTER INSERT ON price_source_states
+        FOR EACH ROW WHEN (NEW.verdict <> 'used')
+        EXECUTE FUNCTION note_price_source()
+    """,
+    """
+    CREATE TRIGGER price_source_states_note AFTER UPDATE ON price_source_states
+        FOR EACH ROW WHEN ((OLD.verdict, OLD.symbols) IS DISTINCT FROM (NEW.verdict, NEW.symbols))
+        EXECUTE FUNCTION note_price_source()
+    """,
+    """
+    CREATE TRIGGER price_sources_set_aside_note AFTER INSERT OR UPDATE OR DELETE ON price_sources_set_aside
+        FOR EACH ROW EXECUTE FUNCTION note_source_set_aside()
+    """,
+    """
+    CREATE TRIGGER prices_missing_note AFTER INSERT OR UPDATE OR DELETE ON prices_missing
+        FOR EACH ROW EXECUTE FUNCTION note_price()
+    """,
+    """
+    CREATE TRIGGER uncollected_funds_note_new AFTER INSERT OR DELETE ON uncollected_funds
+        FOR EACH ROW EXECUTE FUNCTION note_uncollected()
+    """,
+    """
+    CREATE TRIGGER uncollected_funds_note AFTER UPDATE ON uncollected_funds
+        FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*)
+        EXECUTE FUNCTION note_uncollected()
+    """,
+    """
+    CREATE TRIGGER platform_settings_note AFTER INSERT OR UPDATE ON platform_settings
+        FOR EACH ROW EXECUTE FUNCTION note_settings()
+    """,
+    """
+    CREATE TRIGGER plans_note_new AFTER INSERT ON plans
+        FOR EACH ROW EXECUTE FUNCTION note_plan()
+    """,
+    """
+    CREATE TRIGGER plans_note AFTER UPDATE ON plans
+        FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*)
+        EXECUTE FUNCTION note_plan()
+    """,
+    """
+    CREATE TRIGGER operators_note_new AFTER INSERT ON operators
+        FOR EACH ROW EXECUTE FUNCTION note_operator()
+    """,
+    """
+    CREATE TRIGGER operators_note AFTER UPDATE ON operators
+        FOR EACH ROW WHEN ((OLD.email, OLD.name, OLD.role, OLD.disabled_at)
+            IS DISTINCT FROM (NEW.email, NEW.name, NEW.role, NEW.disabled_at))
+        EXECUTE FUNCTION note_operator()
+    """,
+    """
+    CREATE TRIGGER members_note_new AFTER INSERT OR DELETE ON members
+        FOR EACH ROW EXECUTE FUNCTION note_member()
+    """,
+    """
+    CREATE TRIGGER members_note AFTER UPDATE ON members
+        FOR EACH ROW WHEN ((OLD.email, OLD.name, OLD.role, OLD.project_pks, OLD.version)
+            IS DISTINCT FROM (NEW.email, NEW.name, NEW.role, NEW.project_pks, NEW.version))
+        EXECUTE FUNCTION note_member()
+    """,
+    """
+    CREATE TRIGGER member_invitations_note AFTER INSERT OR UPDATE OR DELETE ON member_invitations
+        FOR EACH ROW EXECUTE FUNCTION note_invitation()
+    """,
+    """
+    CREATE TRIGGER two_factor_states_note AFTER UPDATE ON two_factor_states
+        FOR EACH ROW WHEN ((OLD.secret_encrypted IS NULL) <> (NEW.secret_encrypted IS NULL))
+        EXECUTE FUNCTION note_member_two_factor()
+    """,
+    """
+    CREATE TRIGGER two_factor_states_note_gone AFTER DELETE ON two_factor_states
+        FOR EACH ROW WHEN (OLD.secret_encrypted IS NOT NULL)
+        EXECUTE FUNCTION note_member_two_factor()
+    """,
+    """
+    CREATE TRIGGER operator_two_factors_note AFTER UPDATE ON operator_two_factors
+        FOR EACH ROW WHEN ((OLD.secret_encrypted IS NULL) <> (NEW.secret_encrypted IS NULL))
+        EXECUTE FUNCTION note_operator_two_factor()
+    """,
+    """
+    CREATE TRIGGER operator_two_factors_note_gone AFTER DELETE ON operator_two_factors
+        FOR EACH ROW WHEN (OLD.secret_encrypted IS NOT NULL)
+        EXECUTE FUNCTION note_operator_two_factor()
     """,
 )
 
