@@ -11,7 +11,7 @@ import { UserMenu } from "../ui/UserMenu";
 
 import { merchantSession } from "./api";
 import { useNav } from "./nav";
-import { useChainOptions, useProject } from "./project";
+import { useChainOptions, usePermitted, useProject } from "./project";
 import styles from "./ProjectLayout.module.css";
 import { ProjectSwitch } from "./projects/ProjectSwitch";
 import { meQuery } from "./queries";
@@ -23,6 +23,7 @@ export function ProjectLayout() {
   const { t } = useTranslation();
   const project = useProject();
   const navigate = useNavigate();
+  const mayAdd = usePermitted("projects.add");
   const nav = useNav(project);
   const chains = useChainOptions();
   const finder = useFinder(project);
@@ -40,7 +41,9 @@ export function ProjectLayout() {
             run: () => void navigate({ to: `/${project.projectId}/payments/new` }),
           },
         ]),
-    { id: "new-project", label: t("projects.new"), run: () => void navigate({ to: "/projects/new" }) },
+    ...(mayAdd
+      ? [{ id: "new-project", label: t("projects.new"), run: () => void navigate({ to: "/projects/new" }) }]
+      : []),
     { id: "sign-out", label: t("user.signOut"), run: () => void merchantSession.end() },
   ];
   return (

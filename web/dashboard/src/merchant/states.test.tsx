@@ -224,7 +224,12 @@ declareStates(
       filled: { Name: "Ada", "E-mail": "ada@shop.example", Password: "a long password" },
       act: "Create the account",
     },
-    "/projects/new": { title: "New project", filled: { Name: "Nordlicht" }, act: "Create the project" },
+    "/projects/new": {
+      title: "New project",
+      filled: { Name: "Nordlicht" },
+      act: "Create the project",
+      reader: MAY_NOT,
+    },
     "/$projectId/settings": {
       title: "Project settings",
       filled: { Name: "Nordlicht 2" },

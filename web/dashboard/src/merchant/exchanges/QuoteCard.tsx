@@ -11,6 +11,8 @@ import { ratio } from "../../ui/units";
 import { useCountdown } from "../../ui/useCountdown";
 import { Moment } from "../../ui/When";
 
+import { InMode } from "../InMode";
+
 import { QUOTE_LIFE_MS, type Quote } from "./quoting";
 
 interface QuoteCardProps {
@@ -78,6 +80,9 @@ export function QuoteCard({ quote, at, act, title, words, children, ...asking }:
             <Amount value={quote.dstAmount} token={quote.destToken} /> · <ChainName of={quote.destChain} />
           </p>
           {children}
+          <p>
+            <InMode />
+          </p>
           <p>{words}</p>
           <p role="timer" className="muted number">
             {isOver ? t("exchange.overInDialog") : t("exchange.left", { count: left })}

@@ -5,8 +5,10 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { Amount } from "../../ui/Amount";
+import { useChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { minus } from "../../ui/units";
+import { InMode } from "../InMode";
 import { once } from "../once";
 import { useProjectId } from "../project";
 import type { PaymentDetail } from "../queries";
@@ -19,6 +21,7 @@ interface RefundProps {
 /** Sending money back to a customer: to an address that the customer named, never by itself to where it came from. */
 export function Refund({ payment, onClose }: RefundProps) {
   const { t } = useTranslation();
+  const chainName = useChainName();
   const projectId = useProjectId();
   const client = useQueryClient();
   const [toAddress, setToAddress] = useState("");
@@ -44,7 +47,9 @@ export function Refund({ payment, onClose }: RefundProps) {
 
   return (
     <Confirm title={t("refund.title")} act={t("refund.act")} isDangerous onConfirm={refund} onClose={onClose}>
-      <p>{t("refund.words", { chain: payment.chain, token: payment.token })}</p>
+      <p>
+        {t("refund.words", { chain: chainName(payment.chain), token: payment.token })} <InMode />
+      </p>
       <TextInput
         label={t("refund.to")}
         description={t("refund.toWords")}

@@ -14,6 +14,7 @@ import { Plain } from "../../ui/Plain";
 import { Said } from "../../ui/Said";
 import { Chip } from "../../ui/Status";
 import { useAct } from "../../ui/useAct";
+import { InMode } from "../InMode";
 import { once } from "../once";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
@@ -209,7 +210,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
           }}
         >
           <p>
-            <Amount value={sum} token={balance.token} /> · <ChainName of={balance.chain} />
+            <Amount value={sum} token={balance.token} /> · <ChainName of={balance.chain} /> <InMode />
           </p>
           <p>{t("payouts.words")}</p>
         </Confirm>

@@ -15,6 +15,7 @@ import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { feesQuery } from "../exchanges/queries";
+import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
@@ -157,7 +158,7 @@ function Single({ balance }: { readonly balance: Balance }) {
           }}
         >
           <p>
-            <Amount value={amount.trim()} token={balance.token} /> · <ChainName of={balance.chain} />
+            <Amount value={amount.trim()} token={balance.token} /> · <ChainName of={balance.chain} /> <InMode />
           </p>
           <Address value={to} whole />
           <p>{t("payouts.words")}</p>

@@ -144,7 +144,7 @@ describe("a payout in another coin", () => {
     fireEvent.click(screen.getByRole("button", { name: "Get a quote" }));
     fireEvent.click(await screen.findByRole("button", { name: "Pay out" }));
     const dialog = await screen.findByRole("dialog", { name: "Pay this out?" });
-    expect(dialog.textContent).toContain("99.95 USDC");
+    for (const part of ["99.95 USDC", TO, "Live"]) expect(dialog.textContent).toContain(part);
     fireEvent.click(within(dialog).getByRole("button", { name: "Pay out" }));
     expect(await screen.findByText("elsewhere")).toBeTruthy();
     const { idempotencyKey, ...body } = bodies[0] ?? {};

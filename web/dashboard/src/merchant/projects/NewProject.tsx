@@ -11,6 +11,7 @@ import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { AuthCard } from "../../ui/AuthCard";
+import { usePermitted } from "../project";
 import { projectsQuery, type Project } from "../queries";
 
 interface Made {
@@ -23,6 +24,7 @@ export function NewProject() {
   const { t } = useTranslation();
   const client = useQueryClient();
   const { data: projects } = useSuspenseQuery(projectsQuery);
+  const mayAdd = usePermitted("projects.add");
   const [name, setName] = useState("");
   const [mode, setMode] = useState<"live" | "sandbox">("sandbox");
   const [webhook, setWebhook] = useState("");
@@ -48,6 +50,17 @@ export function NewProject() {
   }
 
   if (made !== null) return <MadeProject made={made} />;
+  if (!mayAdd) {
+    return (
+      <AuthCard
+        title={t(projects.length === 0 ? "projects.noneOpen" : "projects.new")}
+        foot={projects.length === 0 ? undefined : <Link to="/">{t("ui.back")}</Link>}
+      >
+        {projects.length > 0 && <p>{t("ui.notPermitted")}</p>}
+        <p>{t(projects.length === 0 ? "projects.noneOpenWords" : "ui.notPermittedWords")}</p>
+      </AuthCard>
+    );
+  }
   return (
     <AuthCard
       title={t(projects.length === 0 ? "projects.first" : "projects.new")}

@@ -3,9 +3,10 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
-import { Chip } from "../../ui/Status";
+import { usePermitted } from "../project";
 import { projectsQuery, type Project } from "../queries";
 
+import { Mode } from "./Mode";
 import styles from "./ProjectSwitch.module.css";
 
 const MODES = ["live", "sandbox"] as const;
@@ -14,6 +15,7 @@ const MODES = ["live", "sandbox"] as const;
 export function ProjectSwitch({ project }: { readonly project: Project | null }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
+  const mayAdd = usePermitted("projects.add");
   const { data: projects } = useSuspenseQuery(projectsQuery);
   return (
     <Menu position="bottom-start" width={260}>
@@ -42,14 +44,9 @@ export function ProjectSwitch({ project }: { readonly project: Project | null })
             </div>
           );
         })}
-        <Menu.Divider />
-        <Menu.Item onClick={() => void navigate({ to: "/projects/new" })}>{t("projects.new")}</Menu.Item>
+        {mayAdd && <Menu.Divider />}
+        {mayAdd && <Menu.Item onClick={() => void navigate({ to: "/projects/new" })}>{t("projects.new")}</Menu.Item>}
       </Menu.Dropdown>
     </Menu>
   );
-}
-
-export function Mode({ mode }: { readonly mode: string }) {
-  const { t } = useTranslation();
-  return mode === "live" ? <Chip tone="good">{t("mode.live")}</Chip> : <Chip tone="care">{t("mode.sandbox")}</Chip>;
 }

@@ -8,6 +8,7 @@ import { ChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
+import { InMode } from "../InMode";
 import { once } from "../once";
 import { usePermitted } from "../project";
 
@@ -79,7 +80,8 @@ export function ResolutionActs({ projectId, resolution }: ActsProps) {
           }}
         >
           <p>
-            <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />
+            <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />{" "}
+            <InMode />
           </p>
           <p>{t(`resolutions.${choice}.words`)}</p>
           {choice === "refund" ? (

@@ -15,6 +15,7 @@ import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
 import { Balances } from "./Balances";
+import { Collections } from "./Collections";
 import { addressesQuery, WALLET_FILTERS, worthQuery } from "./queries";
 import { Statement } from "./Statement";
 
@@ -59,6 +60,7 @@ export function WalletPage() {
         <Addresses projectId={projectId} />
       </Section>
       <Statement projectId={projectId} />
+      <Collections projectId={projectId} />
     </Page>
   );
 }

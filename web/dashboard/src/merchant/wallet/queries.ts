@@ -44,6 +44,21 @@ export function addressesQuery(projectId: string) {
   });
 }
 
+const COLLECTIONS_MAX = 100;
+
+/** The newest collections, and whether there are no others. */
+export function collectionsQuery(projectId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "wallet", "collections"],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId }, query: { limit: COLLECTIONS_MAX } };
+      const path = "/api/dashboard/projects/{projectId}/wallet/collections";
+      const answer = await unwrap(api.GET(path, { params, signal }));
+      return { collections: answer.collections, isAll: !listed(answer.collections, answer).hasNext };
+    },
+  });
+}
+
 /** What stands in the address of the wallet: the currency that it is worth so much in, and the statement's filters. */
 export const WALLET_FILTERS = ["currency", "chain", "token", "type", "from", "until", "sort"] as const;
 

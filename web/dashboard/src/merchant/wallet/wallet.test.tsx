@@ -34,6 +34,19 @@ const MOVEMENT = {
   txHash: null,
 };
 
+const COLLECTION = {
+  collectionId: "col_1",
+  status: "sending",
+  chain: "polygon",
+  token: "USDT",
+  amount: "7.5",
+  fromAddress: "0x5555555555555555555555555555555555555555",
+  deposits: 1,
+  txHash: null,
+  createdAt: "2026-01-01T12:00:00.000Z",
+  completedAt: null,
+};
+
 function answers(coins: readonly object[], transactions: readonly object[] = []): Answers {
   const balances = { coins, fiat: "0.00", unpriced: coins.length };
   return {
@@ -41,6 +54,7 @@ function answers(coins: readonly object[], transactions: readonly object[] = [])
     [`GET ${BASE}/worth`]: { success: true, balances, currency: "usd", currencies: ["usd"] },
     [`GET ${BASE}/addresses`]: { success: true, addresses: [] },
     [`GET ${BASE}/transactions`]: { ...one, mode: "live", transactions },
+    [`GET ${BASE}/collections`]: { ...one, limit: 100, total: 101, collections: [COLLECTION] },
   };
 }
 
@@ -97,10 +111,11 @@ describe("the statement", () => {
       Object.fromEntries(new URL(sent.findLast(({ url }) => url.includes(end))?.url ?? "").searchParams);
     const wanted = { chain: "polygon", token: "USDT", type: "refund", from: new Date(2026, 0, 2).toISOString() };
     expect(asked("/transactions?")).toEqual({ limit: "25", page: "1", ...wanted });
-    fireEvent.click(screen.getByRole("button", { name: "Download CSV" }));
+    const statement = within(screen.getByRole("region", { name: "Statement" }));
+    fireEvent.click(statement.getByRole("button", { name: "Download CSV" }));
     await expect.poll(() => sent.some(({ url }) => url.includes("/transactions.csv")), { timeout: 20_000 }).toBe(true);
     expect(asked("/transactions.csv")).toEqual(wanted);
-    fireEvent.click(screen.getByRole("button", { name: /When/ }));
+    fireEvent.click(statement.getByRole("button", { name: /When/ }));
     await expect
       .poll(() => asked("/transactions?"), { timeout: 20_000 })
       .toEqual({ limit: "25", page: "1", ...wanted, sort: "createdAt" });
@@ -112,5 +127,14 @@ describe("the statement", () => {
     expect(await screen.findByText("No movement is like that")).toBeTruthy();
     fireEvent.click(screen.getByRole("button", { name: "Clear the filters" }));
     expect(await screen.findByText("No movement yet")).toBeTruthy();
+  });
+});
+
+describe("the collections", () => {
+  it("say what is brought into the wallet, and that there are older ones", async () => {
+    await show(WalletPage, { path: "wallet", answers: answers([COIN]) });
+    const section = within(await screen.findByRole("region", { name: "Collections" }));
+    expect(within(await section.findByRole("row", { name: /7\.5/ })).getByText("Sending")).toBeTruthy();
+    expect(section.getByText("Only the newest 100 are shown.")).toBeTruthy();
   });
 });

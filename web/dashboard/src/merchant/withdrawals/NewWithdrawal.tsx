@@ -15,6 +15,7 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { CodeInput } from "../CodeInput";
+import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
@@ -150,7 +151,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           }}
         >
           <p>
-            <Amount value={wanted} token={balance.token} /> · <ChainName of={balance.chain} />
+            <Amount value={wanted} token={balance.token} /> · <ChainName of={balance.chain} /> <InMode />
           </p>
           <Address value={to} whole />
           {toTag.trim() !== "" && (
