@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from playwright.async_api import Page
 
-from tests.browser.described import go, settle
+from tests.browser.described import go, until_shown
 
 OPEN = """async clicked => {
   const skipped =
@@ -81,7 +81,7 @@ async def opened(page: Page, address: str) -> AsyncIterator[Shown]:
         if not found["isMore"]:
             return
         await page.goto(address)
-        await settle(page)
+        await until_shown(page)
 
 
 async def lay_out(page: Page) -> None:
