@@ -220,8 +220,8 @@ async def everything(gateway, two_merchants):
         for statement in WRITTEN:
             await conn.exec_driver_sql(statement)
     await insert_uncollected(gateway.db, two_merchants.ada.merchant_id)
-    await Officer(two_merchants.client).settle("support")
-    await Teammate(two_merchants.client, two_merchants.ada).settle("owner")
+    await Officer(two_merchants.client).sign_in("support")
+    await Teammate(two_merchants.client, two_merchants.ada).sign_in("owner")
     invited = {"email": "eve@shop.example", "name": "Eve", "role": "finance"}
     await two_merchants.ada.step_up()
     await two_merchants.ada.ask("POST", "/api/dashboard/invitations", invited)
