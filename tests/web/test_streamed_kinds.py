@@ -80,7 +80,7 @@ CHANGED = {
     "price": [Row("prices_missing", "reason = 'another'", "symbol, 'missing'")],
     "uncollected": [
         Row("uncollected_funds", "asked_at = now()", "uncollected_id, 'asked'"),
-        Row("uncollected_funds", "hindrance = 'look_failed', hindered_at = now()", "uncollected_id, 'asked'"),
+        Row("uncollected_funds", "hindrance = 'no_gas_station', hindered_at = now()", "uncollected_id, 'asked'"),
     ],
     "setting": [Row("platform_settings", "version = version + 1", "'', NULL")],
     "plan": [Row("plans", "archived_at = now(), is_default = false", "plan_id, 'archived'")],
