@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from cambist.embedded.valkey import EmbeddedValkey
+
+ALIVE_S, GONE_S = (0.5, 4), 1.5
 
 
 class MortalValkey(EmbeddedValkey):
@@ -16,6 +19,29 @@ class MortalValkey(EmbeddedValkey):
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    @asynccontextmanager
+    async def gone(self) -> AsyncIterator[None]:
+        """Kill it, and have it back, empty, at the end."""
+        self.kill()
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.start)
+
+    @asynccontextmanager
+    async def dying(self) -> AsyncIterator[None]:
+        """Kill it as a story begins, and again a little later; each time it is back, empty, after a while."""
+
+        async def kill() -> None:
+            for alive_s in ALIVE_S:
+                await asyncio.sleep(alive_s)
+                async with self.gone():
+                    await asyncio.sleep(GONE_S)
+
+        killing = asyncio.create_task(kill())
+        yield
+        await killing
 
 
 @contextmanager

@@ -33,13 +33,17 @@ async def available(merchant, coin):
     return float((await merchant.balance(coin)).get("available", 0))
 
 
-async def test_one_address_is_paid_again_and_again_in_any_token(merchant, receiver, network, usdx, native, books):
+async def test_one_address_is_paid_again_and_again_in_any_token(
+    merchant, receiver, network, usdx, native, books, valkey
+):
+    """When it is paid first, Redis is away, and comes back empty."""
     account = await account_of(merchant, network)
     address = account["addresses"][0]["address"]
     before = await available(merchant, usdx)
-    await usdx.send(address, "10")
-    await network.mine()
-    told = await receiver.wait(account["accountId"], RECEIVED)
+    async with valkey.gone():
+        await usdx.send(address, "10")
+        await network.mine()
+        told = await receiver.wait(account["accountId"], RECEIVED)
     assert (told["status"], told["amount"], told["externalId"]) == ("detected", "10", account["externalId"])
     assert await balance_of(merchant, account, usdx) == ("0", "10")
     await network.mine(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import AsyncExitStack
 from decimal import Decimal
 from random import Random
 
@@ -118,21 +119,32 @@ async def test_what_a_reorg_takes_away_is_told_and_told_anew_when_it_is_mined_ag
 
 
 async def test_workers_that_are_killed_tell_each_movement_and_credit_each_deposit_once(
-    merchant, receiver, gateway, network, usdx, books
+    merchant, receiver, gateway, network, usdx, books, valkey
 ):
-    """Two workers at once; the receiver refuses now and then, so that there is always something to be sent again."""
+    """Two workers at once; the receiver refuses now and then, so that there is always something to be sent again.
+
+    Redis is away when the first worker dies, and comes back empty.
+    """
     random = Random(7)
     account, ours = await account_of(merchant, network, "watched-3")
     stranger, sent = network.stranger(), []
-    async with watched(merchant, network.chain, ours, stranger) as tracker, gateway.second_worker() as second:
+    async with (
+        watched(merchant, network.chain, ours, stranger) as tracker,
+        gateway.second_worker() as second,
+        AsyncExitStack() as redis,
+    ):
         for number in range(1, 13):
             address = random.choice([ours, stranger])
             sent.append((await usdx.send(address, number), address, number))
             await network.mine()
             tracker.receiver.answer = 500 if number in {3, 7} else 200
             await asyncio.sleep(random.uniform(0.05, 0.4))
+            if number == 4:
+                await redis.enter_async_context(valkey.gone())
             if number == 5:
                 await gateway.kill_worker()
+            if number == 8:
+                await redis.aclose()
             if number == 10:
                 second.kill()
         await network.mine(4)

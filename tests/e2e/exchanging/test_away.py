@@ -24,20 +24,22 @@ def _honest(market) -> Iterator[None]:
 
 
 async def test_payments_payouts_and_bridges_go_on_while_a_swap_waits_for_its_provider(
-    story: Story, network, other, market
+    story: Story, network, other, market, valkey
 ):
+    """Redis, in which requests to providers are counted, is away meanwhile and comes back empty."""
     trader, usdx = story.trader, network.usdx
     market.oneinch.faults.add(Fault.SLOW, "swap")
     had = {coin: await story.holds(coin) for coin in (usdx, other.usdx, market.usdt)}
-    swap = await trader.exchange(usdx, 30, market.usdt)
-    friend = network.stranger()
-    payment = await trader.pay(usdx, 11)
-    await market.give(usdx, payment["depositAddress"], usdx.units(11))
-    _, bridge, _ = await asyncio.gather(
-        trader.completed(await trader.pay_out(usdx, 7, friend)),
-        trader.ended(await trader.exchange(other.usdx, 20, usdx)),
-        trader.until(payment, "paid"),
-    )
+    async with valkey.gone():
+        swap = await trader.exchange(usdx, 30, market.usdt)
+        friend = network.stranger()
+        payment = await trader.pay(usdx, 11)
+        await market.give(usdx, payment["depositAddress"], usdx.units(11))
+        _, bridge, _ = await asyncio.gather(
+            trader.completed(await trader.pay_out(usdx, 7, friend)),
+            trader.ended(await trader.exchange(other.usdx, 20, usdx)),
+            trader.until(payment, "paid"),
+        )
     assert (await trader.read(swap))["status"] == "pending"
     assert await network.onlooker.holds(friend, usdx, 7)
     assert await story.sent(swap) == 0

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from msgspec import Struct
 
 from cambist.db.engine import Database
-from tests.support.gateway import ADMIN_KEY, Merchant, until
+from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, until
 from tests.support.networks import Coin, Customer, Network
 from tests.support.receiver import Receiver
+from tests.support.valkey import MortalValkey
 
 
 class Story(Struct, frozen=True):
@@ -66,7 +68,15 @@ async def story(request, gateway, session, station, network, blocks, story_db) -
         assert receiver.rejected == []
 
 
-async def test_money_is_paid_collected_paid_out_refunded_and_withdrawn(story: Story, gateway, customer: Customer):
+async def test_money_is_paid_collected_paid_out_refunded_and_withdrawn(
+    story: Story, gateway, customer: Customer, valkey: MortalValkey
+):
+    """With the native coin Redis is killed twice meanwhile."""
+    async with valkey.dying() if story.coin == story.network.native else nullcontext():
+        await moves_all_its_ways(story, gateway, customer)
+
+
+async def moves_all_its_ways(story: Story, gateway: GatewayProcess, customer: Customer) -> None:
     merchant, receiver, coin = story.merchant, story.receiver, story.coin
     payment = await merchant.pay(coin, 40)
     paid_with = await customer.pay(payment["depositAddress"], coin, 40)
