@@ -30,6 +30,8 @@ CHAINS: Mapping[str, str] = {
 }
 """What rows are on, one after the other. Examples are on the first."""
 CHAIN, CHAIN_NAME = next(iter(CHAINS.items()))
+ONE_COIN = frozenset({"/api/admin/collections/addresses/{address}", "/api/admin/reconcile/{jobId}"})
+"""What answers parts of one thing, told apart by their coin, of which examples have one."""
 DAYS = 30
 WEEK = (9, 4, 7, 12, 6, 14, 10)
 """How many payments come on the days of a week."""
@@ -66,7 +68,7 @@ def _described(name: str, rows: int) -> Iterator[Described]:
         for method, operation in item.items():
             content = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
             if "example" in content:
-                filling = Filling(schemas, rows)
+                filling = Filling(schemas, 1 if path in ONE_COIN else rows)
                 pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
                 yield Described(method.upper(), pattern, filling.filled(content["example"], content["schema"]))
 
