@@ -334,6 +334,6 @@ async def test_a_provider_that_never_answers_is_in_nobodys_way(env):
             break
         await env.mine()
     assert (await env.row(txn_id)).status == "succeeded"
-    for task in follower._looking:
+    for task in follower._following:
         task.cancel()
-    await asyncio.gather(*follower._looking, return_exceptions=True)
+    await asyncio.gather(*follower._following, return_exceptions=True)

@@ -104,7 +104,7 @@ async def test_a_refund_sends_no_less_than_arrives_and_needs_not_be_worth_its_fe
     payment_id = await refund_env.paid("3", token="MEM", amount="3")
     words = r"A refund of MEM on Memory \(memory\) is at least 0\.5\."
     await refused(refund_env.refund(payment_id, amount="0.4"), "PAYOUT_BELOW_MINIMUM", words)
-    assert (await refund_env.refund(payment_id, amount="0.5")).refund.amount == "0.5"
+    assert (await refund_env.refund(payment_id, amount="0.5")).resource.amount == "0.5"
 
 
 async def test_the_derived_minimum_is_of_a_transfer_that_arrives(payout_env, db, clock):

@@ -8,6 +8,7 @@ from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.identity import members, sessions
 from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.sessions import RefreshTokens, Sessions, Visitor
+from cambist.services.listing import Part
 from tests.support.members import a_member, another_member
 from tests.support.payment_env import PaymentEnv
 
@@ -70,7 +71,7 @@ async def test_a_step_up_and_the_end_of_sessions_are_of_one_member_alone(db, own
 async def test_a_member_neither_lists_nor_ends_the_sessions_of_another(db, own_sessions, clock):
     _, (ada, bob, _) = await opened_by_three(db, own_sessions, clock)
     async with db.transaction() as conn:
-        listed = await own_sessions.list(conn, ada.person_pk, now=clock.now(), page=1, limit=10)
+        listed = await own_sessions.list(conn, ada.person_pk, Part(limit=10), now=clock.now())
         assert [one.session_id for one in listed.items] == [ada.session_id]
         with pytest.raises(NotFoundError, match="no such open session"):
             await own_sessions.end(conn, ada.person_pk, bob.session_id, now=clock.now())

@@ -8,6 +8,7 @@ from datetime import timedelta
 from urllib.parse import parse_qs, unquote, urlparse
 
 import pytest
+from sqlalchemy import insert
 
 from cambist.secrets import SecretsBox, SecretsError
 from cambist.services.errors import ConflictError, ForbiddenError, ServiceError, TooManyError, UnauthenticatedError
@@ -17,7 +18,7 @@ from cambist.testing.clock import seeded_ids
 from tests.support.members import a_member
 from tests.support.two_factor import Authenticator, code_at
 
-SESSION = "ses_tests"
+SESSION = "ses_ada"
 
 
 @pytest.fixture
@@ -25,20 +26,26 @@ def two_factor(db, ids, clock):
     return TwoFactor(MEMBERS, db, SecretsBox([b"k" * 32], ids.random_bytes), ids, clock)
 
 
-async def a_merchant(db, name="ada"):
+async def a_merchant(db, clock, name="ada"):
+    """Add a merchant whose first member is signed in; return his primary key."""
+    now = clock.now()
     async with db.transaction() as conn:
-        return await a_member(conn, name, f"{name}@shop.example")
+        pk = await a_member(conn, name, f"{name}@shop.example")
+        session = {"session_id": f"ses_{name}", "person_pk": pk, "refresh_hash": name.encode()}
+        times = {"created_at": now, "last_used_at": now, "expires_at": now + timedelta(days=1)}
+        await conn.execute(insert(MEMBERS.session).values(**session, **times))
+    return pk
 
 
 @pytest.fixture
-async def ada(db):
-    return await a_merchant(db)
+async def ada(db, clock):
+    return await a_merchant(db, clock)
 
 
-async def turn_on(two_factor, merchant_pk, clock):
+async def turn_on(two_factor, merchant_pk, clock, session_id=SESSION):
     enrolment = await two_factor.enrol(merchant_pk, "ada@shop.example", None)
     phone = Authenticator(enrolment.secret, clock)
-    recovery = await two_factor.confirm(merchant_pk, phone.code(), session_id=SESSION)
+    recovery = await two_factor.confirm(merchant_pk, phone.code(), session_id=session_id)
     clock.advance(30)
     return phone, recovery
 
@@ -197,8 +204,8 @@ async def test_who_has_not_enrolled_has_no_code(two_factor, ada):
 
 
 async def test_one_merchants_code_is_not_anothers(two_factor, db, ada, phone, recovery, clock):
-    bob = await a_merchant(db, "bob")
-    await turn_on(two_factor, bob, clock)
+    bob = await a_merchant(db, clock, "bob")
+    await turn_on(two_factor, bob, clock, "ses_bob")
     for code in (phone.code(), recovery[0]):
         assert await refusal(two_factor.require_code(bob, code)) == "TWO_FACTOR_INVALID"
 
@@ -354,8 +361,8 @@ async def test_turned_off_it_is_forgotten(two_factor, db, ada, phone, recovery):
 
 
 async def test_a_secret_copied_to_another_merchants_row_opens_nothing(two_factor, db, ada, phone, clock):
-    bob = await a_merchant(db, "bob")
-    await turn_on(two_factor, bob, clock)
+    bob = await a_merchant(db, clock, "bob")
+    await turn_on(two_factor, bob, clock, "ses_bob")
     async with db.transaction() as conn:
         await conn.exec_driver_sql(
             "UPDATE two_factor_states SET secret_encrypted ="

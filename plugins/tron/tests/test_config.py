@@ -116,7 +116,7 @@ def test_what_trongrid_allows_is_known() -> None:
         ({"rpc_urls": [URL, "ftp://x"]}, "number 2 is no http"),
         ({"rpc_urls": [URL, URL + "/"]}, "twice"),
         ({"rpc_urls": [URL + "?key=abcdef"]}, "number 1 has something behind"),
-        ({"rpc_urls": [URL, URL + "/#top"]}, "number 2 has something behind"),
+        ({"rpc_urls": [URL, "https://other.example/#top"]}, "number 2 has something behind"),
         ({"rpc_urls": [URL + "/wallet/"]}, "number 1 has to end before /wallet"),
         ({"rpc_urls": [URL + "/jsonrpc"]}, "number 1 has to end before"),
         ({"rpc_urls": [URL], "quorum": 2}, "only 1 endpoints"),
