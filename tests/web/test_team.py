@@ -15,6 +15,7 @@ from tests.support.web import PASSWORD, Merchant, refused
 
 MEMBERS, INVITATIONS = "/api/dashboard/members", "/api/dashboard/invitations"
 JOIN = "/api/auth/invitations"
+CHOSEN = "a password that was chosen"
 
 
 async def post(client, path, body):
@@ -39,6 +40,12 @@ def token_of(answer):
 
 async def join(client, token, password=PASSWORD):
     return await post(client, f"{JOIN}/accept", {"token": token, "password": password})
+
+
+async def back_in(client, made):
+    """Use the link that letting a member back in has answered."""
+    body = {"token": token_of(made), "password": CHOSEN}
+    return await post(client, "/api/auth/password-reset/confirm", body)
 
 
 async def me_of(client, who):
@@ -332,6 +339,31 @@ async def test_an_owner_lets_another_member_back_in_and_nobody_himself(client, m
     body = {"token": token, "password": "a password that was chosen"}
     assert (await post(client, "/api/auth/password-reset/confirm", body)).status_code == 200
     assert (await sign_in(client, lost.email, "a password that was chosen")).status_code == 200
+
+
+@pytest.mark.parametrize("method, body", [("PATCH", {"role": "admin"}), ("DELETE", None)])
+async def test_a_way_back_in_ends_with_the_owner_who_made_it(client, merchant, method, body):
+    ann = await Teammate(client, merchant).sign_in("owner", name="ann")
+    lost = await Teammate(client, merchant).sign_in("finance")
+    made = await ann.ask("POST", f"{MEMBERS}/{lost.member_id}/two-factor/reset")
+    await merchant.ask(method, f"{MEMBERS}/{ann.member_id}", body)
+    if method == "PATCH":
+        await merchant.ask(method, f"{MEMBERS}/{ann.member_id}", {"role": "owner"})
+    refused(await back_in(client, made), 400, "RESET_TOKEN_INVALID")
+    again = await client.post(f"{MEMBERS}/{lost.member_id}/two-factor/reset", headers=merchant.bearer)
+    assert (await back_in(client, again)).status_code == 200
+
+
+async def test_a_way_back_in_that_waits_while_its_owner_is_demoted_is_closed(client, gateway, merchant):
+    ann, lost = [await Teammate(client, merchant).sign_in(role) for role in ("owner", "finance")]
+    made = await ann.ask("POST", f"{MEMBERS}/{lost.member_id}/two-factor/reset")
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM merchants FOR UPDATE")
+        setting = asyncio.create_task(back_in(client, made))
+        await waits_for_a_lock(conn, setting)
+        await conn.exec_driver_sql("UPDATE members SET role = 'admin' WHERE id = $1", (ann.pk,))
+    refused(await setting, 400, "RESET_TOKEN_INVALID")
+    refused(await sign_in(client, lost.email, CHOSEN), 401, "INVALID_CREDENTIALS")
 
 
 async def test_a_teams_day(client, merchant, gateway, clock):

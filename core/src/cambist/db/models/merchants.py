@@ -97,11 +97,12 @@ class Session(PersonSession):
 
 
 class PasswordReset(PasswordLink):
-    """The link by which a member sets a password."""
+    """The link by which a member sets a password. One that an owner of the team issued goes with that owner."""
 
     __tablename__ = "password_resets"
 
     person_pk: Mapped[int] = person_column("member_pk", "members.id", index=True)
+    issued_by_pk: Mapped[int | None] = mapped_column(ForeignKey("members.id", ondelete="CASCADE"), index=True)
 
 
 class TwoFactorState(PersonTwoFactor):

@@ -69,11 +69,19 @@ def _wrong_password() -> UnauthenticatedError:
 
 
 async def issue_link(  # noqa: PLR0913  each by name
-    conn: AsyncConnection, people: People[V, P], email: str, *, ids: Ids, now: datetime, lifetime_s: int
+    conn: AsyncConnection,
+    people: People[V, P],
+    email: str,
+    *,
+    ids: Ids,
+    now: datetime,
+    lifetime_s: int,
+    issued_by_pk: int | None = None,
 ) -> str:
-    """Return a token that lets its bearer set a new password, once and soon. For an operator to hand over.
+    """Return a token that lets its bearer set a new password, once and soon. For whoever issues it to hand over.
 
-    Raises NotFoundError where nobody has the address. An earlier token of the same person stops working.
+    ``issued_by_pk`` is the owner of a team who does; None for an operator of the gateway. Raises NotFoundError where
+    nobody has the address. An earlier token of the same person stops working.
     """
     # Locked, so that of two links issued at once, and of one issued while the password is set, the later one is left.
     wanted = select(people.table.id).where(people.table.email == email)
@@ -84,6 +92,8 @@ async def issue_link(  # noqa: PLR0913  each by name
     await take_links_back(conn, people, pk)
     expires_at = now + timedelta(seconds=lifetime_s)
     stored = {"token_hash": sessions.token_hash(token), "person_pk": pk, "expires_at": expires_at}
+    if issued_by_pk is not None:
+        stored["issued_by_pk"] = issued_by_pk
     await conn.execute(insert(people.link).values(stored))
     return token
 
@@ -91,7 +101,8 @@ async def issue_link(  # noqa: PLR0913  each by name
 async def of_link(conn: AsyncConnection, people: People[V, P], token: str, *, now: datetime) -> V:
     """Return whose password a token can set.
 
-    Raises InvalidError for one that is used, old or unknown, or of somebody who may not sign in.
+    Raises InvalidError for one that is used, old or unknown, of somebody who may not sign in, or issued by somebody
+    who may not issue it any more.
     """
     belongs = and_(people.table.id == people.link.person_pk, people.may_sign_in)
     wanted = select(*people.columns).join(people.link, belongs).where(*_good(people, token, now))
@@ -109,6 +120,8 @@ async def set_by_link(
     Raises InvalidError for what ``of_link`` refuses.
     """
     person = await of_link(conn, people, token, now=now)
+    if people.lock_issuers is not None:
+        await people.lock_issuers(conn, person)
     await persons.lock(conn, people, person.pk)
     used = update(people.link).where(*_good(people, token, now)).values(used_at=now)
     if await conn.scalar(used.returning(people.link.person_pk)) is None:
@@ -120,7 +133,12 @@ async def set_by_link(
 
 def _good(people: People[V, P], token: str, now: datetime) -> Sequence[ColumnElement[bool]]:
     link = people.link
-    return link.token_hash == sessions.token_hash(token), link.used_at.is_(None), link.expires_at > now
+    return (
+        link.token_hash == sessions.token_hash(token),
+        link.used_at.is_(None),
+        link.expires_at > now,
+        people.link_holds,
+    )
 
 
 def _bad_link() -> InvalidError:

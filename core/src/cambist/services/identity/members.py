@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, select, true, update
+from sqlalchemy import ColumnElement, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import aliased
 
 from cambist.db import models
 from cambist.db.structs import columns_of
@@ -40,6 +41,16 @@ _MERCHANT_ID = select(models.Merchant.merchant_id).where(_OF_MEMBER).correlate(m
 _LIVE = select(models.Merchant.live).where(_OF_MEMBER).correlate(models.Member).scalar_subquery()
 _SUSPENDED = select(models.Merchant.id).where(_OF_MEMBER, models.Merchant.suspended_at.is_not(None))
 
+_ISSUER = aliased(models.Member)
+_LINK = models.PasswordReset
+_ISSUED_BY_OWNER = select(_ISSUER.id).where(_ISSUER.id == _LINK.issued_by_pk, _ISSUER.role == "owner").correlate(_LINK)
+
+
+async def _lock_issuers(conn: AsyncConnection, member: Member) -> None:
+    """Keep every role in the member's team as it is until the transaction ends."""
+    await merchants.lock_merchant(conn, member.merchant_pk)
+
+
 MEMBERS = People(
     kind="member",
     table=models.Member,
@@ -59,7 +70,7 @@ MEMBERS = People(
         live=_LIVE,
     ),
     session=models.Session,
-    link=models.PasswordReset,
+    link=_LINK,
     two_factor=models.TwoFactorState,
     recovery_code=models.RecoveryCode,
     may_sign_in=true(),
@@ -68,6 +79,8 @@ MEMBERS = People(
     issuer="Cambist",
     step_up_path="/api/auth/step-up",
     link_prefix="pwr_",
+    link_holds=or_(_LINK.issued_by_pk.is_(None), _ISSUED_BY_OWNER.exists()),
+    lock_issuers=_lock_issuers,
     no_such_email=_no_such_email,
 )
 

@@ -14,12 +14,12 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -68,7 +68,8 @@ class People(Struct, Generic[V, P], frozen=True, kw_only=True):
     """One kind of people: the tables, and what becomes of rows of them.
 
     ``may_sign_in`` says whose password is looked at, ``may_have_session`` whose sessions are found, and
-    ``needs_two_factor`` whether nobody is let in without a second factor.
+    ``needs_two_factor`` whether nobody is let in without a second factor. ``link_holds`` says of a link whether whoever
+    issued it may still do so, and ``lock_issuers`` keeps that so until the transaction ends.
     """
 
     kind: Literal["member", "operator"]
@@ -88,6 +89,8 @@ class People(Struct, Generic[V, P], frozen=True, kw_only=True):
     step_up_path: str
     more_columns: Mapping[str, ColumnElement[Any]] = {}
     link_prefix: str
+    link_holds: ColumnElement[bool] = true()
+    lock_issuers: Callable[[AsyncConnection, V], Awaitable[None]] | None = None
     no_such_email: Callable[[], ServiceError]
 
     @property

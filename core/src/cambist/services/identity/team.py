@@ -97,10 +97,10 @@ async def change(  # noqa: PLR0913  each by name
 ) -> tuple[MemberView, MemberView]:
     """Give a member another role, or other projects, which hold from the next request on; return before and after.
 
-    Invitations to what the member may not give any more are gone. A list of projects replaces what is there, so it
-    needs the ``version`` that was read. Raises ForbiddenError for a role that whoever changes it may not give,
-    InvalidError for projects that the merchant does not have, NotFoundError, and ConflictError for the last owner and
-    for a member who was changed since.
+    Invitations to what the member may not give any more are gone, and ways back in that one has issued who is no owner
+    any more. A list of projects replaces what is there, so it needs the ``version`` that was read. Raises
+    ForbiddenError for a role that whoever changes it may not give, InvalidError for projects that the merchant does not
+    have, NotFoundError, and ConflictError for the last owner and for a member who was changed since.
     """
     if project_ids is not UNSET:
         need_version(version, "projectIds")
@@ -114,10 +114,10 @@ async def change(  # noqa: PLR0913  each by name
     project_pks = await project_pks_of(conn, by.merchant_pk, share)
     if share.role != "owner":
         await _keep_an_owner(conn, member)
-    if share.role != "owner":
-        invitation = models.MemberInvitation
+        invitation, link = models.MemberInvitation, models.PasswordReset
         made = invitation.invited_by_pk == member.id, ~invitation.role.in_(roles_given_by(share.role))
         await conn.execute(delete(invitation).where(*made))
+        await conn.execute(delete(link).where(link.issued_by_pk == member.id, link.used_at.is_(None)))
     changed = update(models.Member).where(models.Member.id == member.id)
     values = {"role": share.role, "project_pks": project_pks, "version": models.Member.version + 1}
     await conn.execute(changed.values(values))
@@ -164,7 +164,8 @@ async def recover(  # noqa: PLR0913  each by name
     """Take authenticator and password from another member, end all sessions, and return the token of a new link.
 
     The password goes because whoever stole it might enrol the next authenticator. ``password_hash`` is of one that
-    nobody knows. Raises NotFoundError, and ForbiddenError for oneself: no session alone takes a second factor away.
+    nobody knows. The link works as long as whoever asks for it is an owner. Raises NotFoundError, and ForbiddenError
+    for oneself: no session alone takes a second factor away.
     """
     by = await acting(conn, by)
     member = await _find(conn, by, member_id)
@@ -174,7 +175,8 @@ async def recover(  # noqa: PLR0913  each by name
     await two_factor.reset(conn, MEMBERS, view.email, now=now)
     changed = update(models.Member).where(models.Member.id == member.id)
     await conn.execute(changed.values(password_hash=password_hash))
-    token = await credentials.issue_link(conn, MEMBERS, view.email, ids=ids, now=now, lifetime_s=lifetime_s)
+    issue = partial(credentials.issue_link, ids=ids, now=now, lifetime_s=lifetime_s, issued_by_pk=by.member_pk)
+    token = await issue(conn, MEMBERS, view.email)
     return await read(conn, by.merchant_pk, member_id), token
 
 

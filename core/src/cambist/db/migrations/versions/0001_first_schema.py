@@ -533,13 +533,17 @@ TABLES = (
     CREATE TABLE password_resets (
         token_hash BYTEA NOT NULL,
         member_pk BIGINT NOT NULL,
+        issued_by_pk BIGINT,
         expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
         used_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_password_resets PRIMARY KEY (token_hash),
         CONSTRAINT fk_password_resets_member_pk_members
-            FOREIGN KEY(member_pk) REFERENCES members (id) ON DELETE CASCADE
+            FOREIGN KEY(member_pk) REFERENCES members (id) ON DELETE CASCADE,
+        CONSTRAINT fk_password_resets_issued_by_pk_members
+            FOREIGN KEY(issued_by_pk) REFERENCES members (id) ON DELETE CASCADE
     )
     """,
+    "CREATE INDEX ix_password_resets_issued_by_pk ON password_resets (issued_by_pk)",
     "CREATE INDEX ix_password_resets_member_pk ON password_resets (member_pk)",
     """
     CREATE TABLE projects (
