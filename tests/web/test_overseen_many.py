@@ -53,6 +53,12 @@ REFUNDS = "UPDATE payouts SET kind = 'refund' WHERE id % 2 = 0 AND to_address = 
 UNLIKE = "'public_id', 'pub_' || n, 'order_id', 'often', 'customer_email', 'Often@shop.example'"
 OF_MANY = "'public_id', 'pub_' || n, 'external_id', 'often', 'project_pk', one.project_pk + 1000 * (n - 1)"
 
+LAST = 1_000_000 + MANY
+"""The copy that was made before all others."""
+OWNED_BY_ALL = ", ".join(f"'{of}', one.{of} + 1000 * ({MANY} - n)" for of in ("merchant_pk", "project_pk"))
+"""Each is another merchant's, and ``LAST`` whose the first one is."""
+OF_ALL = f"'public_id', 'pub_' || n, 'external_id', 'often', {OWNED_BY_ALL}"
+
 
 async def pages(client, path):
     """Return every page of a list, and all of its ids."""
@@ -118,6 +124,48 @@ async def test_accounts_that_many_projects_call_alike_are_found_from_the_newest_
     accounts = Many("accounts", "account_id", "created_at", OF_MANY)
     await accounts.store(gateway)
     await check(two_merchants.client, "accounts", "often", accounts)
+
+
+async def _own(gateway, table):
+    """Return whose the oldest copy is, as filters: a merchant's and a project's, who have no other one."""
+    query = f"""SELECT merchant_id, project_id FROM {table} one JOIN merchants m ON m.id = one.merchant_pk
+        JOIN projects p ON p.id = one.project_pk WHERE one.id = {LAST}"""  # noqa: S608  the test's own
+    async with gateway.db.autocommit() as conn:
+        row = (await conn.exec_driver_sql(query)).one()
+    return f"merchant={row.merchant_id}", f"project={row.project_id}"
+
+
+async def _told(client, path):
+    found, ids = await pages(client, path)
+    file = await client.get(f"/api/admin/{path}&format=csv", headers=KEY)
+    return len(ids), found[0]["total"], found[0]["totalIsExact"], file.status_code
+
+
+async def test_deposits_of_accounts_that_are_called_alike_are_not_said_to_be_all(two_merchants, gateway):
+    accounts = Many("accounts", "account_id", "created_at", OF_ALL)
+    moved = f"UPDATE deposits SET account_pk = {LAST}, payment_pk = NULL, deposit_id = 'many_' || id"  # noqa: S608
+    await accounts.store(gateway, moved)
+    client, (merchant, project) = two_merchants.client, await _own(gateway, "accounts")
+    assert await _told(client, "deposits?search=often") == (0, 0, False, 400)
+    for narrow in (merchant, project):
+        number, total, exact, status = await _told(client, f"deposits?search=often&{narrow}")
+        assert (number, exact, status) == (total, True, 200)
+        assert number
+        assert await _told(client, f"accounts?search=often&{narrow}") == (1, 1, True, 200)
+
+
+async def test_what_comes_of_payments_with_one_order_number_is_not_said_to_be_all(two_merchants, gateway):
+    payments = Many("payments", "payment_id", "created_at", f"{UNLIKE}, {OWNED_BY_ALL}")
+    moved = f"UPDATE payouts SET payment_pk = {LAST}, payout_id = 'many_' || id"  # noqa: S608
+    await payments.store(gateway, moved)
+    client, owners = two_merchants.client, await _own(gateway, "payments")
+    for name in ("payouts", "refunds", "withdrawals", "deposits"):
+        assert await _told(client, f"{name}?search=often") == (0, 0, False, 400)
+        for narrow in owners:
+            number, total, exact, status = await _told(client, f"{name}?search=often&{narrow}")
+            assert (number, exact, status) == (total, True, 200)
+    for narrow in owners:
+        assert await _told(client, f"payments?search=often&{narrow}") == (1, 1, True, 200)
 
 
 @pytest.mark.parametrize("by", ["accountId", "externalId", "address"])

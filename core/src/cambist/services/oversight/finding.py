@@ -29,7 +29,7 @@ class _Way(NamedTuple):
     """One way to find something: what is selected for one spelling of the text, ``one.text``, and the newest first.
 
     An index begins with what is looked for and goes on in that order, or there are never more than a few. Where
-    ``own`` stands, what many projects may have alike is narrowed to $6.
+    ``own`` stands, what many projects may have alike is narrowed to the project $6 or the merchant $7.
     """
 
     select: str
@@ -53,6 +53,8 @@ _THOSE_ACCOUNTS = (
     "(SELECT id FROM accounts WHERE account_id = one.text"  # noqa: S608
     f" UNION ALL (SELECT id {_BY_EXTERNAL_ID} ORDER BY {_MADE} LIMIT {OWNERS_MAX})) AS those"
 )
+_MORE_PAYMENTS = f"SELECT {_BY_ORDER} ORDER BY {_MADE} OFFSET {FOUND_MAX} LIMIT 1"
+_MORE_ACCOUNTS = f"SELECT {_BY_EXTERNAL_ID} ORDER BY {_MADE} OFFSET {OWNERS_MAX} LIMIT 1"
 _NEWEST_OF_ACCOUNT = (
     "CROSS JOIN LATERAL (SELECT id, first_seen_at FROM deposits WHERE account_pk = {pk}"  # noqa: S608
     f" ORDER BY {_SEEN} LIMIT {FOUND_MAX + 1}) AS d"
@@ -113,6 +115,11 @@ _WAYS: Mapping[Name, Sequence[_Way]] = {
     ),
 }
 """$3 to $5 are modes, families and chains."""
+_LEFT_OUT: Mapping[Name, Sequence[str]] = {
+    Name.DEPOSITS: (_MORE_PAYMENTS, _MORE_ACCOUNTS),
+    **dict.fromkeys((Name.PAYOUTS, Name.REFUNDS, Name.WITHDRAWALS), (_MORE_PAYMENTS,)),
+}
+"""What has a row where the ways of a kind go by the newest of some payments or accounts, and not by all of them."""
 _CUSTOMERS = _Way(
     "SELECT id FROM payments WHERE customer_email IS NOT NULL AND lower(customer_email) = $2 AND one.number = 1{own}"
 )
@@ -152,31 +159,50 @@ async def find(  # noqa: PLR0913  what, of which kind, for whom
     text: str,
     *,
     with_people: bool,
-    project_pk: int | None = None,
+    owners: Owners = Owners(),  # noqa: B008  frozen
 ) -> Named:
     """Return what a text names, of one kind: in each way the newest ``FOUND_MAX``.
 
     Payouts, refunds and withdrawals are one kind here. Customers are found by whoever may see them. Of what many
-    projects may have alike, such as an order's number, only that of the project where one is given. The rest is of
-    whose it is: an id, an address and a transaction of another project are among what is returned.
+    projects may have alike, such as an order's number, only that of the project or the merchant where one is given.
+    The rest is of whose it is: an id, an address and a transaction of another project are among what is returned.
     """
     ways = list(_WAYS[name])
     if name is Name.PAYMENTS and with_people and "@" in text:
         ways.append(_CUSTOMERS)
-    own = "" if project_pk is None else " AND project_pk = $6"
+    own, listed = _narrowed(owners)
     # Whatever a way does not use is named, so that all take the same.
-    types = ("text[]", "text", "text[]", "text[]", "text[]", "bigint")
+    types = ("text[]", "text", "text[]", "text[]", "text[]", "bigint", "bigint")
     uses = " AND ".join(f"${place}::{kind} IS NOT NULL" for place, kind in enumerate(types, 1))
-    # A sandbox project has a scope of its own. Of one project there are few trackers, of all of them too many.
-    trackers = "scope IN (0, $6) AND tracker_pk IN (SELECT id FROM trackers WHERE project_pk = $6)"
-    listed = "scope = 0" if project_pk is None else trackers
-    each = " UNION ALL ".join(_statement(way, own, listed) for way in ways)
+    left_out = [_mark(more.format(own=own)) for more in _LEFT_OUT.get(name, ())]
+    each = " UNION ALL ".join([*(_statement(way, own, listed) for way in ways), *left_out])
     statement = f"SELECT id, min(place) AS place FROM ({each}) AS found WHERE {uses} GROUP BY id"  # noqa: S608
     families, chains = list(registry.families), list(registry.chains)
-    values = (list(spellings(registry, text)), text.lower(), ["live", "sandbox"], families, chains, project_pk or 0)
+    pks_of_owners = owners.project_pk or 0, owners.merchant_pk or 0
+    values = (list(spellings(registry, text)), text.lower(), ["live", "sandbox"], families, chains, *pks_of_owners)
     found = (await conn.exec_driver_sql(statement, values)).all()
     pks = [row.id for row in found if row.place <= FOUND_MAX]
     return Named(pks, is_all=len(pks) == len(found))
+
+
+def _narrowed(owners: Owners) -> tuple[str, str]:
+    """Return what narrows what many projects may have alike, and the addresses of trackers."""
+    # A sandbox project has a scope of its own. Of one project there are few trackers, of all of them too many.
+    if owners.project_pk is not None:
+        mine = "SELECT id FROM trackers WHERE project_pk = $6"
+        return " AND project_pk = $6", f"scope IN (0, $6) AND tracker_pk IN ({mine})"
+    if owners.merchant_pk is not None:
+        mine = "SELECT t.id FROM trackers t JOIN projects p ON p.id = t.project_pk WHERE p.merchant_pk = $7"
+        return " AND merchant_pk = $7", f"scope = 0 AND tracker_pk IN ({mine})"
+    return "", "scope = 0"
+
+
+def _mark(more: str) -> str:
+    """Return what finds one row, of nothing and beyond the last place, where this finds any of one spelling."""
+    return (
+        f"SELECT 0::bigint AS id, {FOUND_MAX + 1} AS place FROM unnest($1::text[]) AS one (text)"  # noqa: S608
+        f" CROSS JOIN LATERAL ({more}) AS more"
+    )
 
 
 def _statement(way: _Way, own: str, listed: str) -> str:

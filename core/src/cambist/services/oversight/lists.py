@@ -17,7 +17,7 @@ from cambist.services.errors import InvalidError
 from cambist.services.listing import Listed, Part, Period, Sort, read_list
 from cambist.services.paging import TOTAL_MAX, read_one
 
-from .finding import FOUND_MAX, Owners, find, no_such_merchant, owner_of
+from .finding import Owners, find, no_such_merchant, owner_of
 from .kinds import KINDS, Name
 from .rows import Owned, shown
 
@@ -66,7 +66,8 @@ async def list_of(  # noqa: PLR0913  which list, which part, for whom
     if wanted.search is not None and (named := await owner_of(conn, wanted.search)) is not None:
         values |= _narrowed(owner, named)
     elif wanted.search is not None:
-        found = await find(conn, registry, name, wanted.search, with_people=with_people)
+        narrow = Owners(merchant_pk=owner.get("merchant"), project_pk=owner.get("project"))
+        found = await find(conn, registry, name, wanted.search, with_people=with_people, owners=narrow)
         is_all = found.is_all
         where.append(one_of(kind.spec.pk, found.pks))
     for field, column in kind.owners.items():
@@ -75,7 +76,7 @@ async def list_of(  # noqa: PLR0913  which list, which part, for whom
     columns: dict[str, Any] = {**kind.owners, **kind.filters}
     filters = {columns[field]: value for field, value in values.items() if field in columns}
     if not is_all and part.count_max > TOTAL_MAX:
-        words = f"More than {FOUND_MAX} are called that. Search for something narrower, or filter by what they share."
+        words = "More are called that than a search looks through. Search for something narrower, or name a merchant."
         raise InvalidError("EXPORT_TOO_LARGE", words)
     listed = await read_list(
         conn,
@@ -91,7 +92,7 @@ async def list_of(  # noqa: PLR0913  which list, which part, for whom
     return listed if is_all else replace(listed, exact=False)
 
 
-async def _owner(conn: AsyncConnection, wanted: Wanted) -> dict[str, object]:
+async def _owner(conn: AsyncConnection, wanted: Wanted) -> dict[str, int | None]:
     """Return the primary key of the merchant or the project that was named. Raises InvalidError."""
     merchant = None if wanted.merchant is None else await owner_of(conn, wanted.merchant)
     project = None if wanted.project is None else await owner_of(conn, wanted.project)
@@ -106,9 +107,11 @@ async def _owner(conn: AsyncConnection, wanted: Wanted) -> dict[str, object]:
     return {} if merchant is None else {"merchant": merchant.merchant_pk}
 
 
-def _narrowed(owner: dict[str, object], named: Owners) -> dict[str, object]:
+def _narrowed(owner: dict[str, int | None], named: Owners) -> dict[str, int | None]:
     """Return what is wanted of an owner when the text that is looked for names one, too."""
-    mine = {"merchant": named.merchant_pk} if named.project_pk is None else {"project": named.project_pk}
+    mine: dict[str, int | None] = (
+        {"merchant": named.merchant_pk} if named.project_pk is None else {"project": named.project_pk}
+    )
     return mine | owner if all(owner.get(field, pk) == pk for field, pk in mine.items()) else {"merchant": 0}
 
 
@@ -162,11 +165,11 @@ async def search_project(
     conn: AsyncConnection, registry: Registry, project_pk: int, text: str, *, without: Collection[Name] = ()
 ) -> Sequence[OwnFound]:
     """Return what of one project a text names: up to so many of each kind, the newest first."""
-    found: list[OwnFound] = []
+    found, owners = list[OwnFound](), Owners(project_pk=project_pk)
     for name, kind in KINDS.items():
         if name in without:
             continue
-        pks = (await find(conn, registry, name, text, with_people=True, project_pk=project_pk)).pks
+        pks = (await find(conn, registry, name, text, with_people=True, owners=owners)).pks
         if not pks:
             continue
         project = kind.filters["project"] if "project" in kind.filters else kind.owners["project"]
