@@ -52,3 +52,16 @@ it("says it to whoever comes by keyboard, until Escape is pressed", () => {
   expect(screen.queryByRole("tooltip")).toBeNull();
   expect(document.activeElement).toBe(button);
 });
+
+it("says it to whoever taps, until the next touch, and not to whoever only scrolls over it", async () => {
+  const button = show();
+  fireEvent.pointerEnter(button, { pointerType: "touch" });
+  await after(1_000);
+  fireEvent.pointerLeave(button, { pointerType: "touch" });
+  expect(screen.queryByRole("tooltip")).toBeNull();
+  fireEvent.pointerUp(button, { pointerType: "touch" });
+  fireEvent.pointerLeave(button, { pointerType: "touch" });
+  expect(screen.getByRole("tooltip").textContent).toBe("0x5290");
+  fireEvent.pointerDown(document.body, { pointerType: "touch" });
+  expect(screen.queryByRole("tooltip")).toBeNull();
+});

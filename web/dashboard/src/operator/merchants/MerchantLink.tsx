@@ -16,6 +16,6 @@ export function MerchantLink({ of: { merchantId, merchantName }, none }: Merchan
   const { t } = useWords();
   const mayRead = usePermitted("merchants.read");
   if (merchantId === null) return none ?? t("gateway");
-  const name = <Short text={merchantName ?? merchantId} />;
+  const name = <Short text={merchantName ?? merchantId} inLink={mayRead} />;
   return mayRead ? <Link to={`/merchants/${merchantId}`}>{name}</Link> : name;
 }
