@@ -67,3 +67,29 @@ export function LetBackIn({ member: { memberId, name }, onLink }: LetBackInProps
     </>
   );
 }
+
+/** Takes a member's access away. */
+export function Remove({ member: { memberId, name } }: { readonly member: Member }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const { open, close, opener } = useOpened<"remove">();
+  return (
+    <>
+      {opener("remove", t("team.remove"))}
+      {open !== null && (
+        <Confirm
+          title={t("team.removeTitle", { name })}
+          act={t("team.remove")}
+          isDangerous
+          onConfirm={async () => {
+            await unwrap(api.DELETE("/api/dashboard/members/{memberId}", { params: { path: { memberId } } }));
+            void client.invalidateQueries(membersQuery);
+          }}
+          onClose={close}
+        >
+          <p>{t("team.removeWords")}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

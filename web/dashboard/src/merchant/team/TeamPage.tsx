@@ -14,7 +14,7 @@ import { usePermitted } from "../project";
 import { meQuery } from "../queries";
 
 import { Invitations } from "./Invitations";
-import { Leave, LetBackIn } from "./MemberActs";
+import { Leave, LetBackIn, Remove } from "./MemberActs";
 import { OpenProjects } from "./OpenProjects";
 import { ROLES, isRole, membersQuery, type MadeLink, type Member, type Role } from "./queries";
 
@@ -77,7 +77,10 @@ export function TeamPage() {
                     one.memberId === me.memberId ? (
                       <Leave member={one} />
                     ) : (
-                      mayRecover && <LetBackIn member={one} onLink={setMade} />
+                      <span className="row end">
+                        {mayRecover && <LetBackIn member={one} onLink={setMade} />}
+                        {mayManage && <Remove member={one} />}
+                      </span>
                     ),
                 },
               ]}
@@ -90,51 +93,35 @@ export function TeamPage() {
   );
 }
 
-type Change = Role | "remove";
-
 function ChangeRole({ member }: { readonly member: Member }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [change, setChange] = useState<Change | null>(null);
-
-  async function act(): Promise<void> {
-    const params = { path: { memberId: member.memberId } };
-    if (change === "remove") await unwrap(api.DELETE("/api/dashboard/members/{memberId}", { params }));
-    else if (change !== null) {
-      const body = { version: member.version, role: change };
-      await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body }));
-    }
-    void client.invalidateQueries(membersQuery);
-  }
-
+  const [role, setRole] = useState<Role | null>(null);
   return (
     <>
       <Select
         aria-label={t("team.roleOf", { name: member.name })}
-        data={[
-          ...ROLES.map((one) => ({ value: one, label: t(`role.${one}`) })),
-          { value: "remove", label: t("team.remove") },
-        ]}
+        data={ROLES.map((one) => ({ value: one, label: t(`role.${one}`) }))}
         value={member.role}
         onChange={(value) => {
-          if (value === "remove" || (isRole(value) && value !== member.role)) setChange(value);
+          if (isRole(value) && value !== member.role) setRole(value);
         }}
       />
-      {change !== null && (
+      {role !== null && (
         <Confirm
-          title={
-            change === "remove"
-              ? t("team.removeTitle", { name: member.name })
-              : t("team.roleTitle", { name: member.name })
-          }
-          act={change === "remove" ? t("team.remove") : t("team.change")}
-          isDangerous={change === "remove"}
-          onConfirm={act}
+          title={t("team.roleTitle", { name: member.name })}
+          act={t("team.change")}
+          onConfirm={async () => {
+            const params = { path: { memberId: member.memberId } };
+            const body = { version: member.version, role };
+            await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body }));
+            void client.invalidateQueries(membersQuery);
+          }}
           onClose={() => {
-            setChange(null);
+            setRole(null);
           }}
         >
-          <p>{change === "remove" ? t("team.removeWords") : t(`roleWords.${change}`)}</p>
+          <p>{t(`roleWords.${role}`)}</p>
         </Confirm>
       )}
     </>

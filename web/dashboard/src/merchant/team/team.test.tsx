@@ -199,3 +199,18 @@ it("invites to chosen projects whom they may be chosen for, and keeps none of it
     { name: "Dora", email: "Dora@shop.example", role: "admin" },
   ]);
 });
+
+it("removes a member by a button that first says what becomes of sessions and keys, and offers none for oneself", async () => {
+  const sent = await open({ [`DELETE ${MEMBERS}/mem_2`]: { success: true } });
+  const remove = await screen.findAllByRole("button", { name: "Remove" });
+  expect(remove).toHaveLength(1);
+  for (const one of remove) fireEvent.click(one);
+  const dialog = within(await screen.findByRole("dialog", { name: /Remove .*Bob/ }));
+  expect(dialog.getByText(/Their sessions end at once/)).toBeTruthy();
+  expect(posted(sent)).toEqual([]);
+  fireEvent.click(dialog.getByRole("button", { name: "Remove" }));
+  await waitFor(() => {
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+  expect(posted(sent)).toEqual([`DELETE ${MEMBERS}/mem_2`]);
+});
