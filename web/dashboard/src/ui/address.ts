@@ -1,5 +1,5 @@
 /** What stands in the page's address. Two apps share these pieces, so no one router's types are everybody's. */
-import { useParams, useSearch } from "@tanstack/react-router";
+import { useMatches, useParams, useSearch } from "@tanstack/react-router";
 
 /** Return a part of the path; undefined where the page has none of that name. */
 export function usePathPartIfAny(name: string): string | undefined {
@@ -17,4 +17,10 @@ export function usePathPart(name: string): string {
 export function useSearchValues(): Record<string, unknown> {
   const search: unknown = useSearch({ strict: false });
   return search as Record<string, unknown>;
+}
+
+/** Return the path of the page's route, in which parts still have their names, such as `/$projectId/payments`. */
+export function useRoutePath(): string {
+  const matches: readonly { readonly fullPath: string }[] = useMatches();
+  return matches.at(-1)?.fullPath ?? "";
 }

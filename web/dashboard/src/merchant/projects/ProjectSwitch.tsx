@@ -3,6 +3,7 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { useRoutePath } from "../../ui/address";
 import { usePermitted } from "../project";
 import { projectsQuery, type Project } from "../queries";
 
@@ -11,11 +12,24 @@ import styles from "./ProjectSwitch.module.css";
 
 const MODES = ["live", "sandbox"] as const;
 
+/**
+ * Return the page of another project that shows there what this one shows here. What is named by an id is this project's
+ * own, so its list stands for it; only a sandbox has the page of that name.
+ */
+export function sameIn(path: string, other: Pick<Project, "projectId" | "mode">): string {
+  const [, , ...parts] = path.split("/");
+  const [first = "payments"] = parts;
+  if (first === "sandbox" && other.mode !== "sandbox") return `/${other.projectId}/overview`;
+  const page = parts.some((part) => part.startsWith("$")) ? first : parts.join("/");
+  return `/${other.projectId}/${page === "" ? first : page}`;
+}
+
 /** Which project the pages are about, live or sandbox, and the way to another one. */
 export function ProjectSwitch({ project }: { readonly project: Project | null }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const mayAdd = usePermitted("projects.add");
+  const path = useRoutePath();
   const { data: projects } = useSuspenseQuery(projectsQuery);
   return (
     <Menu position="bottom-start" width={260}>
@@ -36,7 +50,7 @@ export function ProjectSwitch({ project }: { readonly project: Project | null })
                 <Menu.Item
                   key={one.projectId}
                   rightSection={one.projectId === project?.projectId ? "✓" : null}
-                  onClick={() => void navigate({ to: "/$projectId/payments", params: { projectId: one.projectId } })}
+                  onClick={() => void navigate({ to: sameIn(path, one) })}
                 >
                   {one.name}
                 </Menu.Item>
