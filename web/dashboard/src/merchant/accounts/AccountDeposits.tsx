@@ -16,6 +16,7 @@ import { When } from "../../ui/When";
 import { coinsQuery, useCoinChains } from "../coins/queries";
 import { ProjectCsv } from "../ProjectCsv";
 import { useProjectId } from "../project";
+import { Decision } from "../resolutions/Decision";
 
 import { accountDepositsQuery, type AccountDeposit } from "./queries";
 
@@ -105,7 +106,8 @@ function How({ deposit }: { readonly deposit: AccountDeposit }) {
       {!deposit.counted && deposit.heldReason !== null && (
         <div className="muted">
           {deposit.resolution === null ? t("account.held") : <Meaning of="resolution" code={deposit.resolution} />} ·{" "}
-          <Meaning of="held" code={deposit.heldReason} />
+          <Meaning of="held" code={deposit.heldReason} />{" "}
+          {deposit.resolution !== null && <Decision depositId={deposit.depositId} />}
         </div>
       )}
     </>

@@ -116,6 +116,28 @@ describe("the page of one account", () => {
     expect(within(balances).getByText("250")).toBeTruthy();
   });
 
+  it("says what was decided about a deposit that was held", async () => {
+    const resolution = {
+      ...DEPOSIT,
+      reason: "below_minimum",
+      resolution: "released",
+      resolvedAt: "2026-01-02T12:00:00.000Z",
+    };
+    await show(AccountPage, {
+      ...at,
+      answers: {
+        ...answers,
+        [`${account}/deposits`]: { ...one, deposits: [{ ...DEPOSIT, resolution: "released" }] },
+        [`GET ${BASE}/resolutions/dep_1`]: { success: true, resolution },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Decision" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "Decision" }));
+    expect(await dialog.findByText("Released")).toBeTruthy();
+    expect(dialog.getByText(/^Jan 2, 2026/)).toBeTruthy();
+    expect(dialog.getByText("Below the minimum")).toBeTruthy();
+  });
+
   it("keeps the rest where one part fails", async () => {
     await show(AccountPage, { ...at, answers: { ...answers, [`${account}/balances`]: () => refused(422, "BROKEN") } });
     expect(await screen.findByText("BROKEN")).toBeTruthy();

@@ -31,3 +31,14 @@ export function paymentResolutionsQuery(projectId: string, paymentId: string) {
     },
   });
 }
+
+/** One deposit that was held, also when it has been decided about. */
+export function resolutionQuery(projectId: string, depositId: string) {
+  return queryOptions({
+    queryKey: ["project", projectId, "resolutions", "deposit", depositId],
+    queryFn: async ({ signal }) => {
+      const path = "/api/dashboard/projects/{projectId}/resolutions/{depositId}";
+      return (await unwrap(api.GET(path, { params: { path: { projectId, depositId } }, signal }))).resolution;
+    },
+  });
+}

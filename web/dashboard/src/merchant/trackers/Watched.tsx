@@ -1,5 +1,5 @@
 import { Button, Textarea } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -12,8 +12,9 @@ import { Section } from "../../ui/Page";
 import { When } from "../../ui/When";
 import { useProjectId } from "../project";
 
-import { unwatch, watch, watchedQuery, type Tracker, type Wanted, type Watched as WatchedAddress } from "./queries";
+import { watch, watchedQuery, type Tracker, type Wanted, type Watched as WatchedAddress } from "./queries";
 import { TokenCsv } from "./TokenCsv";
+import { useForget, WatchedActs } from "./WatchedActs";
 
 const ADDRESSES_MAX = 10_000;
 
@@ -56,7 +57,7 @@ export function Watched({ tracker, token }: WatchedProps) {
       id: "acts",
       title: "",
       atEnd: true,
-      cell: (one) => <Remove tracker={tracker} token={token} address={one.address} />,
+      cell: (one) => <WatchedActs token={token} watched={one} />,
     },
   ];
   return (
@@ -111,12 +112,6 @@ export function Watched({ tracker, token }: WatchedProps) {
       )}
     </Section>
   );
-}
-
-function useForget(): () => Promise<void> {
-  const client = useQueryClient();
-  const projectId = useProjectId();
-  return () => client.invalidateQueries({ queryKey: ["project", projectId] });
 }
 
 function Add({ token, onClose }: WatchedProps & { readonly onClose: () => void }) {
@@ -175,41 +170,5 @@ function Add({ token, onClose }: WatchedProps & { readonly onClose: () => void }
         </div>
       )}
     </Confirm>
-  );
-}
-
-function Remove({ token, address }: WatchedProps & { readonly address: string }) {
-  const { t } = useTranslation();
-  const forget = useForget();
-  const [isAsked, setAsked] = useState(false);
-  return (
-    <>
-      <Button
-        variant="default"
-        size="compact-sm"
-        onClick={() => {
-          setAsked(true);
-        }}
-      >
-        {t("tracker.remove")}
-      </Button>
-      {isAsked && (
-        <Confirm
-          title={t("tracker.removeTitle")}
-          act={t("tracker.remove")}
-          isDangerous
-          onConfirm={async () => {
-            await unwatch(token, address);
-            await forget();
-          }}
-          onClose={() => {
-            setAsked(false);
-          }}
-        >
-          <Address value={address} whole />
-          <p>{t("tracker.removeWords")}</p>
-        </Confirm>
-      )}
-    </>
   );
 }

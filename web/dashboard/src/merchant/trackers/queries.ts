@@ -123,3 +123,9 @@ export function watch(token: string, addresses: readonly Wanted[]) {
 export function unwatch(token: string, address: string) {
   return unwrap(withToken.POST("/api/webhook/address/remove", { body: { address }, headers: headersOf(token) }));
 }
+
+/** Call a watched address something else, or nothing. */
+export function rename(token: string, address: string, label: string) {
+  const body = { address, label: label === "" ? null : label };
+  return unwrap(withToken.POST("/api/webhook/address/update", { body, headers: headersOf(token) }));
+}

@@ -109,6 +109,31 @@ describe("the page of one tracker", () => {
     await expect.poll(() => stopped.length, { timeout: 20_000 }).toBe(1);
   });
 
+  it.each([
+    ["gives a watched address another name", " Till 5 ", "Till 5"],
+    ["takes its name away", "", null],
+  ])("%s", async (_, typed, label) => {
+    const bodies: unknown[] = [];
+    await show(TrackerPage, {
+      ...at,
+      answers: {
+        ...answers,
+        "POST /api/webhook/address/update": async (request) => {
+          bodies.push(await request.json());
+          return json({ success: true });
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Rename" }));
+    const dialog = await screen.findByRole("dialog", { name: "What shall this address be called?" });
+    const name = within(dialog).getByLabelText<HTMLInputElement>(/^Name/);
+    expect(name.value).toBe("Till 4");
+    fireEvent.change(name, { target: { value: typed } });
+    fireEvent.click(within(dialog).getByRole("button", { name: "Rename" }));
+    await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+    expect(bodies).toEqual([{ address: ADDRESS, label }]);
+  });
+
   it("keeps in the dialog what was not watched, with the reason", async () => {
     const bodies: unknown[] = [];
     await show(TrackerPage, {

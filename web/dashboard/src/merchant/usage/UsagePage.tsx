@@ -7,7 +7,7 @@ import { timesOf } from "../../ui/days";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
-import { numbers, showList, showMonth } from "../../ui/format";
+import { showList, showMonth } from "../../ui/format";
 import { chosenOf } from "../../ui/options";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
@@ -17,6 +17,8 @@ import { ProjectCsv } from "../ProjectCsv";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
+import { Costs } from "./Costs";
+import { Count } from "./Count";
 import { planQuery, usageQuery, type Entry, type Usage } from "./queries";
 
 const OPERATIONS = [
@@ -93,13 +95,9 @@ export function UsagePage() {
           empty={t(search.isFiltered ? "usage.noneFiltered" : "usage.none")}
         />
       </Section>
+      <Costs />
     </Page>
   );
-}
-
-function Count({ value }: { readonly value: number }) {
-  const { i18n } = useTranslation();
-  return <span className="number">{numbers(i18n.language).format(value)}</span>;
 }
 
 function Plan({ own: { plan, used } }: { readonly own: Schemas["OwnPlan"] }) {

@@ -34,3 +34,9 @@ export function usageQuery(projectId: string, query: Filters) {
     },
   });
 }
+
+/** What operations cost in credits, and credits in money: the same for every merchant. */
+export const costsQuery = queryOptions({
+  queryKey: ["costs"],
+  queryFn: ({ signal }) => unwrap(api.GET("/api/public/cpt-calculator-config", { signal })),
+});

@@ -25,7 +25,28 @@ const PLAN: Schemas["OwnPlan"] = {
 };
 const credit = { balance: 40, floor: 100, currency: "CPT", mode: "live" };
 const entry = { operation: "return", chain: "base", reference: "payout pay_1", amount: -50 };
+const weights = { payment: 10, payout: 50, refund: 50, withdrawal: 50, collection: 5, swap: 80, bridge: 120 };
+const COSTS: Schemas["CalculatorConfig"] = {
+  success: true,
+  chains: [
+    { chain: "base", name: "Base", nativeSymbol: "ETH" },
+    { chain: "tron", name: "TRON", nativeSymbol: "TRX" },
+  ],
+  weights: {
+    chains: { default: weights, base: weights, tron: { ...weights, payout: 75 } },
+    tracker: 1,
+    apiMethod: 0,
+    webhookDelivery: 2,
+  },
+  tiers: [
+    { name: "Starter", minCpt: 0, maxCpt: 1_000_000, pricePer10kUsd: "1.00" },
+    { name: "Scale", minCpt: 1_000_001, maxCpt: null, pricePer10kUsd: "0.80" },
+  ],
+  packs: [{ name: "100k", cpt: 100_000, priceUsd: "10.00" }],
+  plans: [],
+};
 const answers: Answers = {
+  "GET /api/public/cpt-calculator-config": COSTS,
   [`GET ${BASE}/plan`]: PLAN,
   [`GET ${BASE}/usage`]: {
     ...one,
@@ -58,4 +79,27 @@ it("says where nothing was used yet", async () => {
   await show(UsagePage, { path: "usage", answers: { ...answers, [`GET ${BASE}/usage`]: empty } });
   expect(await screen.findByText("Nothing was used yet")).toBeTruthy();
   expect(screen.queryByRole("alert")).toBeNull();
+});
+
+it("says what each operation costs on each chain, and what credits cost", async () => {
+  await show(UsagePage, { path: "usage", answers });
+  const costs = within(await screen.findByRole("table", { name: "What each operation costs" }));
+  const cells = (name: RegExp) =>
+    within(costs.getByRole("row", { name }))
+      .getAllByRole("cell")
+      .map((cell) => cell.textContent);
+  expect(cells(/Base/)).toEqual(["Base", "10", "50", "50", "50", "5", "80", "120"]);
+  expect(cells(/TRON/)).toEqual(["TRON", "10", "75", "50", "50", "5", "80", "120"]);
+  const tiers = within(screen.getByRole("table", { name: "Tier" }));
+  expect(tiers.getByText("0–1,000,000")).toBeTruthy();
+  expect(tiers.getByText("1,000,001+")).toBeTruthy();
+  expect(tiers.getByText("$0.80")).toBeTruthy();
+  expect(within(screen.getByRole("table", { name: "Pack" })).getByText("100,000")).toBeTruthy();
+});
+
+it("sells nothing where no tier and no pack is offered", async () => {
+  const none = { ...COSTS, tiers: [], packs: [] };
+  await show(UsagePage, { path: "usage", answers: { ...answers, "GET /api/public/cpt-calculator-config": none } });
+  expect(await screen.findByRole("table", { name: "What each operation costs" })).toBeTruthy();
+  expect(screen.queryByRole("heading", { name: "How credits are bought" })).toBeNull();
 });
