@@ -350,13 +350,21 @@ def test_every_row_of_the_standard_is_answered_once():
 
 
 def test_every_class_and_constant_of_the_glossary_exists():
-    meanings = " ".join(line.split("|")[2] for line in page("glossary.md").splitlines() if line.count("|") == 5)
+    described = page("glossary.md").partition("\n## Pages\n")[0]
+    meanings = " ".join(line.split("|")[2] for line in described.splitlines() if line.count("|") == 5)
     names = set(re.findall(r"`([A-Z]\w+)`", meanings))
     assert len(names) > 15
     code = "".join(path.read_text() for folder in FOLDERS[1:] for path in folder.rglob("*.py"))
     code += "".join(path.read_text() for path in ROOT.glob("chainkit/src/**/*.py"))
     defined = r"^(?:class {0}\b|{0}(?::| =))"
     assert {one for one in names if not re.search(defined.format(one), code, re.MULTILINE)} == set()
+
+
+def test_every_component_of_the_glossary_exists():
+    components = set(re.findall(r"`([A-Z]\w+)`", page("glossary.md").partition("\n## Pages\n")[2]))
+    assert len(components) > 6
+    code = "".join(path.read_text() for path in (ROOT / "web/dashboard/src").rglob("*.tsx"))
+    assert {one for one in components if not re.search(rf"^(?:export )?function {one}\b", code, re.MULTILINE)} == set()
 
 
 CORE = ROOT / "core/src/cambist"
