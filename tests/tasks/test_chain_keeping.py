@@ -19,6 +19,7 @@ from cambist.services.chains import endpoints, states, tokens
 from cambist.services.chains.context import ChainContext
 from cambist.services.chains.endpoints import NewEndpoint
 from cambist.services.chains.following import Follower
+from cambist.services.chains.setups import StoredEndpoint, seal, with_endpoints
 from cambist.services.chains.tokens import NewToken, TokenPatch
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.receiving.deposits import Watcher
@@ -31,6 +32,7 @@ from tests.tasks.test_worker import MEMORY, gateway_of, settings
 
 EURX = Token(symbol="eurx", contract=named_address("deployed/EURX"), decimals=2, label="Example euro")
 SECOND = "memory://second.example:8545"
+FILE, USER = ("memory://memory", SECOND), "memory://user@memory"
 
 
 class Keeping:
@@ -80,7 +82,7 @@ class Keeping:
     async def remove(self, endpoint_id):
         async with self.db.transaction() as conn:
             now = self.gateway.clock.now()
-            return await endpoints.remove(conn, self.gateway.registry, self.info, endpoint_id, now)
+            return await endpoints.remove(conn, self.context, self.info, endpoint_id, now)
 
     async def asked(self, endpoint):
         """Let the worker ask and follow, and return what became of an endpoint."""
@@ -256,6 +258,41 @@ async def test_the_last_endpoint_stays_and_one_of_the_file_comes_back_as_the_sam
     assert keeping.gateway.connections.setups["memory"].endpoints == ("memory://memory", SECOND)
     with pytest.raises(NotFoundError):
         await keeping.remove("end_none")
+
+
+async def test_two_ways_to_one_node_are_one_witness(keeping, monkeypatch):
+    registry, info = keeping.gateway.registry, keeping.info
+    keeping.second()
+    second = await keeping.asked(await keeping.add())
+    (own,) = [one for one in await keeping.listed() if one.origin == "file"]
+    async with keeping.db.transaction() as conn:
+        sealed = seal(keeping.context.secrets, "end_again", USER)
+        stored = {"endpoint_id": "end_again", "chain": "memory", "origin": "added", "state": "in_use", "name": "again"}
+        times = dict.fromkeys(("created_at", "changed_at"), keeping.gateway.clock.now())
+        await conn.execute(insert(ChainEndpoint).values(**stored, **times, url_encrypted=sealed))
+    monkeypatch.setattr(registry, "setup", {info.id: replace(registry.setup(info.id), quorum=2)}.get)
+    with pytest.raises(ConflictError, match=r"needs 2 .* would have 1"):
+        await keeping.remove(second.endpoint_id)
+    assert (await keeping.remove(own.endpoint_id)).state == "removed"
+
+
+@pytest.mark.parametrize(
+    "rows, asked",
+    [
+        ({"memory://memory": ("file", "removed")}, (SECOND,)),
+        ({"memory://Memory/": ("file", "removed")}, (SECOND,)),
+        ({USER: ("file", "removed")}, ("memory://memory", SECOND)),
+        ({USER: ("added", "in_use")}, (SECOND, USER)),
+        ({"memory://MEMORY": ("file", "removed"), USER: ("added", "in_use")}, (SECOND, USER)),
+    ],
+)
+async def test_what_was_removed_stays_so_however_the_file_spells_it_and_what_was_added_stands(keeping, rows, asked):
+    box, file = keeping.context.secrets, replace(keeping.gateway.registry.setup("memory"), endpoints=FILE)
+    stored = []
+    for url, (origin, state) in rows.items():
+        sealed = {"endpoint_id": url, "url_encrypted": seal(box, url, url)}
+        stored.append(StoredEndpoint(chain="memory", origin=origin, state=state, **sealed))
+    assert with_endpoints(box, file, stored).endpoints == asked
 
 
 async def test_a_token_is_found_from_the_next_block_on_and_no_scan_without_it_is_stored(keeping):

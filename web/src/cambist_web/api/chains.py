@@ -268,7 +268,7 @@ class Chains(Controller):
         info = find_admin_chain(web, chain)
         now = web.clock.now()
         async with web.db.transaction() as conn:
-            gone = await endpoints.remove(conn, web.gateway.registry, info, endpoint_id, now)
+            gone = await endpoints.remove(conn, web.chain_context, info, endpoint_id, now)
             told = {"chain": info.id, "name": gone.name}
             await audit.record(conn, Action.CHAIN_ENDPOINT_REMOVED, subject=endpoint_id, **told)
         await web.gateway.hints.publish(TOPIC)

@@ -147,17 +147,18 @@ async def add(
 
 
 async def remove(
-    conn: AsyncConnection, registry: Registry, chain: ChainInfo, endpoint_id: str, now: datetime
+    conn: AsyncConnection, context: ChainContext, chain: ChainInfo, endpoint_id: str, now: datetime
 ) -> Endpoint:
     """Remove an endpoint; it is not asked any more within seconds. Removing it again changes nothing.
 
-    Raises NotFoundError, and ConflictError for one without which too few would be left.
+    Raises NotFoundError, and ConflictError for one without which too few nodes would be left.
     """
-    file = changeable(registry, chain)
+    file = changeable(context.registry, chain)
     known = await _locked(conn, chain.id)
     mine = _find(known, chain.id, endpoint_id)
     if mine.state == "in_use":
-        left = sum(one.state == "in_use" for one in known if one.pk != mine.pk)
+        # Two ways to one node are one witness.
+        left = len({_node(context.secrets, one) for one in known if one.state == "in_use" and one.pk != mine.pk})
         if left < max(1, file.quorum):
             words = f"{chain.id} needs {max(1, file.quorum)} endpoint(s), and would have {left}. Add another first."
             raise ConflictError("LAST_ENDPOINT", words)
@@ -198,6 +199,11 @@ def _find(known: Sequence[Endpoint], chain: str, endpoint_id: str, states: Seque
 
 def _unknown(chain: str) -> NotFoundError:
     return NotFoundError("ENDPOINT_NOT_FOUND", f"{chain} has no such endpoint.")
+
+
+def _node(box: SecretsBox, one: Endpoint) -> str:
+    """Return what two ways to the same node have alike. One of a plugin that tells no address stands for itself."""
+    return one.endpoint_id if one.url_encrypted is None else endpoint_key(_url(box, one))
 
 
 def _url(box: SecretsBox, one: Endpoint) -> str:

@@ -7,6 +7,7 @@ and in web, where nothing is connected, changes what is known of its tokens alon
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
 
 import structlog
 from msgspec import Struct
@@ -123,15 +124,24 @@ def opened(box: SecretsBox, endpoint_id: str, url_encrypted: bytes) -> str:
 def with_endpoints(box: SecretsBox, file: NetworkSetup, stored: Iterable[StoredEndpoint]) -> NetworkSetup:
     """Return the file's setup with the endpoints of one chain's rows: those added, without those removed.
 
-    At least what the file says, where rows would leave nothing.
+    At least what the file says, where rows would leave nothing. One that was removed of the file is so however the file
+    spells it by now; with somebody else's name in it, it is another one. Of two ways to one node the added one stands.
     """
     urls = [(one, opened(box, one.endpoint_id, one.url_encrypted)) for one in stored]
-    removed = {url for one, url in urls if one.origin == "file" and one.state != "in_use"}
+    removed = {_way_to(url) for one, url in urls if one.origin == "file" and one.state != "in_use"}
     added = [url for one, url in urls if one.origin == "added" and one.state == "in_use"]
-    wanted = [url for url in file.endpoints if url not in removed] + added
+    wanted = [url for url in file.endpoints if _way_to(url) not in removed] + added
     # One that has come into the file since, or was spelt otherwise, is one node all the same.
-    nodes = {endpoint_key(url): url for url in reversed(wanted)}
+    nodes = {endpoint_key(url): url for url in wanted}
     return replace(file, endpoints=tuple(url for url in wanted if nodes[endpoint_key(url)] is url) or file.endpoints)
+
+
+def _way_to(url: str) -> tuple[str, str]:
+    """Return which node an address names, and who signs in there."""
+    try:
+        return endpoint_key(url), urlsplit(url).netloc.rpartition("@")[0]
+    except ValueError:
+        return url, ""
 
 
 def with_tokens(
