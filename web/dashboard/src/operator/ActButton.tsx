@@ -13,6 +13,8 @@ interface ActButtonProps {
   /** What will happen, in plain words, and fields of the dialog's own. */
   readonly children: ReactNode;
   readonly isDangerous?: boolean;
+  /** What the dialog's own fields say is not settled. */
+  readonly isBlocked?: boolean;
   /** What has to be typed first, for what cannot be undone. */
   readonly typed?: string;
   /** Whether the audit log wants a reason. */
@@ -25,7 +27,16 @@ interface ActButtonProps {
 
 /** A button for something that an operator does, which says first what will happen. */
 export function ActButton(props: ActButtonProps) {
-  const { act, title, children, isDangerous = false, typed, wantsReason = false, isSmall = false } = props;
+  const {
+    act,
+    title,
+    children,
+    isDangerous = false,
+    isBlocked = false,
+    typed,
+    wantsReason = false,
+    isSmall = false,
+  } = props;
   const { t } = useWords();
   const [isOpen, setOpen] = useState(false);
   const [reason, setReason] = useState("");
@@ -47,6 +58,7 @@ export function ActButton(props: ActButtonProps) {
           title={title}
           act={act}
           isDangerous={isDangerous}
+          isBlocked={isBlocked}
           {...(typed === undefined ? {} : { typed })}
           onConfirm={() => props.onConfirm(reason.trim())}
           onClose={() => {

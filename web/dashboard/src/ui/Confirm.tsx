@@ -84,7 +84,7 @@ export function Confirm({
           event.preventDefault();
           // React hands events on to where the dialog was asked for, which may be a form as well.
           event.stopPropagation();
-          void confirm();
+          if (!isBlocked) void confirm();
         }}
       >
         <div className="stack">{children}</div>

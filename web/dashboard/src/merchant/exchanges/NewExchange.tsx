@@ -1,4 +1,4 @@
-import { Button, Select } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
@@ -9,6 +9,7 @@ import { Amount } from "../../ui/Amount";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
+import { SearchSelect } from "../../ui/SearchSelect";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
@@ -95,14 +96,13 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
     <>
       <Section>
         <form className="stack" onSubmit={ask.submit} onChange={change}>
-          <Select
+          <SearchSelect
             label={t("exchange.give")}
             required
-            searchable
             value={from}
             placeholder={t("payouts.choose")}
             data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
-            onChange={(value) => {
+            onChoice={(value) => {
               change();
               setFrom(value);
               setTo(null);
@@ -140,15 +140,14 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
               {t("wallet.available")}: <Amount value={given.available} token={given.token} />
             </p>
           )}
-          <Select
+          <SearchSelect
             label={t("exchange.get")}
             description={t("exchange.getWords")}
             required
-            searchable
             disabled={given === undefined}
             value={to}
             data={targets}
-            onChange={(value) => {
+            onChoice={(value) => {
               change();
               setTo(value);
             }}

@@ -211,6 +211,19 @@ describe("a new exchange", () => {
     expect(screen.queryByRole("button", { name: "Bridge" })).toBeNull();
   });
 
+  it("is of no coin while another one is typed", async () => {
+    const sent = await quoted();
+    const asked = sent.length;
+    const field = screen.getByRole<HTMLInputElement>("combobox", { name: /You get/ });
+    fireEvent.click(field);
+    fireEvent.change(field, { target: { value: "USDX" } });
+    expect(fireEvent.keyDown(field, { key: "Enter", code: "Enter" })).toBe(false);
+    const ask = screen.getByRole<HTMLButtonElement>("button", { name: "Get a quote" });
+    expect([field.value, ask.disabled]).toEqual(["USDX", true]);
+    fireEvent.click(ask);
+    expect(sent.slice(asked).filter(({ method }) => method !== "GET")).toEqual([]);
+  });
+
   it("forgets a quote when anything of it is changed", async () => {
     await quoted();
     fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "26" } });

@@ -1,4 +1,4 @@
-import { Button, Select } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { ErrorNote } from "../../ui/Feedback";
+import { SearchSelect } from "../../ui/SearchSelect";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
@@ -46,6 +47,8 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
   const units = toUnits(amount.trim(), balance.decimals);
   const percent = slippage ?? fees?.defaultSlippage;
 
+  // What is sent is what the dialog says, also where the operator changes the default meanwhile.
+  const mostLost = (found: Quote) => slippage ?? found.slippagePercent;
   const change = () => {
     changes.current += 1;
     setAsked(null);
@@ -61,10 +64,9 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
     }
   });
 
-  async function pay({ order, amount: srcAmount, to }: Asked): Promise<void> {
+  async function pay({ order, amount: srcAmount, to, quote: found }: Asked): Promise<void> {
     const { srcChain, srcToken, destChain: chain, destToken: token } = order;
-    const how = slippage === null ? {} : { slippage };
-    const body = { chain, token, toAddress: to, srcChain, srcToken, srcAmount, ...how };
+    const body = { chain, token, toAddress: to, srcChain, srcToken, srcAmount, slippage: mostLost(found) };
     const params = { path: { projectId } };
     const path = "/api/dashboard/projects/{projectId}/wallet/payout";
     // The same key as of other payouts: whatever becomes of one, there is none beside it.
@@ -86,13 +88,12 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
           value={toAddress}
           onText={setToAddress}
         />
-        <Select
+        <SearchSelect
           label={t("payouts.inCoin")}
           required
-          searchable
           value={coin}
           data={targets}
-          onChange={(value) => {
+          onChoice={(value) => {
             change();
             setCoin(value);
           }}
@@ -134,7 +135,7 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
           at={asked.at}
           act={t("payouts.pay")}
           title={t("payouts.confirm")}
-          words={t("payouts.swapWords", { percent: slippage ?? asked.quote.slippagePercent })}
+          words={t("payouts.swapWords", { percent: mostLost(asked.quote) })}
           isAsking={ask.isRunning}
           onAskAgain={() => void ask.run()}
           onConfirm={() => pay(asked)}

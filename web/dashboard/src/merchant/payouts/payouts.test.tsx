@@ -156,6 +156,7 @@ describe("a payout in another coin", () => {
       srcChain: "polygon",
       srcToken: "USDT",
       srcAmount: "100",
+      slippage: 1,
     });
   });
 

@@ -24,31 +24,9 @@ interface ActsProps {
 /** What may be done with money that is held: count it to its order, keep it, send it back. */
 export function ResolutionActs({ projectId, resolution }: ActsProps) {
   const { t } = useTranslation();
-  const client = useQueryClient();
   const [choice, setChoice] = useState<Choice | null>(null);
-  const [toAddress, setToAddress] = useState("");
-  const [amount, setAmount] = useState("");
-  const [reason, setReason] = useState("");
   const mayResolve = usePermitted("payments");
   const mayRefund = usePermitted("refunds");
-
-  async function resolve(): Promise<void> {
-    const params = { path: { projectId, depositId: resolution.depositId } };
-    const base = "/api/dashboard/projects/{projectId}/resolutions/{depositId}";
-    if (choice === "accept") await unwrap(api.POST(`${base}/accept`, { params }));
-    else if (choice === "release") await unwrap(api.POST(`${base}/release`, { params }));
-    else {
-      const body = {
-        toAddress: toAddress.trim(),
-        ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
-        ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
-      };
-      await once(`resolution ${projectId} ${resolution.depositId}`, (idempotencyKey) =>
-        unwrap(api.POST(`${base}/refund`, { params, body: { ...body, idempotencyKey } })),
-      );
-    }
-    void client.invalidateQueries({ queryKey: ["project", projectId] });
-  }
 
   const offered: readonly Choice[] = [
     ...(mayResolve && resolution.canAccept ? (["accept"] as const) : []),
@@ -70,50 +48,91 @@ export function ResolutionActs({ projectId, resolution }: ActsProps) {
         </Button>
       ))}
       {choice !== null && (
-        <Confirm
-          title={t(`resolutions.${choice}.title`)}
-          act={t(`resolutions.${choice}.act`)}
-          isDangerous={choice === "refund"}
-          onConfirm={resolve}
+        <Act
+          projectId={projectId}
+          resolution={resolution}
+          choice={choice}
           onClose={() => {
             setChoice(null);
           }}
-        >
-          <p>
-            <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />{" "}
-            <InMode />
-          </p>
-          <p>{t(`resolutions.${choice}.words`)}</p>
-          {choice === "refund" ? (
-            <>
-              <Text
-                label={t("refund.to")}
-                description={t("refund.toWords")}
-                required
-                autoComplete="off"
-                spellCheck={false}
-                value={toAddress}
-                onText={setToAddress}
-              />
-              <Text
-                label={t("payments.amount")}
-                description={
-                  <>
-                    {t("refund.all")} <Amount value={resolution.heldAmount} token={resolution.token} />
-                  </>
-                }
-                inputMode="decimal"
-                autoComplete="off"
-                value={amount}
-                onText={setAmount}
-              />
-              <Text label={t("refund.reason")} value={reason} onText={setReason} />
-            </>
-          ) : (
-            <p>{t("resolutions.final")}</p>
-          )}
-        </Confirm>
+        />
       )}
     </span>
+  );
+}
+
+interface ActProps extends ActsProps {
+  readonly choice: Choice;
+  readonly onClose: () => void;
+}
+
+/** Mounted while it is open: what was sent back before is in no field of the next one. */
+function Act({ projectId, resolution, choice, onClose }: ActProps) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [toAddress, setToAddress] = useState("");
+  const [amount, setAmount] = useState("");
+  const [reason, setReason] = useState("");
+
+  async function resolve(): Promise<void> {
+    const params = { path: { projectId, depositId: resolution.depositId } };
+    const base = "/api/dashboard/projects/{projectId}/resolutions/{depositId}";
+    if (choice === "accept") await unwrap(api.POST(`${base}/accept`, { params }));
+    else if (choice === "release") await unwrap(api.POST(`${base}/release`, { params }));
+    else {
+      const body = {
+        toAddress: toAddress.trim(),
+        ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
+        ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
+      };
+      await once(`resolution ${projectId} ${resolution.depositId}`, (idempotencyKey) =>
+        unwrap(api.POST(`${base}/refund`, { params, body: { ...body, idempotencyKey } })),
+      );
+    }
+    void client.invalidateQueries({ queryKey: ["project", projectId] });
+  }
+
+  return (
+    <Confirm
+      title={t(`resolutions.${choice}.title`)}
+      act={t(`resolutions.${choice}.act`)}
+      isDangerous={choice === "refund"}
+      onConfirm={resolve}
+      onClose={onClose}
+    >
+      <p>
+        <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />{" "}
+        <InMode />
+      </p>
+      <p>{t(`resolutions.${choice}.words`)}</p>
+      {choice === "refund" ? (
+        <>
+          <Text
+            label={t("refund.to")}
+            description={t("refund.toWords")}
+            required
+            autoComplete="off"
+            spellCheck={false}
+            value={toAddress}
+            onText={setToAddress}
+          />
+          <Text
+            label={t("payments.amount")}
+            description={
+              <>
+                {t("refund.all")} <Amount value={resolution.heldAmount} token={resolution.token} />
+              </>
+            }
+            inputMode="decimal"
+            autoComplete="off"
+            value={amount}
+            onText={setAmount}
+          />
+          <Text label={t("refund.reason")} value={reason} onText={setReason} />
+        </>
+      ) : (
+        <p>{t("resolutions.final")}</p>
+      )}
+    </Confirm>
   );
 }

@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, one, PROJECT, show } from "../../testing/render";
@@ -74,5 +74,14 @@ describe("the resolutions", () => {
     fireEvent.click(within(dialog).getByRole("button", { name: "Send back" }));
     await expect.poll(() => bodies.length, { timeout: 20_000 }).toBe(1);
     expect(bodies[0]).toMatchObject({ toAddress: HELD.address, amount: "2", reason: "Too late" });
+    // The rest is another act: nothing of the last one is left to be sent with one click.
+    await waitFor(() => {
+      expect(screen.queryByRole("dialog")).toBeNull();
+    });
+    fireEvent.click(screen.getByRole("button", { name: "Send back" }));
+    const next = await screen.findByRole("dialog", { name: "Send it back?" });
+    for (const name of [/^To address/, /^Amount/, /^Reason/]) {
+      expect(within(next).getByLabelText<HTMLInputElement>(name).value).toBe("");
+    }
   });
 });

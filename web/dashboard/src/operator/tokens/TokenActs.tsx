@@ -5,7 +5,7 @@ import { useChainName } from "../../ui/ChainName";
 import { Choice } from "../../ui/Choice";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
-import { MerchantSelect } from "../merchants/MerchantSelect";
+import { MerchantField, NOT_CHOSEN, type Concerned } from "../merchants/MerchantSelect";
 
 export type Token = Schemas["AdminToken"];
 type Patch = Schemas["TokenPatch"];
@@ -49,7 +49,8 @@ const DECIDED: Readonly<Record<Decision, boolean | null>> = { on: true, off: fal
 function MerchantButton({ token }: NamedProps) {
   const { t } = useWords();
   const { names, change } = useToken(token);
-  const [merchantId, setMerchantId] = useState("");
+  const [merchantId, setMerchantId] = useState<Concerned>(NOT_CHOSEN);
+  const isChosen = merchantId !== null && merchantId !== NOT_CHOSEN;
   const [decision, setDecision] = useState<Decision>("on");
   return (
     <ActButton
@@ -57,18 +58,16 @@ function MerchantButton({ token }: NamedProps) {
       act={t("tokens.forOne")}
       title={t("tokens.forOneTitle", names)}
       onOpen={() => {
-        setMerchantId("");
+        setMerchantId(NOT_CHOSEN);
         setDecision(token.defaultEnabled ? "off" : "on");
       }}
-      onConfirm={() => change({ merchants: { [merchantId]: DECIDED[decision] } })}
+      isBlocked={!isChosen}
+      onConfirm={async () => {
+        if (isChosen) await change({ merchants: { [merchantId]: DECIDED[decision] } });
+      }}
     >
       <p>{t("tokens.forOneWords")}</p>
-      <MerchantSelect
-        label={t("record.merchant")}
-        required
-        value={merchantId === "" ? undefined : merchantId}
-        onMerchant={setMerchantId}
-      />
+      <MerchantField value={merchantId} onConcerned={setMerchantId} />
       <Choice
         label={t("tokens.forOne")}
         value={decision}

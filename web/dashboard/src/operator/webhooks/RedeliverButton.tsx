@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords } from "../api";
-import { MerchantSelect } from "../merchants/MerchantSelect";
+import { MerchantField, NOT_CHOSEN, type Concerned } from "../merchants/MerchantSelect";
 import { usePermitted } from "../queries";
 
 const HOUR_MS = 3_600_000;
@@ -15,15 +15,19 @@ export function RedeliverButton() {
   const navigate = useNavigate();
   const mayRedeliver = usePermitted("webhooks.redeliver");
   const [hours, setHours] = useState("24");
-  const [merchantId, setMerchantId] = useState("");
+  const [merchantId, setMerchantId] = useState<Concerned>(NOT_CHOSEN);
   if (!mayRedeliver) return null;
   return (
     <ActButton
       act={t("webhooks.redeliver")}
       title={t("webhooks.redeliverTitle")}
+      isBlocked={merchantId === null}
+      onOpen={() => {
+        setMerchantId(NOT_CHOSEN);
+      }}
       onConfirm={async () => {
         const since = new Date(Date.now() - Number(hours) * HOUR_MS).toISOString();
-        const of = merchantId === "" ? {} : { merchantId };
+        const of = merchantId === null || merchantId === NOT_CHOSEN ? {} : { merchantId };
         const { job } = await unwrap(api.POST("/api/admin/webhooks/redeliver", { body: { since, ...of } }));
         await navigate({ to: `/jobs/${job.jobId}` });
       }}
@@ -37,12 +41,7 @@ export function RedeliverButton() {
         value={hours}
         onText={setHours}
       />
-      <MerchantSelect
-        label={t("record.merchant")}
-        description={t("webhooks.merchantIdWords")}
-        value={merchantId === "" ? undefined : merchantId}
-        onMerchant={setMerchantId}
-      />
+      <MerchantField value={merchantId} onConcerned={setMerchantId} emptyWords={t("webhooks.merchantIdWords")} />
     </ActButton>
   );
 }

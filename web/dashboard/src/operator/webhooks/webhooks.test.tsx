@@ -141,3 +141,46 @@ it("what was dropped is sent again to a merchant that is chosen, and not typed",
   await screen.findByText("elsewhere");
   expect(bodies).toMatchObject([{ merchantId: "mrc_7" }]);
 });
+
+it.each(["Enter", "a click"])(
+  "nothing is sent to all merchants with %s where one is typed and not chosen",
+  async (by) => {
+    const sent = await showOperator(WebhooksPage, {
+      path: "webhooks",
+      permissions: ["webhooks.redeliver"],
+      answers: { ...ANSWERS, [`GET ${MERCHANTS}`]: { ...nothing, merchants: [] } },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Send dropped ones again" }));
+    const dialog = await screen.findByRole("dialog");
+    const field = within(dialog).getByRole<HTMLInputElement>("combobox", { name: "Merchant" });
+    const submit = within(dialog).getByRole<HTMLButtonElement>("button", { name: "Send dropped ones again" });
+    expect(within(dialog).getByText("Concerns all merchants.")).toBeTruthy();
+    fireEvent.click(field);
+    fireEvent.change(field, { target: { value: "nord" } });
+    expect(submit.disabled).toBe(true);
+    expect(within(dialog).queryByText("Concerns all merchants.")).toBeNull();
+    if (by === "Enter") expect(fireEvent.keyDown(field, { key: "Enter", code: "Enter" })).toBe(false);
+    fireEvent.blur(field);
+    expect(field.value).toBe("nord");
+    expect(within(dialog).getByText("Choose one from the list.")).toBeTruthy();
+    fireEvent.click(submit);
+    const form = dialog.querySelector("form");
+    if (form !== null) fireEvent.submit(form);
+    fireEvent.change(field, { target: { value: "" } });
+    expect(submit.disabled).toBe(false);
+    expect(sent.filter(({ method }) => method !== "GET")).toEqual([]);
+  },
+);
+
+it("whoever was chosen is not sent to any more once another one is typed", async () => {
+  await showOperator(WebhooksPage, { path: "webhooks", permissions: ["webhooks.redeliver"], answers: ANSWERS });
+  fireEvent.click(await screen.findByRole("button", { name: "Send dropped ones again" }));
+  const dialog = await screen.findByRole("dialog");
+  const field = within(dialog).getByRole<HTMLInputElement>("combobox", { name: "Merchant" });
+  const submit = within(dialog).getByRole<HTMLButtonElement>("button", { name: "Send dropped ones again" });
+  await chooseMerchant(field);
+  expect(await within(dialog).findByText("Concerns Nordlicht alone.")).toBeTruthy();
+  fireEvent.change(field, { target: { value: "Nordl" } });
+  expect([field.value, submit.disabled]).toEqual(["Nordl", true]);
+  expect(within(dialog).queryByText("Concerns Nordlicht alone.")).toBeNull();
+});
