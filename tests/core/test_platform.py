@@ -50,6 +50,26 @@ async def test_settings_that_nobody_has_changed_have_their_defaults(db):
     assert problem_of_packs(found.cpt.packs) is None
 
 
+@pytest.mark.parametrize(
+    "stored",
+    [
+        '{"targets": {"memory": ["mem1"]}}',
+        '{"collection": {"minimum": "1"}}',
+        '{"limits": {"memory/USDX": {"perWeek": "1"}}}',
+    ],
+)
+async def test_what_is_stored_under_a_name_that_nobody_knows_is_not_passed_over(db, clock, stored):
+    """It restricted where money goes, as it was called by another version."""
+    await save(db, clock, payoutEnabled=True)
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE platform_settings SET settings = $1::text::jsonb", (stored,))
+        for act in (platform.load, platform.load_versioned):
+            with pytest.raises(platform.StoredSettingsError, match="unknown field"):
+                await act(conn)
+    with pytest.raises(platform.StoredSettingsError, match="unknown field"):
+        await save(db, clock, payoutEnabled=True)
+
+
 async def test_a_change_leaves_alone_what_it_does_not_name(db, clock):
     await save(db, clock, payoutEnabled=False, collection={"minValueUsd": "12.5"}, cpt={"floor": -5})
     told = await save(db, clock, collection={"maxAgeHours": 24}, cpt={"weights": {"tracker": 7}})

@@ -42,8 +42,11 @@ class Operation(StrEnum):
     """Gives credits back: its rows count the other way, and have no weight of their own."""
 
 
-class Group(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A part of the settings; in JSON its fields are written as merchants are used to."""
+class Group(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A part of the settings; in JSON its fields are written as merchants are used to.
+
+    What is stored under a name that is not known is not passed over: it may have been what restricts where money goes.
+    """
 
 
 class ChainWeights(Group, frozen=True, kw_only=True, omit_defaults=True):

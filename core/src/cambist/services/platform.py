@@ -195,23 +195,33 @@ class VersionedSettings(NamedTuple):
 _LOAD = select(models.PlatformSettings.settings)
 
 
+class StoredSettingsError(Exception):
+    """The row holds what this version of the gateway does not know, such as what another version has stored."""
+
+
+def _read(stored: Mapping[str, Any]) -> PlatformSettings:
+    """Return what a row says. Raises StoredSettingsError: by defaults in its place more might be allowed than was."""
+    try:
+        return msgspec.convert(stored, PlatformSettings)
+    except msgspec.ValidationError as error:
+        raise StoredSettingsError(f"platform_settings is not what this version reads: {error}") from None
+
+
 async def load(conn: AsyncConnection) -> PlatformSettings:
-    return msgspec.convert(await conn.scalar(_LOAD) or {}, PlatformSettings)
+    return _read(await conn.scalar(_LOAD) or {})
 
 
 async def load_versioned(conn: AsyncConnection) -> VersionedSettings:
-    """Return the settings with their version, as one statement sees them."""
+    """Return the settings with their version, as one statement sees them. Raises StoredSettingsError."""
     row = (await conn.execute(_LOAD.add_columns(models.PlatformSettings.version))).one_or_none()
-    if row is None:
-        return VersionedSettings(PlatformSettings(), 0)
-    return VersionedSettings(msgspec.convert(row.settings, PlatformSettings), row.version)
+    return VersionedSettings(_read({} if row is None else row.settings), 0 if row is None else row.version)
 
 
 async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, now: datetime) -> PlatformSettings:
     """Change what the patch says, and return the whole. Others who save at the same moment wait, and lose nothing.
 
-    Raises InvalidError, naming the field, for what cannot be meant, and ConflictError for another version than the
-    patch was made for.
+    Raises InvalidError, naming the field, for what cannot be meant, ConflictError for another version than the patch
+    was made for, and StoredSettingsError.
     """
     patch = checked(patch, registry)
     table = models.PlatformSettings
@@ -220,7 +230,7 @@ async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, 
     check_version(patch.version, stored.version)
     patch = structs.replace(patch, version=UNSET)
     merged = _merged(stored.settings, patch)
-    settings = msgspec.convert(merged, PlatformSettings)
+    settings = _read(merged)
     version = stored.version + (merged != stored.settings)
     await conn.execute(update(table).values(settings=merged, version=version, updated_at=now))
     # Nothing secret can be in it: who changes what moves money, and when, must be found again.
