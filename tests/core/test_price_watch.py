@@ -11,7 +11,7 @@ from cambist.domain.prices import RatePolicy
 from cambist.plugin import Price, PriceUnavailableError
 from cambist.services.overviews.operators import of_operators
 from cambist.services.pricing import price_points, set_aside
-from cambist.services.pricing.prices import RateBook
+from cambist.services.pricing.prices import RateBook, RateUnavailableError
 from cambist.services.pricing.set_aside import SetAside, SetAsideSources
 from cambist.services.pricing.source_prices import KEPT_S
 from cambist.services.pricing.watch import watch
@@ -41,6 +41,12 @@ def sources(clock):
     return [Source(name, clock, ETH="2000", USDX="1") for name in ("one", "two", "three")]
 
 
+async def stand_for(conn, clock, *, minutes):
+    """Whether any price has been missing for so long."""
+    since = (await conn.exec_driver_sql("SELECT min(since) FROM prices_missing")).scalar_one()
+    return since is not None and clock.now() - since >= timedelta(minutes=minutes)
+
+
 @pytest.fixture
 def poll(db, clock, sources):
     """Give what has a worker poll a minute later, and returns what is written and what operators are told."""
@@ -54,8 +60,9 @@ def poll(db, clock, sources):
             missing = (await conn.exec_driver_sql("SELECT symbol FROM prices_missing ORDER BY symbol")).scalars().all()
             wrong = {source: (verdict, symbols) for source, verdict, symbols in states if verdict != "used"}
             told = {one.code: one for one in await of_operators(conn, "live", clock.now())}
+            stand = await stand_for(conn, clock, minutes=2)
         assert ("PRICE_SOURCES_WRONG" in told) is bool(wrong)
-        assert ("PRICES_MISSING" in told) is bool(missing)
+        assert ("PRICES_MISSING" in told) is stand
         return wrong, list(missing)
 
     poll.book = book
@@ -115,6 +122,31 @@ async def test_a_coin_that_loses_its_price_is_told_and_one_that_never_had_any_is
     sources[0].said = sources[1].said = {"USDX": "1", "ETH": "2000"}
     assert await poll() == ({}, [])
     assert ("price", "ETH", "found") in await changes(db)
+
+
+async def test_a_coin_without_a_price_is_told_once_that_has_stood_for_two_minutes(poll, db, clock, sources):
+    await price_points.record(db, poll.book, COINS, clock.now())
+    for source in sources:
+        source.said = {"USDX": "1"}
+    await poll()
+    async with db.autocommit() as conn:
+        since = (await conn.exec_driver_sql("SELECT since FROM prices_missing")).scalar_one()
+        for seconds, told in ((119, []), (120, [("PRICES_MISSING", 1, since)])):
+            found = await of_operators(conn, "live", since + timedelta(seconds=seconds))
+            assert [(one.code, one.count, one.since) for one in found] == told
+
+
+async def test_a_rate_that_jumped_and_that_one_source_alone_has_is_told_as_missing(db, clock):
+    source = Source("one", clock, ETH="2000", USDX="1")
+    book = RateBook([source], clock, set_aside=SetAsideSources(db, clock))
+    await price_points.record(db, book, COINS, clock.now())
+    source.said["ETH"] = "9000"
+    clock.advance(KEPT_S + 30)
+    found = await watch(db, book, COINS, "usd", clock.now())
+    assert [symbol for symbol, _ in found.missing] == ["ETH"]
+    assert "just before" in found.missing[0][1]
+    with pytest.raises(RateUnavailableError):
+        await book.rate("ETH", "usd")
 
 
 async def test_one_that_is_set_aside_is_not_judged(poll, db, clock, sources):

@@ -281,7 +281,11 @@ async def write_troubles(conn, now):
                     ('nearby', 'away', '{}'), ('static', 'used', '{}')) AS v""",
             now,
         ),
-        ("INSERT INTO prices_missing (symbol, reason, since) VALUES ('EURX', 'the sources disagree', $1)", now),
+        (
+            """INSERT INTO prices_missing (symbol, reason, since)
+            VALUES ('EURX', 'the sources disagree', $1), ('USDX', 'none is fresh', $2)""",
+            *(now - timedelta(minutes=3), now - timedelta(minutes=1)),
+        ),
         (
             """INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_pk, to_address, token,
                 decimals, units, state, reason, due_at, created_at, updated_at)

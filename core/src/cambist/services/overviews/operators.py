@@ -12,7 +12,7 @@ from cambist.services.signing import reports
 from .attention import COUNT_MAX, RECENT, SLOW, WAITS_FOR_DECISION, Attention, Kind, counted
 
 SIGNER_SILENT = timedelta(minutes=5)
-_POLLS_FAIL = timedelta(minutes=2)
+_POLLS_FAIL = _NO_PRICE = timedelta(minutes=2)
 _DAY = timedelta(days=1)
 
 
@@ -147,6 +147,8 @@ _KINDS = (
         message="Coins have no price: what needs one is refused, such as payments in a currency.",
         where="/api/admin/prices",
         rows="SELECT since FROM prices_missing WHERE $1::text IS NOT NULL AND since <= $2",
+        # A source that is late once is no alarm.
+        until=_NO_PRICE,
     ),
 )
 

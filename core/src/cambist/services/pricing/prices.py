@@ -242,6 +242,11 @@ class RateBook:
         """Return the sources' names."""
         return [source.name for source in self._sources]
 
+    def last(self, symbol: str, fiat: str, *, without: Collection[str]) -> Rate | None:
+        """Return the rate that was told last while the same sources were set aside, however old. Nobody is asked."""
+        entry = self._entries.get((symbol.upper(), fiat.lower()))
+        return None if entry is None or entry.without != frozenset(without) else entry.last
+
     def _update_rate(
         self, pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price] | None], without: frozenset[str]
     ) -> None:

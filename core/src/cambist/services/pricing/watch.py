@@ -55,7 +55,7 @@ async def watch(db: Database, rates: RateBook, symbols: Sequence[str], currency:
     polled = (
         await rates.poll_sources(symbols, currency) if rates.names else JudgedPrices(asked_at=now, judged={}, away=())
     )
-    found = judge(polled, rates, now)
+    found = judge(polled, rates, currency, now)
     async with db.transaction() as conn:
         for source, verdict, of in found.sources:
             await conn.exec_driver_sql(_SAVE_SOURCE, (source, verdict, list(of), now))
@@ -67,8 +67,8 @@ async def watch(db: Database, rates: RateBook, symbols: Sequence[str], currency:
     return found
 
 
-def judge(polled: JudgedPrices, rates: RateBook, now: datetime) -> Watched:
-    """Say of each source how it is believed, and of which coins there is no rate."""
+def judge(polled: JudgedPrices, rates: RateBook, currency: str, now: datetime) -> Watched:
+    """Say of each source how it is believed, and of which coins there is no rate, or none that is not doubtful."""
     said: dict[str, dict[SourceVerdict, list[str]]] = {
         name: {} for name in rates.names if name not in polled.set_aside and name not in polled.away
     }
@@ -79,7 +79,8 @@ def judge(polled: JudgedPrices, rates: RateBook, now: datetime) -> Watched:
                 said[one.source].setdefault(verdict, []).append(symbol)
         believed: list[Observation] = [one for one, verdict in seen if verdict is not None]
         try:
-            agree_on_rate(believed, now=now, policy=rates.policy)
+            last = rates.last(symbol, currency, without=polled.set_aside)
+            agree_on_rate(believed, now=now, policy=rates.policy, last=last)
         except NoRateError as error:
             missing.append((symbol, str(error)))
     away: list[tuple[str, SourceVerdict, Sequence[str]]] = [
