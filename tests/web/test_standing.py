@@ -13,6 +13,7 @@ from tests.support.waiting import waits_for_a_lock
 from tests.support.web import PASSWORD, Merchant, refused
 
 PROJECT = "/api/merchant/projects/{project}"
+SESSIONS = "/api/auth/sessions"
 ENDPOINTS = f"{PROJECT}/webhook-endpoints"
 HOOK = {"url": "https://thief.example/hook"}
 TRACKER = HOOK | {"name": "Thief's", "chain": "memory", "startBlock": 0}
@@ -112,13 +113,27 @@ async def test_whoever_removes_a_member_waits_for_the_key_that_he_makes_and_take
         await waits_for_a_lock(conn, issuing)
         path = f"/api/dashboard/members/{eve.member_id}?revokeKeys=true"
         removing = asyncio.create_task(merchant.ask("DELETE", path))
-        done, _ = await asyncio.wait({removing}, timeout=0.2)
-        assert not done
+        await waits_for_a_lock(conn, removing, number=2)
+        assert not removing.done()
     issued = await issuing
     assert issued.status_code == 201
     assert (await removing)["keysRevoked"] == 1
     key = {"X-Api-Key": issued.json()["apiKey"]}
     refused(await client.get("/api/payment", headers=key), 401, "API_KEY_INVALID")
+
+
+async def test_whoever_ends_a_session_waits_for_the_key_that_is_made_in_it(client, gateway, merchant):
+    eve = await Teammate(client, merchant).sign_in("admin", name="eve")
+    (session,) = (await eve.ask("GET", SESSIONS)).json()["sessions"]
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM projects FOR UPDATE")
+        issuing = asyncio.create_task(eve.ask("POST", f"{PROJECT.format(project=merchant.project_id)}/api-keys"))
+        await waits_for_a_lock(conn, issuing)
+        ending = asyncio.create_task(eve.ask("DELETE", f"{SESSIONS}/{session['sessionId']}"))
+        await waits_for_a_lock(conn, ending, number=2)
+        assert not ending.done()
+    assert (await issuing).status_code == 201
+    assert (await ending).status_code == 200
 
 
 async def test_an_authenticator_is_not_confirmed_by_a_session_that_was_ended_meanwhile(client, gateway):
