@@ -30,9 +30,10 @@ class Quoter:
         await self._runner.cleanup()
 
     def settings(self) -> Sequence[str]:
-        """Return the lines of the operator's file that have both sources ask here, and for this coin alone."""
+        """Return the lines of the operator's file that have both sources ask here, for this coin alone, and watched."""
         nothing = 'BNB = "", BTC = "", DAI = "", ETH = "", POL = "", TRX = "", USDC = "", USDT = ""'
         return [
+            "[prices]", "watch_s = 5",
             "[plugins.prices.kraken]", f'base_url = "{self.url}"', 'fiats = ["usd"]',
             f'assets = {{ USDX = "USDX", {nothing} }}',
             "[plugins.prices.coingecko]", f'base_url = "{self.url}"', f'ids = {{ USDX = "usdx", {nothing} }}',

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from cambist.services.jobs import cron_runs
-from cambist_tasks.crons import CRONS, Cron, CronRunner, arq_crons, due_at
+from cambist.settings import PriceSettings
+from cambist_tasks.crons import CRONS, Cron, CronRunner, arq_crons, crons_of, due_at
 
 MOMENT = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 
@@ -155,7 +156,9 @@ async def test_a_run_that_hangs_is_given_up(runners, job, work):
 
 
 def test_schedules_fire_at_the_moments_that_are_claimed_and_no_function_runs_longer_than_a_minute():
-    for one, scheduled in zip(CRONS, arq_crons(), strict=True):
+    often = crons_of(PriceSettings(watch_s=5))
+    assert {one.every_s for one in often if one.name == "price_sources"} == {5}
+    for one, scheduled in zip([*CRONS, *often], [*arq_crons(), *arq_crons(often)], strict=True):
         scheduled.calculate_next(MOMENT + timedelta(seconds=1))
         first = scheduled.next_run
         assert first == due_at(one, first)

@@ -24,6 +24,7 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import RedisError
 
 from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway, redis_tls
+from cambist.settings import PriceSettings
 
 from . import crons, requested
 from .codec import decode, encode
@@ -39,11 +40,11 @@ CANCEL_AGAIN_S = 0.5
 CANCELLATIONS_MAX = 10
 
 
-def arq_options(redis_url: str) -> dict[str, Any]:
+def arq_options(redis_url: str, prices: PriceSettings) -> dict[str, Any]:
     """Return what arq's Worker takes. Times of schedules are in UTC on every machine."""
     return {
         "functions": [func(requested.work_off, timeout=requested.ARQ_TIMEOUT_S)],
-        "cron_jobs": crons.arq_crons(),
+        "cron_jobs": crons.arq_crons(crons.crons_of(prices)),
         "redis_settings": RedisSettings.from_dsn(redis_url),  # for arq's health check, which opens its own pool
         "redis_pool": open_pool(redis_url),
         "queue_name": QUEUE,
@@ -157,7 +158,7 @@ def runners_of(gateway: Gateway) -> Runners:
 
 async def run_arq(redis_url: str, runners: Runners) -> None:
     """Run jobs until cancelled, or until Redis is gone."""
-    worker = _Worker(arq_options(redis_url), runners.context)
+    worker = _Worker(arq_options(redis_url, runners.gateway.settings.prices), runners.context)
     both = {
         asyncio.create_task(worker.main(), name="arq"),
         asyncio.create_task(requested.keep_queueing(runners.gateway, worker.pool), name="arq queueing"),

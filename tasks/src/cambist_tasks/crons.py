@@ -11,10 +11,12 @@ import structlog
 from arq.cron import CronJob, cron
 from arq.typing import WorkerCoroutine
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cambist.bootstrap import Gateway
 from cambist.services.jobs import cron_runs
 from cambist.services.jobs.cron_runs import CronRun
+from cambist.settings import PriceSettings
 
 from .jobs.account_keys import derive_account_keys
 from .jobs.audit import seal_audit_log
@@ -160,7 +162,12 @@ def due_at(cron: Cron, moment: datetime) -> datetime:
     return datetime.fromtimestamp(int(moment.timestamp()) // cron.every_s * cron.every_s, UTC)
 
 
-def arq_crons() -> Sequence[CronJob]:
+def crons_of(settings: PriceSettings) -> Sequence[Cron]:
+    """Return the recurring jobs, as often as the operator's file says."""
+    return [replace(one, every_s=settings.watch_s) if one.work is watch_prices else one for one in CRONS]
+
+
+def arq_crons(crons: Sequence[Cron] = CRONS) -> Sequence[CronJob]:
     return [
         cron(
             _coroutine(one),
@@ -170,7 +177,7 @@ def arq_crons() -> Sequence[CronJob]:
             microsecond=0,
             **_schedule(one.every_s),
         )
-        for one in CRONS
+        for one in crons
     ]
 
 

@@ -122,7 +122,8 @@ def __getattr__(name: str) -> type:
     """Make ``WorkerSettings`` of the operator's settings when arq's command line asks for it."""
     if name != "WorkerSettings":
         raise AttributeError(name)
-    options = arq_options(redis_url(process_settings()))
+    settings = process_settings()
+    options = arq_options(redis_url(settings), settings.prices)
     return type(name, (), {**options, "on_startup": _open, "on_shutdown": _close})
 
 

@@ -150,7 +150,8 @@ class PriceSettings(Group, frozen=True, kw_only=True):
     """How old a price may be, how long one is used before asking again, and how many sources must agree.
 
     ``deviation_max_percent``: a source further from the median of all is not believed.
-    ``snapshot_currencies`` are what deposits to accounts are valued in.
+    ``snapshot_currencies`` are what deposits to accounts are valued in. Every ``watch_s`` a worker looks what is the
+    matter with the sources.
     """
 
     max_age_s: Annotated[int, Meta(ge=1, le=86_400)] = 300
@@ -159,6 +160,7 @@ class PriceSettings(Group, frozen=True, kw_only=True):
     min_sources: Annotated[int, Meta(ge=1, le=20)] = 1
     deviation_max_percent: Annotated[int, Meta(ge=1, le=50)] = 10
     snapshot_currencies: Annotated[tuple[str, ...], Meta(min_length=1, max_length=10)] = ("usd", "eur")
+    watch_s: Literal[5, 10, 15, 30, 60] = 60
 
 
 class ExchangeSettings(Group, frozen=True, kw_only=True):
