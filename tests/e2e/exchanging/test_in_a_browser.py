@@ -257,7 +257,7 @@ async def find_in_queue(officer: Person, amount: str) -> None:
     """Open what is to be sent of this amount."""
     page = officer.page
     await officer.go("Chains", "Outbound queue")
-    await page.get_by_role("row").filter(has_text=f"{amount} USDX").first.get_by_role("link").click()
+    await page.get_by_role("row").filter(has_text=f"{amount} USDX").first.get_by_role("link").first.click()
     await expect(page.get_by_role("region", name="What it waits for")).to_be_visible()
 
 
