@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import pytest
+
 from cambist.embedded.valkey import EmbeddedValkey
 
 ALIVE_S, GONE_S = (0.5, 4), 1.5
@@ -52,3 +54,16 @@ def mortal_valkey(folder: Path) -> Iterator[MortalValkey]:
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="package")
+def valkey_by_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MortalValkey]:
+    """Give a folder a Redis of its own, which a story can kill: its conftest imports this as ``valkey``."""
+    with mortal_valkey(tmp_path_factory.mktemp("redis")) as valkey:
+        yield valkey
+
+
+@pytest.fixture(scope="module")
+def story_redis_url(valkey: MortalValkey) -> str:
+    """Have the folder's gateways use it."""
+    return valkey.url

@@ -13,21 +13,10 @@ import pytest
 from tests.support.networks import POLL_BESIDE_MS, Endpoint, Network
 from tests.support.opened import Opened
 from tests.support.opened import opened_by_folder as opened
-from tests.support.valkey import MortalValkey, mortal_valkey
+from tests.support.valkey import story_redis_url
+from tests.support.valkey import valkey_by_folder as valkey
 
-__all__ = ["opened"]
-
-
-@pytest.fixture(scope="package")
-def valkey(tmp_path_factory):
-    """Give the folder a Redis of its own, which a story can kill."""
-    with mortal_valkey(tmp_path_factory.mktemp("redis")) as valkey:
-        yield valkey
-
-
-@pytest.fixture(scope="module")
-def story_redis_url(valkey: MortalValkey) -> str:
-    return valkey.url
+__all__ = ["opened", "story_redis_url", "valkey"]
 
 
 @pytest.fixture(scope="module")

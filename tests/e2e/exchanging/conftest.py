@@ -15,21 +15,10 @@ from tests.support.networks.market import PRICES, Market
 from tests.support.opened import opened_by_folder as opened
 from tests.support.receiver import Receiver
 from tests.support.trader import Trader
-from tests.support.valkey import MortalValkey, mortal_valkey
+from tests.support.valkey import story_redis_url
+from tests.support.valkey import valkey_by_folder as valkey
 
-__all__ = ["opened"]
-
-
-@pytest.fixture(scope="package")
-def valkey(tmp_path_factory):
-    """Give the folder a Redis of its own, which a story can kill."""
-    with mortal_valkey(tmp_path_factory.mktemp("redis")) as valkey:
-        yield valkey
-
-
-@pytest.fixture(scope="module")
-def story_redis_url(valkey: MortalValkey) -> str:
-    return valkey.url
+__all__ = ["opened", "story_redis_url", "valkey"]
 
 
 @pytest.fixture(scope="module")

@@ -7,20 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from tests.support.opened import opened_by_folder as opened
-from tests.support.valkey import MortalValkey, mortal_valkey
+from tests.support.valkey import story_redis_url
+from tests.support.valkey import valkey_by_folder as valkey
 
-__all__ = ["opened"]
-
-
-@pytest.fixture(scope="package")
-def valkey(tmp_path_factory):
-    with mortal_valkey(tmp_path_factory.mktemp("redis")) as valkey:
-        yield valkey
-
-
-@pytest.fixture(scope="module")
-def story_redis_url(valkey: MortalValkey) -> str:
-    return valkey.url
+__all__ = ["opened", "story_redis_url", "valkey"]
 
 
 @pytest.fixture(scope="module")
