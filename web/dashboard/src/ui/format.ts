@@ -91,31 +91,25 @@ const DURATIONS = [
   ["hour", 3_600],
   ["minute", 60],
 ] as const;
+const SPANS = [["day", 86_400], ...DURATIONS] as const;
+
+function showWhole(seconds: number, units: readonly (readonly [string, number])[], language: string): string {
+  const [unit, size] = units.find(([, one]) => seconds > 0 && seconds % one === 0) ?? ["second", 1];
+  return showUnit(seconds / size, unit, language);
+}
 
 /** Write so many seconds in the largest unit of which it is a whole number; a day is written as hours. */
 export function showDuration(seconds: number, language: string): string {
-  const [unit, size] = DURATIONS.find(([, one]) => seconds > 0 && seconds % one === 0) ?? (["second", 1] as const);
-  return showUnit(seconds / size, unit, language);
+  return showWhole(seconds, DURATIONS, language);
+}
+
+/** Write so many seconds of minutes, hours or days in the largest unit of which it is a whole number. */
+export function showSpan(seconds: number, language: string): string {
+  return showWhole(seconds, SPANS, language);
 }
 
 export function showMilliseconds(milliseconds: number, language: string): string {
   return formatOf(Intl.NumberFormat, language, { style: "unit", unit: "millisecond" }).format(milliseconds);
-}
-
-const HOUR_MIN = 60;
-const DAY_MIN = 24 * HOUR_MIN;
-
-/** Write a time of whole minutes, hours or days in the largest unit of which it is whole. */
-export function showSpan(minutes: number, language: string): string {
-  const [unit, size] =
-    (
-      [
-        ["day", DAY_MIN],
-        ["hour", HOUR_MIN],
-      ] as const
-    ).find(([, one]) => minutes % one === 0) ?? (["minute", 1] as const);
-  const style = { style: "unit", unit, unitDisplay: "long" } as const;
-  return formatOf(Intl.NumberFormat, language, style).format(minutes / size);
 }
 
 /** Name several, one beside the other. */

@@ -154,7 +154,7 @@ export function QueuePage() {
             value={filters.olderThanMinutes}
             options={AGES_MIN.map((one) => ({
               value: String(one),
-              label: t("queue.older", { time: showSpan(one, i18n.language) }),
+              label: t("queue.older", { time: showSpan(60 * one, i18n.language) }),
             }))}
             onFilter={(olderThanMinutes) => {
               search.filter({ olderThanMinutes });
