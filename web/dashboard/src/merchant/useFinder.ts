@@ -1,20 +1,15 @@
-import { useDebouncedValue } from "@mantine/hooks";
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { TFunction } from "i18next";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import type { Finder } from "../ui/Palette";
+import { useFound } from "../ui/useFound";
 
 import { api, unwrap } from "./api";
 import type { Project, Schemas } from "./queries";
 
 type Found = Schemas["OwnFound"];
-
-const TYPING_MS = 150;
-/** Fewer letters name a page, and no record. */
-const LENGTH_MIN = 3;
 
 function foundQuery(projectId: string, q: string) {
   return queryOptions({
@@ -30,18 +25,10 @@ function foundQuery(projectId: string, q: string) {
 export function useFinder(project: Project | null): Finder {
   const { t } = useTranslation();
   const navigate = useNavigate();
-  const [typed, setTyped] = useState("");
-  const wanted = typed.trim();
-  const [asked] = useDebouncedValue(wanted, TYPING_MS);
-  const isNamed = project !== null && wanted.length >= LENGTH_MIN;
-  const isAsked = isNamed && asked === wanted;
   const projectId = project?.projectId ?? "";
-  const { data = [], isFetching, isError } = useQuery({ ...foundQuery(projectId, asked), enabled: isAsked });
-  const found = isAsked ? data : [];
+  const { found, ...state } = useFound((q) => foundQuery(projectId, q), project !== null);
   return {
-    onTyped: setTyped,
-    isLooking: isNamed && (!isAsked || isFetching),
-    hasFailed: isAsked && isError && !isFetching,
+    ...state,
     found: found.map((one) => ({
       id: `found-${one.kind}-${one.id}`,
       label: labelOf(one, t),
