@@ -12,7 +12,7 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   exchange: ["exchanges", "overview"],
   tracker: ["trackers"],
   delivery: ["delivery"],
-  outbound: ["outbound", "stakes", "uncollected"],
+  outbound: ["outbound", "stakes", "uncollected", "collections"],
   chain: ["chain", "overview"],
   token: ["tokens"],
   gas_station: ["gas_station", "chain", "overview"],

@@ -10,14 +10,18 @@ import { SecondFactorOff } from "./SecondFactorOff";
 
 /** Codes whose sentences name an amount, a limit, a reason or an id, which another language's sentence does not. */
 const WITH_PARTICULARS: ReadonlySet<string> = new Set([
+  "AMOUNT_TOO_LARGE",
   "AUTO_CONVERT_CIRCLE",
   "BAD_REQUEST",
+  "CHAIN_NOT_CHANGEABLE",
   "EXCHANGE_AMOUNT_TOO_HIGH",
   "EXCHANGE_AMOUNT_TOO_LOW",
   "EXCHANGE_REFUSED",
   "FEE_NOT_RAISABLE",
   "INTERNAL_ERROR",
   "INVALID_AMOUNT",
+  "INVALID_ENDPOINT",
+  "LAST_ENDPOINT",
   "MONEY_SET_ASIDE",
   "NOT_CANCELLABLE",
   "NOT_RESOLVABLE",
@@ -25,8 +29,14 @@ const WITH_PARTICULARS: ReadonlySet<string> = new Set([
   "PAYOUT_LIMIT_EXCEEDED",
   "PLAN_LIMIT",
   "REFUND_EXCEEDS_HELD",
+  "RESCAN_RUNNING",
   "ROLE_NOT_ALLOWED",
   "SCOPE_MISSING",
+  "STAKE_OUT_OF_RANGE",
+  "TOO_MANY_APPROVED_ADDRESSES",
+  "TOO_MANY_ENDPOINTS",
+  "TOO_MANY_PLANS",
+  "TOO_MANY_TOKENS",
 ]);
 
 /** Say whether the API's own sentence for a code tells more than another language's can. */

@@ -33,3 +33,29 @@ it("does not say that there is nothing where it could not be read again", async 
     expect(refetch).toHaveBeenCalledOnce();
   });
 });
+
+it("says of a page behind the last one that nothing stands there, and leads back", async () => {
+  const onPage = vi.fn();
+  const Beyond = () => (
+    <Page title="Payments">
+      <List
+        label="Payments"
+        columns={[]}
+        query={{
+          data: { rows: [], ...nothing, page: 2, total: 3, isExact: true, hasNext: false },
+          error: null,
+          isPlaceholderData: false,
+          refetch: vi.fn(),
+        }}
+        rowKey={String}
+        empty="No payments yet"
+        onPage={onPage}
+      />
+    </Page>
+  );
+  await show(Beyond, { path: "payments", answers: {} });
+  expect(await screen.findByText("0–0 of 3")).toBeTruthy();
+  expect(screen.queryByText("No payments yet")).toBeNull();
+  screen.getByRole("button", { name: "Previous" }).click();
+  expect(onPage).toHaveBeenCalledWith(1);
+});

@@ -87,7 +87,8 @@ export function List<Row>(props: ListProps<Row>) {
   const { rows } = query.data;
   // That there was nothing before does not say that there is nothing now.
   if (rows.length === 0 && note) return note;
-  if (rows.length === 0) return typeof empty === "string" ? <Empty title={empty} /> : empty;
+  // Of a page behind the last one, that says nothing: the list was longer, or fewer filters were set.
+  if (rows.length === 0 && query.data.page <= 1) return typeof empty === "string" ? <Empty title={empty} /> : empty;
   return (
     <>
       {note}
@@ -189,8 +190,8 @@ function Paging({ label, of, onPage }: PagingProps) {
   const { page, limit, total, rows, isExact, hasNext } = of;
   const { t, i18n } = useTranslation();
   const format = numbers(i18n.language);
-  const first = (page - 1) * limit + 1;
-  const last = first + rows.length - 1;
+  const first = rows.length === 0 ? 0 : (page - 1) * limit + 1;
+  const last = rows.length === 0 ? 0 : first + rows.length - 1;
   return (
     <nav className={styles.paging} aria-label={`${t("list.pages")} · ${label}`}>
       <span className="muted number" role="status">

@@ -14,6 +14,7 @@ import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
 import { coinKey as keyOf } from "../coins/queries";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
@@ -34,6 +35,7 @@ export function NewExchange() {
   return (
     <Page title={t("exchange.new")} lead={t("exchange.lead")}>
       <Permitted to="exchange">
+        <NeedsSecondFactor />
         <QueryView query={wallet} lines={6}>
           {({ balances }) =>
             balances.length === 0 ? (

@@ -4,6 +4,7 @@ import { Amount, Fiat, Rate } from "../../ui/Amount";
 import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { useMeaning } from "../../ui/Meaning";
+import { Owed } from "../../ui/Owed";
 import { Plain } from "../../ui/Plain";
 import { When } from "../../ui/When";
 import type { Schemas } from "../queries";
@@ -38,7 +39,7 @@ export function Balances({ of, currency }: BalancesProps) {
                 id: "owed",
                 title: meaning("balance", "receivable"),
                 atEnd: true,
-                cell: (one: Coin) => (isNothing(one.receivable) ? "–" : <Owed coin={one} />),
+                cell: (one: Coin) => (isNothing(one.receivable) ? "–" : <Owed receivable={one.receivable} />),
               },
             ]
           : []),
@@ -55,15 +56,6 @@ export function Balances({ of, currency }: BalancesProps) {
 
 function isNothing(amount: string): boolean {
   return !/[1-9]/.test(amount);
-}
-
-/** What a reorganization took back after it was spent: the API says it below zero, deposits make up for it first. */
-function Owed({ coin }: { readonly coin: Coin }) {
-  return (
-    <b>
-      <Amount value={coin.receivable.replace("-", "")} />
-    </b>
-  );
 }
 
 function Worth({ coin, currency }: { readonly coin: Coin; readonly currency: string }) {
