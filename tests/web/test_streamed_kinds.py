@@ -106,7 +106,7 @@ TOLD = {
     "/api/merchant/wallet": {"balance"},
     "/api/merchant/wallet/balance": {"balance"},
     "/api/merchant/wallet/coins": {"balance"},
-    "/api/merchant/wallet/collections": {"balance"},
+    "/api/merchant/wallet/collections": {"collection"},
     "/api/merchant/wallet/payouts": {"payout"},
     "/api/merchant/wallet/transactions": {"balance"},
     "/api/events": {"delivery"},
@@ -116,7 +116,7 @@ TOLD = {
     "/api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}/deliveries": {"delivery"},
     "/api/merchant/webhooks": {"tracker"},
     "/api/dashboard/withdrawals": {"withdrawal"},
-    "/api/dashboard/overview": OF_MERCHANTS - {"invitation", "member", "tracker", "balance"},
+    "/api/dashboard/overview": OF_MERCHANTS - {"invitation", "member", "tracker", "balance", "collection"},
     "/api/dashboard/members": {"member"},
     "/api/dashboard/invitations": {"invitation"},
     "/api/admin/chains": {"chain"},
@@ -240,8 +240,27 @@ async def test_a_changed_row_of_every_kind_is_told(gateway, everything, monkeypa
                 ((object_id, status),) = found
                 said = {"id": object_id, "status": status}
                 await page.told_of(kind=kind, **{name: value for name, value in said.items() if value})
-    # Balances are told of with what moves them, which has a test of its own.
-    assert CHANGED.keys() == KINDS - {"balance"}
+    # Balances and collections are told of with what changes them, which has tests of its own.
+    assert CHANGED.keys() == KINDS - {"balance", "collection"}
+
+
+async def test_a_merchant_hears_of_its_collections_where_something_of_its_own_is_sent(gateway, everything):
+    of_merchant = "merchant_pk = (SELECT id FROM merchants WHERE merchant_id = $1)"
+    sent = f"UPDATE outbound_intents SET reason = 'a test' WHERE {of_merchant} RETURNING mode"  # noqa: S608
+    renamed = f"UPDATE members SET name = 'Another' WHERE {of_merchant}"  # noqa: S608  the test's own words
+    ada, bob, stream = everything.ada, everything.bob, "/api/dashboard/stream"
+    async with (
+        served(gateway) as here,
+        here.stream(stream, ada.bearer) as page,
+        here.stream(stream, bob.bearer) as other,
+    ):
+        async with gateway.db.transaction() as conn:
+            mode = (await conn.exec_driver_sql(sent, (ada.merchant_id,))).scalars().first()
+            await conn.exec_driver_sql(renamed, (bob.merchant_id,))
+        assert mode is not None
+        assert await page.told_of(kind="collection", mode=mode) == {"kind": "collection", "mode": mode}
+        await other.told_of(kind="member")
+        assert {change["kind"] for change in other.changes} == {"member"}
 
 
 def lists():

@@ -183,6 +183,8 @@ def test_a_viewer_sees_what_is_open_to_it():
         (changed("withdrawal"), (True, False, True, False)),
         (changed("balance", project=None), (True, True, True, False)),
         (changed("balance", project=None, mode="sandbox"), (True, False, True, False)),
+        (changed("collection", project=None), (True, True, True, False)),
+        (changed("collection", project=None, mode="sandbox"), (True, False, True, False)),
         (changed("outbound"), (False, False, True, False)),
         (changed("job", merchant=1, project=None), (False, False, True, False)),
         (changed("chain", merchant=None, project=None, mode=None), (False, False, True, False)),
@@ -272,5 +274,5 @@ async def test_everything_that_moves_a_merchants_money_is_a_change_of_the_same_t
         " AND c.xid::text::bigint % 4294967296 = m.xmin::text::bigint)"
     )
     assert untold.all() == []
-    assert told >= OF_MERCHANTS - OF_TEAMS - {"balance", "account_deposit", "delivery", "tracker"}
+    assert told >= OF_MERCHANTS - OF_TEAMS - {"balance", "collection", "account_deposit", "delivery", "tracker"}
     assert told <= KINDS

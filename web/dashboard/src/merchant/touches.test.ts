@@ -20,6 +20,12 @@ describe("a change", () => {
     expect(touches(["invitations"], { kind: "member", id: "mem_1" })).toBe(false);
   });
 
+  it("of what is sent touches what is brought into the wallet, and not what is in it", () => {
+    const change = { kind: "collection", id: "", mode: "live" };
+    expect(touches(["project", "prj_1", "collections"], change)).toBe(true);
+    expect(touches(["project", "prj_1", "wallet"], change)).toBe(false);
+  });
+
   it("touches every project where it belongs to none, and nothing where nobody knows its kind", () => {
     expect(touches(["project", "prj_1", "wallet"], { kind: "balance" })).toBe(true);
     expect(touches(["project", "prj_1", "wallet"], { kind: "comet" })).toBe(false);

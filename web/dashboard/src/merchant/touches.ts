@@ -11,6 +11,7 @@ const SHOWN_IN: Readonly<Record<string, readonly string[]>> = {
   withdrawal: ["withdrawals", "withdrawal", "events", "overview"],
   exchange: ["exchanges", "exchange", "events"],
   account_deposit: ["account", "account-deposits", "account-balances", "overview"],
+  collection: ["collections"],
   tracker: ["trackers", "tracker", "tracker-part"],
   balance: ["wallet", "coins", "overview"],
 };

@@ -23,8 +23,8 @@ from cambist.domain.payments import OPEN
 from cambist.services.changes import Change
 
 OF_MERCHANTS = frozenset(
-    "account_deposit balance delivery deposit exchange invitation member payment payout refund resolution tracker"
-    " withdrawal".split()
+    "account_deposit balance collection delivery deposit exchange invitation member payment payout refund resolution"
+    " tracker withdrawal".split()
 )
 """Kinds of things that a merchant has."""
 KINDS = OF_MERCHANTS | frozenset(
@@ -60,20 +60,30 @@ _encoder = msgspec.json.Encoder()
 
 
 def with_consequences(changes: Iterable[Change]) -> Iterator[Change]:
-    """Yield the changes, and after those that move money that the merchant's balances changed."""
+    """Yield the changes, and after each what else changed with it of its merchant: its balances, its collections."""
     for change in changes:
         yield change
-        if change.merchant_pk is not None and _moves_money(change):
-            yield Change(
-                kind="balance",
-                object_id="",
-                status=None,
-                mode=change.mode,
-                merchant_pk=change.merchant_pk,
-                project_pk=None,
-                merchant_id=change.merchant_id,
-                project_id=None,
-            )
+        if change.merchant_pk is None:
+            continue
+        if _moves_money(change):
+            yield _all_of("balance", change)
+        # What is to be sent is told to operators alone: a merchant hears that some of it may be a collection.
+        if change.kind == "outbound":
+            yield _all_of("collection", change)
+
+
+def _all_of(kind: str, change: Change) -> Change:
+    """Say that something of a kind changed, of the merchant and the mode of this change."""
+    return Change(
+        kind=kind,
+        object_id="",
+        status=None,
+        mode=change.mode,
+        merchant_pk=change.merchant_pk,
+        project_pk=None,
+        merchant_id=change.merchant_id,
+        project_id=None,
+    )
 
 
 def _moves_money(change: Change) -> bool:

@@ -49,7 +49,7 @@ const COLLECTIONS_MAX = 100;
 /** The newest collections, and whether there are no others. */
 export function collectionsQuery(projectId: string) {
   return queryOptions({
-    queryKey: ["project", projectId, "wallet", "collections"],
+    queryKey: ["project", projectId, "collections"],
     queryFn: async ({ signal }) => {
       const params = { path: { projectId }, query: { limit: COLLECTIONS_MAX } };
       const path = "/api/dashboard/projects/{projectId}/wallet/collections";
