@@ -8,6 +8,7 @@ import { addressParts } from "../../ui/format";
 import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { useProject, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
@@ -92,6 +93,7 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
       onConfirm={save}
       onClose={onClose}
     >
+      <NeedsSecondFactor />
       <Switch
         label={t("coins.convertSwitch")}
         description={t("coins.convertWords", { usd: coin.autoConvertMinimumUsd })}

@@ -17,6 +17,7 @@ import { Said } from "../../ui/Said";
 import { useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { api, unwrap } from "../api";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { usePermitted, useProject, useProjectId } from "../project";
 
 import { ApprovedAddresses } from "./ApprovedAddresses";
@@ -204,6 +205,7 @@ function Acts({ coin }: { readonly coin: Coin }) {
           onClose={close}
         >
           <p>{t(coin.enabled ? "coins.disableWords" : "coins.enableWords")}</p>
+          <NeedsSecondFactor />
         </Confirm>
       )}
     </span>

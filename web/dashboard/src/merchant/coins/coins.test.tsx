@@ -82,6 +82,13 @@ describe("the page of coins", () => {
       .toEqual([{ version: 4, coins: [{ chain: "base", token: "USDC" }] }]);
   });
 
+  it.each(["Change", "Disable"])("says to whoever has no second factor that it needs one: %s", async (act) => {
+    await show(CoinsPage, { path: "coins", answers, member: { hasTwoFactor: false } });
+    fireEvent.click(within(await screen.findByRole("row", { name: /USDT/ })).getByRole("button", { name: act }));
+    const note = within(await screen.findByRole("dialog")).getByRole("note");
+    expect(note.textContent).toContain("two-factor authentication");
+  });
+
   it("approves an address with a code", async () => {
     const bodies: unknown[] = [];
     await show(CoinsPage, {

@@ -230,3 +230,8 @@ describe("a new exchange", () => {
     expect(screen.queryByRole("region", { name: "Quote" })).toBeNull();
   });
 });
+
+it("whoever has no second factor is told that a swap needs one, before anything is chosen", async () => {
+  await show(NewExchange, { path: "exchanges/new", answers: PUBLIC, member: { hasTwoFactor: false } });
+  expect((await screen.findByRole("note")).textContent).toContain("two-factor authentication");
+});

@@ -9,6 +9,7 @@ import { useChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { minus } from "../../ui/units";
 import { InMode } from "../InMode";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { useProjectId } from "../project";
 import type { PaymentDetail } from "../queries";
@@ -50,6 +51,7 @@ export function Refund({ payment, onClose }: RefundProps) {
       <p>
         {t("refund.words", { chain: chainName(payment.chain), token: payment.token })} <InMode />
       </p>
+      <NeedsSecondFactor />
       <TextInput
         label={t("refund.to")}
         description={t("refund.toWords")}

@@ -20,8 +20,11 @@ const PAID = {
 };
 const { refunds } = DESCRIBED.merchant.example(LIST) as { readonly refunds: readonly object[] };
 
-async function open(answers: Parameters<typeof show>[1]["answers"] = {}) {
+type Shown = Parameters<typeof show>[1];
+
+async function open(answers: Shown["answers"] = {}, changed: Pick<Shown, "member"> = {}) {
   return await show(PaymentPage, {
+    ...changed,
     path: "payments/$paymentId",
     at: "payments/pay_1",
     answers: {
@@ -70,6 +73,13 @@ describe("a refund", () => {
     expect(bodies.map((body) => body.amount)).toEqual(["10", "10", "1"]);
     expect(bodies[1]?.idempotencyKey).toBe(bodies[0]?.idempotencyKey);
     expect(bodies[2]?.idempotencyKey).not.toBe(bodies[0]?.idempotencyKey);
+  });
+
+  it("says to whoever has no second factor that it needs one, before anything is typed", async () => {
+    await open({}, { member: { hasTwoFactor: false } });
+    fireEvent.click(await screen.findByRole("button", { name: "Refund" }));
+    const note = within(await screen.findByRole("dialog")).getByRole("note");
+    expect(within(note).getByRole("link", { name: "Security" }).getAttribute("href")).toBe(`/${PROJECT}/security`);
   });
 
   it("says how much is left to be sent, not how much was received", async () => {

@@ -9,6 +9,7 @@ import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
 import { InMode } from "../InMode";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { usePermitted } from "../project";
 
@@ -107,6 +108,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
       <p>{t(`resolutions.${choice}.words`)}</p>
       {choice === "refund" ? (
         <>
+          <NeedsSecondFactor />
           <Text
             label={t("refund.to")}
             description={t("refund.toWords")}

@@ -84,4 +84,19 @@ describe("the resolutions", () => {
       expect(within(next).getByLabelText<HTMLInputElement>(name).value).toBe("");
     }
   });
+
+  it("say to whoever has no second factor that sending back needs one, and keeping it none", async () => {
+    const answers = { [`GET ${BASE}`]: { ...one, resolutions: [HELD] } };
+    await show(ResolutionsPage, { path: "resolutions", answers, member: { hasTwoFactor: false } });
+    fireEvent.click(await screen.findByRole("button", { name: "Release" }));
+    const release = await screen.findByRole("dialog");
+    expect(within(release).queryByRole("note")).toBeNull();
+    fireEvent.click(within(release).getByRole("button", { name: "Cancel" }));
+    await waitFor(() => {
+      expect(screen.queryByRole("dialog")).toBeNull();
+    });
+    fireEvent.click(screen.getByRole("button", { name: "Send back" }));
+    const note = within(await screen.findByRole("dialog")).getByRole("note");
+    expect(note.textContent).toContain("two-factor authentication");
+  });
 });
