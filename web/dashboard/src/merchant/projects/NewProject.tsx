@@ -4,13 +4,14 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../api";
+import { api, merchantSession, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import { Choice } from "../../ui/Choice";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { AuthCard } from "../../ui/AuthCard";
+import { StillSignedIn } from "../../ui/StillSignedIn";
 import { usePermitted } from "../project";
 import { projectsQuery, type Project } from "../queries";
 
@@ -54,8 +55,9 @@ export function NewProject() {
     return (
       <AuthCard
         title={t(projects.length === 0 ? "projects.noneOpen" : "projects.new")}
-        foot={projects.length === 0 ? undefined : <Link to="/">{t("ui.back")}</Link>}
+        foot={projects.length === 0 ? <SignOut /> : <Link to="/">{t("ui.back")}</Link>}
       >
+        <StillSignedIn session={merchantSession} />
         {projects.length > 0 && <p>{t("ui.notPermitted")}</p>}
         <p>{t(projects.length === 0 ? "projects.noneOpenWords" : "ui.notPermittedWords")}</p>
       </AuthCard>
@@ -64,8 +66,9 @@ export function NewProject() {
   return (
     <AuthCard
       title={t(projects.length === 0 ? "projects.first" : "projects.new")}
-      foot={projects.length === 0 ? undefined : <Link to="/">{t("ui.back")}</Link>}
+      foot={projects.length === 0 ? <SignOut /> : <Link to="/">{t("ui.back")}</Link>}
     >
+      <StillSignedIn session={merchantSession} />
       <form className="stack" onSubmit={(event) => void send(event)}>
         <TextInput
           label={t("projects.name")}
@@ -107,6 +110,16 @@ export function NewProject() {
         </Button>
       </form>
     </AuthCard>
+  );
+}
+
+/** The way out for whoever has no project, and so no menu to leave by. */
+function SignOut() {
+  const { t } = useTranslation();
+  return (
+    <Button variant="default" size="compact-md" onClick={() => void merchantSession.end()}>
+      {t("user.signOut")}
+    </Button>
   );
 }
 
