@@ -17,7 +17,7 @@ import { usePermitted, useProjectId } from "../project";
 
 import { Body } from "./Body";
 import { deliveryQuery, type DeliveryAsSent } from "./queries";
-import { Redelivered, useRedeliver } from "./redeliver";
+import { isOpen, Redelivered, useRedeliver } from "./redeliver";
 
 /** One delivery: what was sent, each attempt, and what was answered. */
 export function DeliveryPage() {
@@ -57,7 +57,8 @@ function Shown({ projectId, found: { delivery, body } }: ShownProps) {
       }
       actions={
         mayRedeliver &&
-        delivery.status !== "tested" && (
+        delivery.status !== "tested" &&
+        !isOpen(delivery.status) && (
           <Button variant="default" loading={redeliver.isRunning} onClick={() => void redeliver.run()}>
             {t("events.redeliver")}
           </Button>

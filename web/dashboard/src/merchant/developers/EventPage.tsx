@@ -16,10 +16,7 @@ import { usePermitted, useProjectId } from "../project";
 
 import { Body } from "./Body";
 import { eventQuery, type Event, type EventAsSent } from "./eventQueries";
-import { Redelivered, useRedeliver } from "./redeliver";
-
-/** While one of a delivery's is under way, there is nothing to send again. */
-const OPEN: ReadonlySet<string> = new Set(["pending", "paused"]);
+import { isOpen, isOpenEverywhere, Redelivered, useRedeliver } from "./redeliver";
 
 /** One event: what it is about, where it went, and its body. */
 export function EventPage() {
@@ -35,7 +32,6 @@ export function EventPage() {
 function Shown({ found: { event, body } }: { readonly found: EventAsSent }) {
   const { t } = useTranslation();
   const projectId = useProjectId();
-  const isOpen = event.deliveries.length > 0 && event.deliveries.every((one) => OPEN.has(one.status));
   const redeliver = useRedeliver(() => {
     const params = { path: { projectId, eventId: event.eventId } };
     const path = "/api/dashboard/projects/{projectId}/events/{eventId}/redeliver";
@@ -59,7 +55,7 @@ function Shown({ found: { event, body } }: { readonly found: EventAsSent }) {
         usePermitted("payments") && (
           <Button
             variant="default"
-            disabled={isOpen}
+            disabled={isOpenEverywhere(event.deliveries)}
             loading={redeliver.isRunning}
             onClick={() => void redeliver.run()}
           >
@@ -102,7 +98,7 @@ function Delivery({ delivery }: { readonly delivery: Event["deliveries"][number]
             {delivery.url ?? deliveryId}
           </bdi>
         </Link>
-        {usePermitted("webhooks") && !OPEN.has(status) && (
+        {usePermitted("webhooks") && !isOpen(status) && (
           <Button
             size="compact-xs"
             variant="default"

@@ -153,4 +153,16 @@ describe("the page of a delivery", () => {
     await screen.findByText("evt_1");
     expect(links()).toEqual([`/${PROJECT}/accounts/acc_1`, `/${PROJECT}/events/evt_1`]);
   });
+
+  it.each([
+    ["pending", 0],
+    ["paused", 0],
+    ["tested", 0],
+    ["dropped", 1],
+    ["delivered", 1],
+  ])("offers to send it again where the API would: %s", async (status, offered) => {
+    await show1("{}", { ...OF, status });
+    await screen.findByText("evt_1");
+    expect(screen.queryAllByRole("button", { name: "Send again" })).toHaveLength(offered);
+  });
 });

@@ -6,6 +6,18 @@ import { ErrorNote } from "../../ui/Feedback";
 import { useAct, type Act } from "../../ui/useAct";
 import { useProjectId } from "../project";
 
+const OPEN: ReadonlySet<string> = new Set(["pending", "paused"]);
+
+/** Say whether a delivery is under way, or is as soon as its endpoint is not paused: it is not begun twice. */
+export function isOpen(status: string): boolean {
+  return OPEN.has(status);
+}
+
+/** Say whether an event is on its way to everybody it was for, so that there is nothing to send again. */
+export function isOpenEverywhere(deliveries: readonly { readonly status: string }[]): boolean {
+  return deliveries.length > 0 && deliveries.every((one) => isOpen(one.status));
+}
+
 export function useRedeliver(send: () => Promise<unknown>): Act {
   const client = useQueryClient();
   const projectId = useProjectId();

@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { api, unwrap } from "../api";
-import { Redelivered, useRedeliver } from "../developers/redeliver";
+import { isOpenEverywhere, Redelivered, useRedeliver } from "../developers/redeliver";
 import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
@@ -26,7 +26,7 @@ export function EventEntry({ event }: { readonly event: Schemas["EventAnswer"] }
           <b>{event.event}</b>
         </Link>
         <When at={event.createdAt} />
-        {mayRedeliver && event.deliveries.length > 0 && (
+        {mayRedeliver && event.deliveries.length > 0 && !isOpenEverywhere(event.deliveries) && (
           <Button
             size="compact-xs"
             variant="default"

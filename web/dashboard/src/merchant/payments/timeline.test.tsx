@@ -105,4 +105,22 @@ describe("the timeline of a payment", () => {
     fireEvent.click(screen.getByRole("button", { name: "Send again" }));
     expect(await screen.findByText("It is being sent again.")).toBeTruthy();
   });
+
+  it("offers to send again what is not on its way to everybody", async () => {
+    const [delivered] = EVENT.deliveries;
+    const told = (eventId: string, ...statuses: string[]) => ({
+      ...EVENT,
+      eventId,
+      event: eventId,
+      deliveries: statuses.map((status) => ({ ...delivered, deliveryId: `${eventId} ${status}`, status })),
+    });
+    const events = [told("evt_waits", "pending", "paused"), told("evt_some", "pending", "dropped"), told("evt_none")];
+    await show(Others, { path: "payouts/po_1", answers: { [`GET ${BASE}`]: { ...nothing, total: 3, events } } });
+    const entries = await screen.findAllByRole("listitem");
+    expect(entries.map((one) => within(one).queryByRole("button", { name: "Send again" }) !== null)).toEqual([
+      false,
+      true,
+      false,
+    ]);
+  });
 });
