@@ -19,6 +19,7 @@ import { usePermitted, useProjectId } from "../project";
 import { PaymentPanel } from "../sandbox/PaymentPanel";
 import { paymentLinksQuery, paymentQuery, type PaymentDetail } from "../queries";
 
+import { keyed } from "./deposits";
 import { Held } from "./Held";
 import { Recalculate } from "./Recalculate";
 import { Refund } from "./Refund";
@@ -162,8 +163,8 @@ function Deposits({ payment }: { readonly payment: PaymentDetail }) {
   if (payment.deposits.length === 0) return <Empty title={t("payment.noDeposits")} />;
   return (
     <ol className="timeline">
-      {payment.deposits.map((one) => (
-        <li key={`${one.txHash} ${one.seenAt} ${one.amount}`}>
+      {keyed(payment.deposits).map(([key, one]) => (
+        <li key={key}>
           <div className="row">
             <Amount value={one.amount} token={one.token} />
             <Status value={one.status} />

@@ -9,25 +9,35 @@ import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
 import type { PaymentDetail, Schemas } from "../queries";
 
+import { keyed, type Deposit } from "./deposits";
 import { EventEntry } from "./EventEntry";
 import { AllEvents, useEventsOf } from "./PaymentEvents";
 
-type Deposit = Schemas["DepositView"];
+type Event = Schemas["EventAnswer"];
 
-type Entry =
-  | { readonly at: string; readonly kind: "created" }
-  | { readonly at: string; readonly kind: "detected" | "confirmed"; readonly deposit: Deposit }
-  | { readonly at: string; readonly kind: "event"; readonly event: Schemas["EventAnswer"] };
+interface Happening {
+  readonly at: string;
+  readonly key: string;
+}
+
+type Entry = Happening &
+  (
+    | { readonly kind: "created" }
+    | { readonly kind: "detected" | "confirmed"; readonly deposit: Deposit }
+    | { readonly kind: "event"; readonly event: Event }
+  );
 
 /** Return all that happened to a payment, the newest first. What happened at once stands as it was given. */
-export function entriesOf(payment: PaymentDetail, events: readonly Schemas["EventAnswer"][]): readonly Entry[] {
+export function entriesOf(payment: PaymentDetail, events: readonly Event[]): readonly Entry[] {
   const entries: Entry[] = [
-    ...events.map((event) => ({ at: event.createdAt, kind: "event", event }) as const),
-    ...payment.deposits.flatMap((deposit): Entry[] => [
-      ...(deposit.confirmedAt === null ? [] : [{ at: deposit.confirmedAt, kind: "confirmed", deposit } as const]),
-      { at: deposit.seenAt, kind: "detected", deposit },
-    ]),
-    { at: payment.createdAt, kind: "created" },
+    ...events.map((event) => ({ at: event.createdAt, key: event.eventId, kind: "event", event }) as const),
+    ...keyed(payment.deposits).flatMap(([key, deposit]): Entry[] => {
+      const at = (kind: "detected" | "confirmed", moment: string) =>
+        ({ at: moment, key: `${kind} ${key}`, kind, deposit }) as const;
+      const detected = at("detected", deposit.seenAt);
+      return deposit.confirmedAt === null ? [detected] : [at("confirmed", deposit.confirmedAt), detected];
+    }),
+    { at: payment.createdAt, key: "created", kind: "created" },
   ];
   return entries.sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
 }
@@ -54,9 +64,9 @@ export function Timeline({ projectId, payment }: TimelineProps) {
             <ol className="timeline">
               {entriesOf(payment, events).map((one) =>
                 one.kind === "event" ? (
-                  <EventEntry key={one.event.eventId} event={one.event} />
+                  <EventEntry key={one.key} event={one.event} />
                 ) : (
-                  <Happened key={keyOf(one)} entry={one} />
+                  <Happened key={one.key} entry={one} />
                 ),
               )}
             </ol>
@@ -68,15 +78,7 @@ export function Timeline({ projectId, payment }: TimelineProps) {
   );
 }
 
-type Other = Exclude<Entry, { readonly kind: "event" }>;
-
-function keyOf(entry: Other): string {
-  if (entry.kind === "created") return entry.kind;
-  const { txHash, seenAt, amount } = entry.deposit;
-  return `${entry.kind} ${txHash} ${seenAt} ${amount}`;
-}
-
-function Happened({ entry }: { readonly entry: Other }) {
+function Happened({ entry }: { readonly entry: Exclude<Entry, { readonly kind: "event" }> }) {
   const { t } = useTranslation();
   return (
     <li>
@@ -88,6 +90,7 @@ function Happened({ entry }: { readonly entry: Other }) {
             <b>{t("payment.deposit")}</b>
             <Status value={entry.kind} />
             <Amount value={entry.deposit.amount} token={entry.deposit.token} />
+            {!entry.deposit.counted && <span className="muted">{t("payment.notCounted")}</span>}
             <Address value={entry.deposit.txHash} />
           </>
         )}

@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import { json, nothing, PROJECT, show } from "../../testing/render";
 import type { PaymentDetail, Schemas } from "../queries";
 
+import type { Deposit } from "./deposits";
 import { PaymentEvents } from "./PaymentEvents";
-import { Timeline } from "./Timeline";
+import { entriesOf, Timeline } from "./Timeline";
 
 const BASE = `/api/dashboard/projects/${PROJECT}/events`;
 const at = (minute: string) => `2026-01-01T12:${minute}:00.000Z`;
@@ -28,7 +29,7 @@ const EVENT = {
     },
   ],
 } as const satisfies Schemas["EventAnswer"];
-const DEPOSIT = {
+const DEPOSIT: Deposit = {
   txHash: "0xaaaa",
   chain: "polygon",
   token: "USDT",
@@ -92,6 +93,25 @@ describe("the timeline of a payment", () => {
       `/${PROJECT}/events/evt_0`,
       `/${PROJECT}/webhooks/dlv_1`,
     ]);
+  });
+
+  it("says of a deposit that it is not part of the order, and tells two of one transaction apart", async () => {
+    const other: Deposit = { ...DEPOSIT, token: "USDC", counted: false, confirmedAt: null, status: "detected" };
+    const payment = { ...PAYMENT, deposits: [DEPOSIT, DEPOSIT, other] };
+    const keys = entriesOf(payment, []).map((one) => one.key);
+    expect(new Set(keys).size).toBe(6);
+    const Three = () => (
+      <>
+        <h1>One</h1>
+        <Timeline projectId={PROJECT} payment={payment} />
+      </>
+    );
+    await show(Three, { path: "payments/pay_1", answers: { [`GET ${BASE}`]: { ...nothing, events: [] } } });
+    const section = await screen.findByRole("region", { name: "Timeline" });
+    const entries = await within(section).findAllByRole("listitem");
+    const aside = entries.filter((one) => one.textContent.includes("not part of the order"));
+    expect(aside.map((one) => one.textContent)).toEqual([expect.stringContaining("USDC")]);
+    expect(entries).toHaveLength(6);
   });
 
   it("says where there are older events, and that one is sent again", async () => {
