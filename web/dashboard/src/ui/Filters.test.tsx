@@ -10,7 +10,7 @@ import { act, fireEvent, render, screen } from "@testing-library/react";
 import { useState } from "react";
 import { afterEach, expect, it, vi } from "vitest";
 
-import { TextFilter } from "./Filters";
+import { SelectFilter, TextFilter } from "./Filters";
 import { useListSearch } from "./search";
 import { theme } from "./theme";
 
@@ -98,4 +98,22 @@ it("what is typed goes into the address, and what the address says goes into the
   await vi.waitFor(() => {
     expect(field().value).toBe("");
   });
+});
+
+it("what the address says is shown where it is not offered, and can be taken away", () => {
+  const asked: string[] = [];
+  const options = [{ value: "polygon", label: "Polygon" }];
+  const shown = (value: string | undefined) =>
+    themed(<SelectFilter label="Chain" value={value} options={options} onFilter={(chosen) => asked.push(chosen)} />);
+  const { rerender, container } = render(shown("polygon"));
+  const chosen = () => screen.getByRole<HTMLInputElement>("combobox", { name: "Chain" }).value;
+  expect(chosen()).toBe("Polygon");
+  rerender(shown("base"));
+  expect(chosen()).toBe("base");
+  const clear = container.querySelector("button");
+  if (clear === null) throw new Error("It cannot be taken away.");
+  fireEvent.click(clear);
+  expect(asked).toEqual([""]);
+  rerender(shown(undefined));
+  expect(chosen()).toBe("");
 });

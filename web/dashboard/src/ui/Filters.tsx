@@ -24,9 +24,14 @@ interface SelectFilterProps extends Filter {
 /** So many are found faster by typing than by looking. */
 const LOOKED_THROUGH_MAX = 12;
 
-/** Chooses one. Of many it is looked for by what is typed, which filters nothing yet. */
+/**
+ * Chooses one. Of many it is looked for by what is typed, which filters nothing yet. What stands in the address and is
+ * none of them is shown as it is: something is left out by it, and it can be taken away.
+ */
 export function SelectFilter({ label, value, onFilter, options }: SelectFilterProps) {
   const { t } = useTranslation();
+  const isOffered = value === undefined || options.some((one) => one.value === value);
+  const data = isOffered ? options : [...options, { value, label: value }];
   return (
     <Select
       aria-label={label}
@@ -34,7 +39,7 @@ export function SelectFilter({ label, value, onFilter, options }: SelectFilterPr
       clearable
       searchable={options.length > LOOKED_THROUGH_MAX}
       nothingFoundMessage={t("palette.none")}
-      data={options}
+      data={data}
       value={value ?? null}
       onChange={(chosen) => {
         onFilter(chosen ?? "");

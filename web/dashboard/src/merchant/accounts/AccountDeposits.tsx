@@ -13,7 +13,7 @@ import { Section } from "../../ui/Page";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
-import { coinsQuery, useCoinChains } from "../coins/queries";
+import { useCoinChains, useCoinTokens } from "../coins/queries";
 import { ProjectCsv } from "../ProjectCsv";
 import { useProjectId } from "../project";
 import { Decision } from "../resolutions/Decision";
@@ -31,8 +31,7 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
   const { status, chain, token, from, until, sort } = search.filters;
   const chains = useCoinChains();
   const projectId = useProjectId();
-  const { data: coins = [] } = useQuery(coinsQuery(projectId));
-  const tokens = [...new Set(coins.map((one) => one.token))].sort();
+  const tokens = useCoinTokens();
   const asked = {
     ...chosenOf("status", STATUSES, status),
     ...(chain === undefined ? {} : { chain }),
@@ -74,7 +73,7 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
         <SelectFilter
           label={t("payments.token")}
           value={token}
-          options={tokens.map((one) => ({ value: one, label: one }))}
+          options={tokens}
           onFilter={(chosen) => {
             search.filter({ token: chosen });
           }}

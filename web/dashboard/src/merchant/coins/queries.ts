@@ -29,6 +29,12 @@ export function useCoinChains(): readonly { readonly value: string; readonly lab
   return chains.map((value) => ({ value, label: named.get(value) ?? value }));
 }
 
+/** Return the tokens of the project's coins as filters offer them; none while they are not there. */
+export function useCoinTokens(): readonly { readonly value: string; readonly label: string }[] {
+  const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
+  return [...new Set(coins.map((one) => one.token))].sort().map((value) => ({ value, label: value }));
+}
+
 /** Approved addresses are the merchant's, for each mode: all that there may be, as there are a hundred at most. */
 export function approvedQuery({ projectId, mode }: Pick<Project, "projectId" | "mode">) {
   return queryOptions({

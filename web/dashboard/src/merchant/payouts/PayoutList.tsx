@@ -15,9 +15,9 @@ import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
+import { useCoinTokens } from "../coins/queries";
 import { ProjectCsv } from "../ProjectCsv";
 import { useChainOptions, usePermitted, useProjectId } from "../project";
-import { useWalletTokens } from "../wallet/queries";
 
 import { isMinimum, PAYOUT_STATUSES, payoutsQuery, type Payout } from "./queries";
 
@@ -31,7 +31,7 @@ export function PayoutList() {
   const search = useListSearch(FILTERS);
   const { status, chain, token, from, until, batchId, sort } = search.filters;
   const chains = useChainOptions();
-  const tokens = useWalletTokens(projectId);
+  const tokens = useCoinTokens();
   const asked = {
     ...chosenOf("status", PAYOUT_STATUSES, status),
     ...(chain === undefined ? {} : { chain }),

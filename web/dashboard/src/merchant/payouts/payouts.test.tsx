@@ -104,6 +104,22 @@ describe("a payout in another coin", () => {
     [`GET ${BASE}/wallet/coins`]: { success: true, coins },
   });
 
+  it("is filtered by every token that the project has, also where the wallet holds none of it", async () => {
+    const coin = (chain: string, token: string) => ({ chain, token, decimals: 6, label: token, enabled: true });
+    const mine = [coin("base", "USDC"), coin("polygon", "USDT"), coin("polygon", "USDC")];
+    await show(PayoutList, {
+      path: "payouts",
+      answers: {
+        ...WALLET,
+        [`GET ${BASE}/wallet/payouts`]: { ...one, payouts: [SWAPPED] },
+        [`GET ${BASE}/wallet/coins`]: { success: true, coins: mine },
+      },
+    });
+    fireEvent.click(await screen.findByRole("combobox", { name: "Token" }));
+    const options = await screen.findAllByRole("option", { name: /^USD/, hidden: true });
+    expect(options.map((option) => option.textContent)).toEqual(["USDC", "USDT"]);
+  });
+
   it("is offered where the operator allows it, quoted first, and sent as it was typed", async () => {
     const bodies: Record<string, unknown>[] = [];
     await show(NewPayout, {
