@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
 
-import { addressParts, shortId, showAge, showAmount, showFiat, showList, showPercent } from "./format";
+import {
+  addressParts,
+  shortId,
+  showAbout,
+  showAge,
+  showAmount,
+  showFiat,
+  showList,
+  showPercent,
+  showTook,
+} from "./format";
 
 describe("ids", () => {
   it("are shortened to what they are of and their ends", () => {
@@ -49,12 +59,28 @@ describe("amounts", () => {
   });
 });
 
+describe("the axis of a chart", () => {
+  it("says small amounts as well as large ones", () => {
+    const ends = [0, 0.02, 0.5, 3, 80, 6_000, 150_000, 2_500_000];
+    const said = ends.map((one) => showAbout(one, "usd", "en"));
+    expect(said).toEqual(["$0", "$0.02", "$0.5", "$3", "$80", "$6K", "$150K", "$2.5M"]);
+  });
+});
+
 describe("shares and lists", () => {
   it("are written as the language does, and a share keeps all of its digits", () => {
     expect(showPercent("83.3333", "de")).toBe("83,3333\u00a0%");
     expect(showPercent("0.5", "tr")).toBe("%0,5");
     expect(showList(["ethereum", "tron"], "en")).toBe("ethereum, tron");
     expect(showList(["ethereum", "tron"], "ja")).toBe("ethereum、tron");
+  });
+});
+
+describe("how long something took", () => {
+  it("is said in the largest unit that it fills", () => {
+    const took = [7, 999, 4_200, 61_000, 5_400_000, 100_000_000].map((one) => showTook(one, "en"));
+    expect(took).toEqual(["7 ms", "999 ms", "4.2 seconds", "1 minute", "1.5 hours", "1.2 days"]);
+    expect(showTook(4_200, "de")).toBe("4,2 Sekunden");
   });
 });
 

@@ -57,14 +57,16 @@ export function showFiat(amount: string, currency: string, language: string): st
   return parts.map(({ type, value }) => (type === "minusSign" ? value.replace("-", "−") : value)).join("");
 }
 
+/** An axis ends at one digit with zeros around it, and its half has two at most. */
+const AXIS_DIGITS = 2;
+
 /** Write about how much money it is, for the axis of a chart alone: it rounds, and is a number. */
 export function showAbout(amount: number, currency: string, language: string): string {
   const style = {
     style: "currency",
     currency: currency.toUpperCase(),
     notation: "compact",
-    minimumFractionDigits: 0,
-    maximumFractionDigits: 1,
+    maximumSignificantDigits: AXIS_DIGITS,
   } as const;
   return formatOf(Intl.NumberFormat, language, style).format(amount);
 }
@@ -106,6 +108,17 @@ export function showDuration(seconds: number, language: string): string {
 /** Write so many seconds of minutes, hours or days in the largest unit of which it is a whole number. */
 export function showSpan(seconds: number, language: string): string {
   return showWhole(seconds, SPANS, language);
+}
+
+const TOOK_DECIMALS = 1;
+
+/** Write how long something took: in milliseconds below a second, then rounded, in the largest unit that it fills. */
+export function showTook(milliseconds: number, language: string): string {
+  const seconds = milliseconds / 1_000;
+  if (seconds < 1) return showMilliseconds(milliseconds, language);
+  const [unit, size] = SPANS.find(([, one]) => seconds >= one) ?? ["second", 1];
+  const style = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: TOOK_DECIMALS } as const;
+  return formatOf(Intl.NumberFormat, language, style).format(seconds / size);
 }
 
 export function showMilliseconds(milliseconds: number, language: string): string {

@@ -5,7 +5,7 @@ import { downloadCsv } from "../../api/download";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
-import { showMilliseconds } from "../../ui/format";
+import { showTook } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
@@ -71,7 +71,7 @@ function Shown({ job }: { readonly job: Job }) {
             [t("jobs.attempts"), job.attempts],
             [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],
             [t("jobs.finished"), job.finishedAt === null ? null : <Moment key="finished" at={job.finishedAt} />],
-            [t("jobs.took"), job.durationMs === null ? null : showMilliseconds(job.durationMs, i18n.language)],
+            [t("jobs.took"), job.durationMs === null ? null : showTook(job.durationMs, i18n.language)],
             [t("jobs.worker"), job.worker],
           ]}
         />

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
-import { showMilliseconds } from "../../ui/format";
+import { showTook } from "../../ui/format";
 import { SelectFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
@@ -133,7 +133,7 @@ function Recurring() {
                   atEnd: true,
                   cell: (one) => (
                     <span className="number">
-                      {one.durationMs === null ? "–" : showMilliseconds(one.durationMs, i18n.language)}
+                      {one.durationMs === null ? "–" : showTook(one.durationMs, i18n.language)}
                     </span>
                   ),
                 },

@@ -32,7 +32,7 @@ async function progressOf(job: object): Promise<HTMLElement> {
 
 it("a job says how long it takes, where it runs, and what is in its way", async () => {
   await progressOf({ kind: "webhook_redelivery", arguments: {}, progress: { queued: 7, last: 12 } });
-  for (const text of ["4,200 ms", "worker-2"]) expect(screen.getByText(text)).toBeTruthy();
+  for (const text of ["4.2 seconds", "worker-2"]) expect(screen.getByText(text)).toBeTruthy();
   expect(screen.getByText("No endpoint answers.").lang).toBe("en");
 });
 
