@@ -94,14 +94,18 @@ LINE = {
 }
 
 
-async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_what_could_explain_it(client, gateway):
+async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_what_could_explain_it(
+    client, gateway, merchant
+):
     officer = await Officer(client).sign_in("support")
+    line = LINE | {"merchantId": merchant.merchant_id}
+    lines = [line, LINE | {"merchantId": None, "group": "gas"}]
     made = (await officer.ask("POST", RECONCILE, {"chains": ["memory"]})).json()["run"]
     assert (made["agrees"], made["chains"], made["waiting"]) == (None, [], ["memory"])
     again = (await officer.ask("POST", RECONCILE, {"chains": ["memory", "memory"]})).json()["run"]
     assert again["jobId"] == made["jobId"]
     job = await started(gateway, made["jobId"])
-    done = {"memory": {"height": 7, "blockHash": "0x1", "addressesAsked": 3, "balances": 2, "differences": [LINE]}}
+    done = {"memory": {"height": 7, "blockHash": "0x1", "addressesAsked": 3, "balances": 2, "differences": lines}}
     async with gateway.db.transaction() as conn:
         await leases.save(conn, job, done, gateway.clock.now())
     run = (await officer.ask("GET", f"{RECONCILE}/{made['jobId']}")).json()
@@ -110,13 +114,15 @@ async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_wh
         await leases.succeed(conn, job, {"agrees": False, "chains": done}, gateway.clock.now())
     detail = (await officer.ask("GET", f"{RECONCILE}/{made['jobId']}")).json()
     assert detail["run"]["agrees"] is False
-    asked = {"addressesAsked": 3, "balances": 2, "differences": 1, "problem": None}
+    asked = {"addressesAsked": 3, "balances": 2, "differences": 2, "problem": None}
     assert detail["run"]["chains"] == [{"chain": "memory", "height": 7, "blockHash": "0x1", **asked}]
-    (difference,) = detail["differences"]
+    difference, other = detail["differences"]
     explained = difference.pop("explanations")
-    assert difference == {"chain": "memory", "height": 7, "contractAddress": LINE["contract"]} | {
-        name: value for name, value in LINE.items() if name != "contract"
-    }
+    (named,) = (await officer.ask("GET", "/api/admin/merchants")).json()["merchants"]
+    assert difference == {"chain": "memory", "height": 7, "contractAddress": line["contract"]} | {
+        "merchantName": named["name"]
+    } | {name: value for name, value in line.items() if name != "contract"}
+    assert (other["merchantId"], other["merchantName"]) == (None, None)
     assert "takes a fee of its own" in explained[0]
     assert "another wallet" in explained[1]
     listed = (await officer.ask("GET", RECONCILE)).json()["runs"]

@@ -52,6 +52,8 @@ async def test_the_operator_sees_everybodys(client, merchant, gateway):
     await collected(gateway, merchant.merchant_id)
     path, admin = "/api/admin/collections", {"X-Admin-Key": ADMIN_KEY}
     (found,) = (await client.get(path, headers=admin)).json()["collections"]
+    named = (await client.get("/api/admin/merchants", headers=admin)).json()["merchants"]
+    assert {one["merchantId"]: one["name"] for one in named}[found["merchantId"]] == found["merchantName"]
     assert found["merchantId"] == merchant.merchant_id
     assert (await client.get(f"{path}?mode=sandbox", headers=admin)).json()["total"] == 0
     refused(await client.get(path, headers=merchant.key), 401, "ADMIN_KEY_INVALID")

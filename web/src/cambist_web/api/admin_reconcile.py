@@ -18,6 +18,7 @@ from cambist.services.errors import InvalidError, NotFoundError
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Job, Kind, NewJob
 from cambist.services.listing import Listed, Part, Period, Sort
+from cambist.services.oversight import merchants
 from cambist.services.recovery.reconcile.check import AddressLine, GroupLine
 from cambist.services.recovery.reconcile.explain import explanations
 from cambist.services.supported import find_chain
@@ -77,6 +78,7 @@ class Difference(Struct, frozen=True, kw_only=True, rename="camel"):
     chain: str
     height: int
     merchant_id: str | None
+    merchant_name: str | None
     group: str
     token: str
     contract_address: str | None
@@ -154,13 +156,15 @@ class Reconcile(Controller):
         """Return one run with everything that differs so far, and what could explain each."""
         async with web.db.autocommit() as conn:
             job = await requests.get(conn, job_id)
-        if job.kind != Kind.RECONCILE:
-            raise NotFoundError("JOB_NOT_FOUND", f"{job_id} is no comparison.")
-        found = [
-            _difference(chain, done["height"], line)
-            for chain, done in sorted(_done(job).items())
-            for line in msgspec.convert(done.get("differences", []), list[GroupLine])
-        ]
+            if job.kind != Kind.RECONCILE:
+                raise NotFoundError("JOB_NOT_FOUND", f"{job_id} is no comparison.")
+            lines = [
+                (chain, done["height"], line)
+                for chain, done in sorted(_done(job).items())
+                for line in msgspec.convert(done.get("differences", []), list[GroupLine])
+            ]
+            names = await merchants.names_of(conn, sorted({line.merchant_id for *_, line in lines if line.merchant_id}))
+        found = [_difference(chain, height, line, names.get(line.merchant_id or "")) for chain, height, line in lines]
         return ReconcileDetail(run=_run(web, job), differences=found)
 
 
@@ -198,11 +202,12 @@ def _chain(chain: str, done: Mapping[str, Any]) -> ChainRun:
     )
 
 
-def _difference(chain: str, height: int, line: GroupLine) -> Difference:
+def _difference(chain: str, height: int, line: GroupLine, merchant_name: str | None) -> Difference:
     return Difference(
         chain=chain,
         height=height,
         merchant_id=line.merchant_id,
+        merchant_name=merchant_name,
         group=line.group,
         token=line.token,
         contract_address=line.contract,

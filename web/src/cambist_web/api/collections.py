@@ -41,6 +41,7 @@ class CollectionView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     collection_id: str
     merchant_id: str
+    merchant_name: str
     status: str
     chain: str
     token: str
@@ -117,6 +118,7 @@ def _view(registry: Registry, one: Collection) -> CollectionView:
     return CollectionView(
         collection_id=one.collection_id,
         merchant_id=one.merchant_id,
+        merchant_name=one.merchant_name,
         status=one.status,
         chain=one.chain,
         token=one.token,

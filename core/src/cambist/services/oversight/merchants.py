@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
-from cambist.db.structs import AnySelect, columns_of, to_struct
+from cambist.db.structs import AnySelect, columns_of, one_of, to_struct
 from cambist.domain.plans import BUILT_IN
 from cambist.services.identity import merchants, team
 from cambist.services.identity.plans import plan_pk_in_force
@@ -170,3 +170,9 @@ async def read_merchant(conn: AsyncConnection, merchant_id: str) -> MerchantDeta
         limits=msgspec.convert(row.limits, dict[str, MerchantLimit]),
         limits_version=row.limits_version,
     )
+
+
+async def names_of(conn: AsyncConnection, merchant_ids: Sequence[str]) -> Mapping[str, str]:
+    """Return the names of merchants by their ids; one that is not there is in none of it."""
+    named = select(_merchant.merchant_id, _merchant.name).where(one_of(_merchant.merchant_id, merchant_ids))
+    return {row.merchant_id: row.name for row in await conn.execute(named)}

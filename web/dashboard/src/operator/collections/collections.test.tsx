@@ -8,6 +8,7 @@ import { CollectionsPage } from "./CollectionsPage";
 const COLLECTION = {
   collectionId: "col_1",
   merchantId: "mrc_7",
+  merchantName: "Nordlicht",
   status: "done",
   chain: "ethereum",
   token: "USDT",
@@ -30,7 +31,7 @@ it("tells what each collection cost, whose it is, and is asked for by mode, chai
   const row = await screen.findByRole("row", { name: /12\.5/ });
   for (const text of ["Done", "1,250"]) expect(within(row).getByText(text)).toBeTruthy();
   expect(row.textContent).toContain("0.0021 ETH");
-  expect(within(row).getByRole("link", { name: "mrc_7" })).toHaveProperty(
+  expect(within(row).getByRole("link", { name: "Nordlicht" })).toHaveProperty(
     "href",
     expect.stringMatching(/\/merchants\/mrc_7$/),
   );

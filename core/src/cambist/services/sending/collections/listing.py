@@ -23,6 +23,7 @@ class Collection(Struct, frozen=True, kw_only=True):
 
     collection_id: str
     merchant_id: str
+    merchant_name: str
     status: str
     chain: str
     token: str
@@ -62,6 +63,7 @@ _SELECT = (
             _INTENT,
             collection_id=func.split_part(_INTENT.reference, ":", 2),
             merchant_id=Merchant.merchant_id,
+            merchant_name=Merchant.name,
             status=_INTENT.state,
             source=Address.address,
             tx_id=literal_column(_LAST_TX, Text),
