@@ -10,6 +10,7 @@ import { timesOf } from "./days";
 import { DaysFilter, Filters, SelectFilter, TextFilter } from "./Filters";
 import { Id } from "./Id";
 import { List, type Column, type ListQuery } from "./List";
+import { Meaning, useMeaning } from "./Meaning";
 import { Page, Section } from "./Page";
 import { newestFirst, type ListSearch } from "./search";
 import { Told } from "./Told";
@@ -61,7 +62,11 @@ interface TrailProps<One extends Entry> {
 export function Trail<One extends Entry>(props: TrailProps<One>) {
   const { search } = props;
   const { filters } = search;
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const meaning = useMeaning();
+  const actions = ACTIONS.map((one) => ({ value: one, label: meaning("action", one) })).sort((one, other) =>
+    one.label.localeCompare(other.label, i18n.language),
+  );
   const columns: readonly Column<One>[] = [
     { id: "at", title: t("trail.at"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
     {
@@ -69,7 +74,11 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
       title: t("trail.action"),
       cell: (one) => (
         <>
-          <code>{one.action}</code> {one.count > 1 && <span className="number">× {one.count}</span>}
+          <div>
+            <Meaning of="action" code={one.action} />
+            {one.count > 1 && <span className="number"> × {one.count}</span>}
+          </div>
+          <code className="muted">{one.action}</code>
         </>
       ),
     },
@@ -112,7 +121,7 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
           <SelectFilter
             label={t("trail.action")}
             value={filters.action}
-            options={ACTIONS.map((one) => ({ value: one, label: one }))}
+            options={actions}
             onFilter={(action) => {
               search.filter({ action });
             }}

@@ -25,7 +25,7 @@ describe("the audit log of a merchant", () => {
   it("says who did what, from where, how often, and what else is told", async () => {
     await show(AuditPage, { path: "audit", answers: { [LIST]: { ...one, entries: [ENTRY] } } });
     const row = await screen.findByRole("row", { name: /payout\.asked/ });
-    for (const text of ["Ada", "Member", "203.0.113.7", "Nordlicht", "po_1", "× 3", "25", "true"]) {
+    for (const text of ["Payout asked for", "Ada", "Member", "203.0.113.7", "Nordlicht", "po_1", "× 3", "25", "true"]) {
       expect(within(row).getByText(text)).toBeTruthy();
     }
   });

@@ -1,7 +1,10 @@
-import { fireEvent, screen, waitFor } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import i18next from "i18next";
 import { expect, it } from "vitest";
 
-import { json, nothing, refused, showOperator } from "../../testing/render";
+import { chooseLanguage } from "../../i18n";
+import { json, nothing, one, refused, showOperator } from "../../testing/render";
+import { ACTIONS } from "../../ui/actions";
 
 import { AuditPage } from "./AuditPage";
 
@@ -41,7 +44,7 @@ it("an action and a merchant are looked for letter by letter, and asked for once
   });
   await screen.findByText("Nothing was done yet");
   for (const [field, typed, chosen] of [
-    ["What", "payout.ask", "payout.asked"],
+    ["What", "payout ask", "Payout asked for"],
     ["Merchant", "nord", /Nordlicht/],
   ] as const) {
     const input = screen.getByRole("combobox", { name: field });
@@ -67,4 +70,35 @@ it("days are asked for as the moments between which they are", async () => {
   await screen.findByText("None is like that");
   const [from, to] = [new Date(2026, 0, 1).toISOString(), new Date(2026, 1, 1).toISOString()];
   expect(asked(sent)).toEqual([{ from, to }]);
+});
+
+it("every action is named in the reader's language, and the log's own name stands below", async () => {
+  const entry = {
+    entryId: "aud_1",
+    createdAt: "2026-01-01T12:00:00.000Z",
+    action: "price_source.set_aside",
+    count: 1,
+    actorKind: "operator",
+    actor: "opr_1",
+    actorName: "Olga",
+    address: null,
+    merchantId: null,
+    merchantName: null,
+    projectId: null,
+    projectName: null,
+    subject: null,
+    details: {},
+  };
+  const answers = { [LIST]: { ...one, entries: [entry], verification: null } };
+  await chooseLanguage("de");
+  try {
+    await showOperator(AuditPage, { path: "audit", answers });
+    const row = await screen.findByRole("row", { name: /Preisquelle ausgesetzt/ });
+    expect(within(row).getByText("price_source.set_aside").tagName).toBe("CODE");
+    const { action } = i18next.getResourceBundle("de", "api") as { readonly action: Record<string, object> };
+    const named = Object.entries(action).flatMap(([of, acts]) => Object.keys(acts).map((act) => `${of}.${act}`));
+    expect(named.sort()).toEqual([...ACTIONS].sort());
+  } finally {
+    await chooseLanguage("en");
+  }
 });
