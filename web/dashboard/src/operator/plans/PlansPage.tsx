@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { Fiat } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { numbers, showList } from "../../ui/format";
@@ -68,7 +69,12 @@ export function PlansPage() {
                       atEnd: true,
                       cell: (one) => <Count value={one.cptPerMonth} />,
                     },
-                    { id: "price", title: t("plans.priceUsd"), atEnd: true, cell: (one) => one.priceUsd ?? "–" },
+                    {
+                      id: "price",
+                      title: t("plans.priceUsd"),
+                      atEnd: true,
+                      cell: (one) => (one.priceUsd === null ? "–" : <Fiat value={one.priceUsd} currency="usd" />),
+                    },
                     {
                       id: "merchants",
                       title: t("nav.merchants"),
