@@ -35,8 +35,8 @@ async def queue(treasury: Treasury, **filters) -> list[tuple[QueuedIntent, Why]]
     async with treasury.db.transaction() as conn:
         page = await listing.list_queue(conn, Part(), mode="live", **filters)
         txs = await listing.txs_of(conn, page.items)
-    now = treasury.clock.now()
-    return [(one, why(one, txs.get(one.pk, []), treasury.info, paused=False, now=now)) for one in page.items]
+    now, paused = treasury.clock.now(), treasury.info.id in filters.get("paused", ())
+    return [(one, why(one, txs.get(one.pk, []), treasury.info, paused=paused, now=now)) for one in page.items]
 
 
 async def raise_fee(treasury: Treasury, one: QueuedIntent, fee_max: int | None = None) -> None:
@@ -92,6 +92,27 @@ async def test_filters_find_what_an_operator_looks_for(treasury):
         assert await queue(treasury, **nothing) == []
     assert why(waits, [], None, paused=False, now=asked_at).code == "chain_unavailable"
     assert why(waits, [], treasury.info, paused=True, now=asked_at).code == "paused"
+
+
+@pytest.mark.parametrize("reason", ["gas", "call", "turn", "paused", "signer: HOURLY_CAP"])
+async def test_what_is_found_by_a_reason_says_that_it_waits_for_it(treasury, reason):
+    waits = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    cancelled = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    await treasury.cancel(cancelled)
+    async with treasury.db.transaction() as conn:
+        noted = "UPDATE outbound_intents SET reason = $1 WHERE cancel_asked_at IS NULL"
+        await conn.exec_driver_sql(noted, (reason,))
+
+    async def found(asked, paused=()):
+        return [(one.payout_id, said.code) for one, said in await queue(treasury, reason=asked, paused=paused)]
+
+    assert await found(reason) == [(waits, reason)]
+    assert await found("allowance") == []
+    everywhere = [treasury.info.id]
+    assert await found("paused", everywhere) == [(waits, "paused")]
+    assert await found("cancellation", everywhere) == [(cancelled, "cancellation")]
+    if reason != "paused":
+        assert await found(reason, everywhere) == []
 
 
 async def test_what_waits_is_looked_at_at_once_when_that_is_asked_for(db, clock, ids, tmp_path):

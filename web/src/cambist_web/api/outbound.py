@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import IntentKind
 from cambist.services.audit.entries import Action
+from cambist.services.chain_pauses import Pausable
 from cambist.services.errors import ConflictError, check_text
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.payouts.cancel import cancel_intent
@@ -85,6 +86,7 @@ class Outbound(Controller):
         before = None if older_than_minutes is None else now - timedelta(minutes=older_than_minutes)
         # Read beforehand: it may take a connection of its own.
         pauses = await web.gateway.pauses.get()
+        paused = sorted(chain for chain, what in pauses if what is Pausable.SENDING)
 
         async def read(conn: AsyncConnection, part: Part) -> Listed[OutboundView]:
             found = await listing.list_queue(
@@ -95,6 +97,7 @@ class Outbound(Controller):
                 kind=kind,
                 state=is_in,
                 reason=reason,
+                paused=paused,
                 merchant_id=merchant_id,
                 before=before,
                 period=period,

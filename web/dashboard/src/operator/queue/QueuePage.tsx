@@ -20,7 +20,7 @@ import { WaitsFor } from "./WaitsFor";
 import { queueQuery, type Filters as Asked, type Intent } from "./queries";
 
 const FILTERS = ["state", "chain", "kind", "mode", "reason", "merchantId", "olderThanMinutes", "sort"] as const;
-/** What the engine notes where something waits. The signer's reasons begin with its name. */
+/** What is said of what waits, and is found by. The signer's reasons begin with its name. */
 const REASONS = [
   "collection",
   "gas",
@@ -28,6 +28,8 @@ const REASONS = [
   "fees_above_ceiling",
   "turn",
   "call",
+  "allowance",
+  "provider",
   "paused",
   "merchant_suspended",
   "cancellation",

@@ -7,20 +7,24 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, Boolean, ColumnElement, Text, and_, literal_column, select
+from sqlalchemy import BigInteger, Boolean, ColumnElement, Text, and_, literal_column, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased, join, outerjoin
 
 from cambist.db.models import Address, Exchange, Merchant, OutboundIntent, OutboundSlot, OutboundTx
 from cambist.db.structs import AnyRow, AnySelect, columns_of, literally, one_of, to_struct
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import WAITS_FOR_TURN, IntentKind
 from cambist.plugin import Fee, Units
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 from cambist.services.paging import read_one
+from cambist.services.sending.batches import WAITS_FOR_CALL, WAITS_FOR_OPERATOR
 
 TXS_MAX = 2_000
 """Transactions shown with one page, the newest of them."""
+
+EXCHANGE_REASONS = ("allowance", "provider", WAITS_FOR_TURN)
+"""What a swap or a bridge waits for before its call is built: it says more than that its call is."""
 
 State: TypeAlias = Literal["waiting", "cancelling", "sending"]
 
@@ -174,11 +178,14 @@ async def list_queue(  # noqa: PLR0913  filters, each by name
     kind: IntentKind | None = None,
     state: State | None = None,
     reason: str | None = None,
+    paused: Sequence[str] = (),
     merchant_id: str | None = None,
     before: datetime | None = None,
     period: Period = ALWAYS,
 ) -> Listed[QueuedIntent]:
     """Return one part of what is open; with ``before``, what was asked for until then.
+
+    ``reason`` is what it waits for, as ``reasons.why`` says it of live chains on which sending is ``paused``.
 
     Raises InvalidError as ``read_list`` does.
     """
@@ -188,10 +195,11 @@ async def list_queue(  # noqa: PLR0913  filters, each by name
     if state in {"waiting", "cancelling"}:
         is_cancelling = _INTENT.cancel_asked_at.is_not(None)
         also.append(is_cancelling if state == "cancelling" else ~is_cancelling)
+    if reason is not None:
+        also.append(_waits_for(reason, paused))
     filters = {
         _INTENT.chain: chain,
         _INTENT.kind: kind,
-        _INTENT.reason: reason,
         Merchant.merchant_id: merchant_id,
     }
     where = [] if before is None else [_INTENT.created_at <= before]
@@ -199,6 +207,19 @@ async def list_queue(  # noqa: PLR0913  filters, each by name
     return await read_list(
         conn, _QUEUE, _intent, _LIST, part, own=own, where=where, filters=filters, also=also, period=period
     )
+
+
+def _waits_for(reason: str, paused: Sequence[str]) -> ColumnElement[bool]:
+    """Say that an intent waits for this: a pause comes before what the engine has noted, and is noted nowhere."""
+    noted: ColumnElement[bool] = _INTENT.reason == reason
+    held = and_(_INTENT.mode == "live", one_of(_INTENT.chain, paused), _INTENT.cancel_asked_at.is_(None))
+    if reason == WAITS_FOR_OPERATOR:
+        return and_(_INTENT.state == "waiting", or_(held, noted))
+    if reason == WAITS_FOR_CALL:
+        noted = and_(noted, or_(Exchange.waits_for.is_(None), Exchange.waits_for.not_in(EXCHANGE_REASONS)))
+    elif reason in EXCHANGE_REASONS:
+        noted = or_(noted, and_(_INTENT.reason == WAITS_FOR_CALL, Exchange.waits_for == reason))
+    return and_(_INTENT.state == "waiting", ~held, noted)
 
 
 async def find_intent(conn: AsyncConnection, intent_id: str) -> QueuedIntent:

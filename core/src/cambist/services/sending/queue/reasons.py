@@ -21,7 +21,7 @@ from cambist.services.sending.batches import (
 from cambist.services.sending.cancelling import WAITS_FOR_PROOF
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION
 
-from .listing import QueuedIntent, QueuedTx
+from .listing import EXCHANGE_REASONS, QueuedIntent, QueuedTx
 
 UNSEEN = timedelta(minutes=1)
 OF_SIGNER = "signer: "
@@ -89,7 +89,7 @@ def _why_waiting(one: QueuedIntent, *, paused: bool, now: datetime) -> Why:
         if now - one.created_at < UNSEEN:
             return Why("new", "It was asked for a moment ago.")
         return Why("not_looked_at", "No worker has looked at it: none sends on this chain, or its node is away.")
-    if reason == WAITS_FOR_CALL and one.exchange_reason is not None and one.exchange_reason in _CALL:
+    if reason == WAITS_FOR_CALL and one.exchange_reason is not None and one.exchange_reason in EXCHANGE_REASONS:
         return Why(one.exchange_reason, _CALL[one.exchange_reason])
     return Why(reason, sentence_of(reason))
 
