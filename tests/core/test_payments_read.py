@@ -150,6 +150,21 @@ async def test_the_public_view_follows_deposits_and_what_remains(payment_env):
     assert ([item.amount for item in seen.deposits], seen.remaining_amount) == (["4"], "6")
 
 
+async def test_its_merchant_sees_what_a_reorganization_took_away(payment_env):
+    payment_id = (await payment_env.create(payment_env.test)).payment.payment_id
+    kept = await payment_env.deposit(payment_id, amount="4", confirmations=3)
+    gone = await payment_env.deposit(payment_id, amount="6", confirmations=2)
+    before = await payment_env.read(payment_id, payment_env.test)
+    assert before.orphaned_deposits == []
+    (seen,) = [one for one in before.deposits if one.tx_hash == gone.tx_id]
+    await payment_env.reorg(3)
+    after = await payment_env.read(payment_id, payment_env.test)
+    assert [one.tx_hash for one in after.deposits] == [kept.tx_id]
+    (orphaned,) = after.orphaned_deposits
+    assert (orphaned.tx_hash, orphaned.amount, orphaned.counted) == (gone.tx_id, "6", True)
+    assert orphaned.seen_at == seen.seen_at <= orphaned.orphaned_at
+
+
 async def test_an_ended_payment_asks_for_nothing_more(payment_env):
     payment = (await payment_env.create(payment_env.test)).payment
     await payment_env.deposit(payment.payment_id, amount="4", confirmations=3)

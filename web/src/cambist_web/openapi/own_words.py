@@ -54,6 +54,7 @@ MerchantRow.projects          How many projects it has.
 MerchantRow.suspension_reason Why it was suspended; null where it is not.
 ReconcileRun.agrees           Whether nothing differs; null until the run has ended.
 ReconcileRun.requested_by     The operator who asked, or "operator" for the admin key.
+OrphanedDeposit.orphaned_at   When a reorg took it away.
 RecurringJob.worker           The worker that ran it.
 Accept.token                  The token out of the invitation's link.
 AccountList.account           The account of the end user who was asked for; null where there is none.

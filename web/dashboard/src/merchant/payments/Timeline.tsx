@@ -9,7 +9,7 @@ import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
 import type { PaymentDetail, Schemas } from "../queries";
 
-import { keyed, type Deposit } from "./deposits";
+import { keyed, type Deposit, type Orphaned } from "./deposits";
 import { EventEntry } from "./EventEntry";
 import { AllEvents, useEventsOf } from "./PaymentEvents";
 
@@ -23,7 +23,7 @@ interface Happening {
 type Entry = Happening &
   (
     | { readonly kind: "created" }
-    | { readonly kind: "detected" | "confirmed"; readonly deposit: Deposit }
+    | { readonly kind: "detected" | "confirmed" | "orphaned"; readonly deposit: Deposit | Orphaned }
     | { readonly kind: "event"; readonly event: Event }
   );
 
@@ -31,11 +31,14 @@ type Entry = Happening &
 export function entriesOf(payment: PaymentDetail, events: readonly Event[]): readonly Entry[] {
   const entries: Entry[] = [
     ...events.map((event) => ({ at: event.createdAt, key: event.eventId, kind: "event", event }) as const),
+    ...keyed(payment.orphanedDeposits).flatMap(([key, deposit]): Entry[] => [
+      { at: deposit.orphanedAt, key: `orphaned ${key}`, kind: "orphaned", deposit },
+      { at: deposit.seenAt, key: `taken ${key}`, kind: "detected", deposit },
+    ]),
     ...keyed(payment.deposits).flatMap(([key, deposit]): Entry[] => {
-      const at = (kind: "detected" | "confirmed", moment: string) =>
-        ({ at: moment, key: `${kind} ${key}`, kind, deposit }) as const;
-      const detected = at("detected", deposit.seenAt);
-      return deposit.confirmedAt === null ? [detected] : [at("confirmed", deposit.confirmedAt), detected];
+      const detected = { at: deposit.seenAt, key: `detected ${key}`, kind: "detected", deposit } as const;
+      if (deposit.confirmedAt === null) return [detected];
+      return [{ at: deposit.confirmedAt, key: `confirmed ${key}`, kind: "confirmed", deposit }, detected];
     }),
     { at: payment.createdAt, key: "created", kind: "created" },
   ];

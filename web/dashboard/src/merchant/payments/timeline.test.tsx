@@ -48,6 +48,7 @@ const PAYMENT = {
   createdAt: at("00"),
   updatedAt: at("20"),
   deposits: [DEPOSIT],
+  orphanedDeposits: [],
 } as unknown as PaymentDetail;
 
 function Shown() {
@@ -112,6 +113,24 @@ describe("the timeline of a payment", () => {
     const aside = entries.filter((one) => one.textContent.includes("not part of the order"));
     expect(aside.map((one) => one.textContent)).toEqual([expect.stringContaining("USDC")]);
     expect(entries).toHaveLength(6);
+  });
+
+  it("has deposits that a reorganization took away, also where one is mined again", async () => {
+    const { txHash, chain, token, amount, counted } = DEPOSIT;
+    const orphaned = { txHash, chain, token, amount, counted, seenAt: at("05"), orphanedAt: at("07") };
+    const payment = { ...PAYMENT, orphanedDeposits: [orphaned] };
+    const Again = () => (
+      <>
+        <h1>One</h1>
+        <Timeline projectId={PROJECT} payment={payment} />
+      </>
+    );
+    await show(Again, { path: "payments/pay_1", answers: { [`GET ${BASE}`]: { ...nothing, events: [] } } });
+    const section = await screen.findByRole("region", { name: "Timeline" });
+    const entries = await within(section).findAllByRole("listitem");
+    const said = ["Confirmed", "Detected", "Orphaned", "Detected"];
+    expect(entries.map((one) => said.find((word) => one.textContent.includes(word)))).toEqual([...said, undefined]);
+    expect(new Set(entriesOf(payment, []).map((one) => one.key)).size).toBe(entries.length);
   });
 
   it("says where there are older events, and that one is sent again", async () => {

@@ -23,7 +23,7 @@ from cambist.services.listing import Listed, ListOf, Part, Period, read_list
 from cambist.services.paging import read_one
 
 from . import views
-from .views import DEPOSITS, PaymentDetail, PaymentView, PublicPayment
+from .views import DEPOSITS, ORPHANED, PaymentDetail, PaymentView, PublicPayment
 
 
 def not_found() -> NotFoundError:
@@ -83,7 +83,8 @@ def _view(macs: AddressMacs, row: AnyRow) -> PaymentView:
 
 async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str, macs: AddressMacs) -> PaymentDetail:
     found = await conn.exec_driver_sql(
-        f"SELECT {views.COLUMNS}, {DEPOSITS} FROM payments p WHERE payment_id = $1 AND project_pk = $2",  # noqa: S608  constants
+        f"SELECT {views.COLUMNS}, {DEPOSITS}, {ORPHANED} FROM payments p"  # noqa: S608  constants
+        " WHERE payment_id = $1 AND project_pk = $2",
         (payment_id, project_pk),
     )
     row = found.mappings().one_or_none()

@@ -82,12 +82,25 @@ class DepositView(Struct, frozen=True, kw_only=True, rename="camel"):
     confirmed_at: datetime | None
 
 
+class OrphanedDeposit(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A transfer to the payment's address that stood in the chain, until a reorganization took its block away."""
+
+    tx_hash: str
+    chain: str
+    token: str
+    amount: str
+    counted: bool
+    seen_at: datetime
+    orphaned_at: datetime
+
+
 class PaymentDetail(PaymentView, frozen=True, kw_only=True, rename="camel"):
     """A payment in full, for ``GET /api/payment/{paymentId}`` alone."""
 
     customer_name: str | None
     customer_email: str | None
     deposits: Sequence[DepositView]
+    orphaned_deposits: Sequence[OrphanedDeposit]
 
 
 class PublicPayment(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -183,6 +196,7 @@ def payment_detail(row: Record, deposits: Sequence[DepositView], macs: AddressMa
         customer_name=row["customer_name"],
         customer_email=row["customer_email"],
         deposits=deposits,
+        orphaned_deposits=[one.view() for one in _orphaned.decode(row["orphaned"])],
     )
 
 
@@ -233,6 +247,44 @@ DEPOSITS = f"""
         ORDER BY d.mined_at DESC, d.id DESC LIMIT {DEPOSITS_SHOWN_MAX}
     ) d)::text AS deposits
 """  # noqa: S608  a constant
+
+
+ORPHANED = f"""
+    (SELECT coalesce(json_agg(d ORDER BY orphaned_at, id), '[]') FROM (
+        SELECT d.id, d.tx_id, d.chain, d.token, d.decimals, d.units::text AS units, d.matches, d.detected_at,
+               d.orphaned_at
+        FROM deposits d WHERE d.payment_pk = p.id AND d.status = 'orphaned'
+        ORDER BY d.orphaned_at DESC, d.id DESC LIMIT {DEPOSITS_SHOWN_MAX}
+    ) d)::text AS orphaned
+"""  # noqa: S608  a constant
+
+
+class OrphanedRow(Struct, frozen=True, kw_only=True):
+    """A deposit that ``ORPHANED`` selected, as the database's JSON tells it."""
+
+    tx_id: str
+    chain: str
+    token: str
+    decimals: int
+    units: str
+    matches: bool
+    detected_at: datetime
+    orphaned_at: datetime
+
+    def view(self) -> OrphanedDeposit:
+        """Show the deposit as it was."""
+        return OrphanedDeposit(
+            tx_hash=self.tx_id,
+            chain=self.chain,
+            token=self.token,
+            amount=format_units(int(self.units), self.decimals),
+            counted=self.matches,
+            seen_at=self.detected_at,
+            orphaned_at=self.orphaned_at,
+        )
+
+
+_orphaned = msgspec.json.Decoder(list[OrphanedRow])
 
 
 class _Deposits(Struct, frozen=True):
