@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { useChainName } from "../../ui/ChainName";
-import { addressParts } from "../../ui/format";
+import { addressParts, showAmount } from "../../ui/format";
 import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
@@ -61,7 +61,7 @@ export function patchOf(coin: Coin, draft: Draft, coins: readonly Coin[]): Schem
 
 /** Changes what happens to a coin by itself. */
 export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const chainName = useChainName();
   const projectId = useProjectId();
   const project = useProject();
@@ -96,7 +96,7 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
       <NeedsSecondFactor />
       <Switch
         label={t("coins.convertSwitch")}
-        description={t("coins.convertWords", { usd: coin.autoConvertMinimumUsd })}
+        description={t("coins.convertWords", { usd: showAmount(coin.autoConvertMinimumUsd, i18n.language).text })}
         checked={draft.isConverting}
         onChange={(event) => {
           set({ isConverting: event.currentTarget.checked });
@@ -118,7 +118,7 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
       )}
       <Switch
         label={t("coins.payoutSwitch")}
-        description={t("coins.payoutWords", { usd: coin.autopayoutMinimumUsd })}
+        description={t("coins.payoutWords", { usd: showAmount(coin.autopayoutMinimumUsd, i18n.language).text })}
         checked={draft.isPayingOut}
         onChange={(event) => {
           set({ isPayingOut: event.currentTarget.checked });

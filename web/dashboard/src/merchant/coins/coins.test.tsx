@@ -21,12 +21,12 @@ const USDT: Coin = {
   autoConvertEnabled: false,
   autoConvertDestChain: null,
   autoConvertDestToken: null,
-  autoConvertMinimumUsd: "10",
+  autoConvertMinimumUsd: "1250",
   autoConvertWaitsFor: [],
   autopayoutPolicy: "limit",
   autopayoutThreshold: "1000",
   autopayoutAddress: ADDRESS,
-  autopayoutMinimumUsd: "5",
+  autopayoutMinimumUsd: "2500",
   autopayoutWaitsFor: [{ code: "BELOW_THRESHOLD", message: "Less than the threshold is available." }],
   minDeposit: null,
 };
@@ -87,6 +87,15 @@ describe("the page of coins", () => {
     fireEvent.click(within(await screen.findByRole("row", { name: /USDT/ })).getByRole("button", { name: act }));
     const note = within(await screen.findByRole("dialog")).getByRole("note");
     expect(note.textContent).toContain("two-factor authentication");
+  });
+
+  it("says from how much on something happens by itself as the language writes it", async () => {
+    await show(CoinsPage, { path: "coins", answers });
+    fireEvent.click(within(await screen.findByRole("row", { name: /USDT/ })).getByRole("button", { name: "Change" }));
+    const dialog = await screen.findByRole("dialog");
+    for (const said of [/worth 1,250 US dollars/, /worth 2,500 US dollars/]) {
+      expect(within(dialog).getByText(said)).toBeTruthy();
+    }
   });
 
   it("approves an address with a code", async () => {

@@ -7,7 +7,7 @@ import { timesOf } from "../../ui/days";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
-import { showList, showMonth } from "../../ui/format";
+import { showAmount, showList, showMonth } from "../../ui/format";
 import { chosenOf } from "../../ui/options";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
@@ -109,7 +109,10 @@ function Plan({ own: { plan, used } }: { readonly own: Schemas["OwnPlan"] }) {
       <Facts
         facts={[
           [t("usage.plan"), <b key="name">{plan.name}</b>],
-          [t("usage.price"), plan.priceUsd === null ? null : t("usage.perMonth", { usd: plan.priceUsd })],
+          [
+            t("usage.price"),
+            plan.priceUsd === null ? null : t("usage.perMonth", { usd: showAmount(plan.priceUsd, i18n.language).text }),
+          ],
           [t("usage.requests"), count(plan.requestsPerMinute, t("usage.noLimit"))],
           [t("usage.trackers"), t(plan.hasTracker ? "usage.included" : "usage.notIncluded")],
           [

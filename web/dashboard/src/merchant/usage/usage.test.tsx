@@ -19,7 +19,7 @@ const PLAN: Schemas["OwnPlan"] = {
     maxAddresses: 10_000,
     requestsPerMinute: null,
     cptPerMonth: 500_000,
-    priceUsd: "49",
+    priceUsd: "1249.50",
   },
   used: { webhooks: 3, addresses: 2100, addressesMost: 1000, month: "2026-01", cpt: 81_000, cptIncluded: 500_000 },
 };
@@ -60,6 +60,7 @@ it("shows how much of the plan is used, and what the credits went for", async ()
   const month = await screen.findByRole<HTMLProgressElement>("progressbar", { name: "Credits used in January 2026" });
   expect([month.value, month.max]).toEqual([81_000, 500_000]);
   expect(screen.getByText("81,000 of 500,000")).toBeTruthy();
+  expect(screen.getByText("1,249.50 US dollars a month")).toBeTruthy();
   const row = await screen.findByRole("row", { name: /Given back/ });
   expect(within(row).getByText("-50")).toBeTruthy();
   expect(screen.getByRole("alert").textContent).toMatch(/refused/);
