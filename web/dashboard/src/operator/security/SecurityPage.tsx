@@ -71,25 +71,27 @@ function Renew({ onCodes }: { readonly onCodes: (codes: readonly string[]) => vo
   const [code, setCode] = useState("");
   const [isAsked, setAsked] = useState(false);
   return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        setAsked(true);
-      }}
-    >
-      <PasswordText
-        label={t("common:signIn.password")}
-        autoComplete="current-password"
-        value={password}
-        onText={setPassword}
-      />
-      <Text label={t("common:signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
-      <div className="row">
-        <Button type="submit" variant="default">
-          {t("common:twoFactor.renew")}
-        </Button>
-      </div>
+    <>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked(true);
+        }}
+      >
+        <PasswordText
+          label={t("common:signIn.password")}
+          autoComplete="current-password"
+          value={password}
+          onText={setPassword}
+        />
+        <Text label={t("common:signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
+        <div className="row">
+          <Button type="submit" variant="default">
+            {t("common:twoFactor.renew")}
+          </Button>
+        </div>
+      </form>
       {isAsked && (
         <Confirm
           title={t("common:twoFactor.renewTitle")}
@@ -109,7 +111,7 @@ function Renew({ onCodes }: { readonly onCodes: (codes: readonly string[]) => vo
           <p>{t("common:twoFactor.renewWords")}</p>
         </Confirm>
       )}
-    </form>
+    </>
   );
 }
 
