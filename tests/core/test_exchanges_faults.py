@@ -10,6 +10,8 @@ from cambist.hints import Hints
 from cambist.plugin import BridgeStatus, ChainError, Log, StateUnavailableError, Units
 from cambist.services.exchanges import refunding
 from cambist.services.exchanges.runner import claim_due, follow_exchange
+from cambist.services.listing import Part
+from cambist.services.sending.queue.listing import list_queue
 from cambist.services.sending.suspended import wake
 from cambist.testing.memory import Output
 from cambist_tasks.exchanges import ExchangeFollower
@@ -337,3 +339,24 @@ async def test_a_provider_that_never_answers_is_in_nobodys_way(env):
     for task in follower._following:
         task.cancel()
     await asyncio.gather(*follower._following, return_exceptions=True)
+
+
+async def test_the_queue_finds_an_exchange_by_what_its_call_waits_for(env):
+    await env.opened(usdx=100 * USDX)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "memory/MEM")
+
+    async def found(reason):
+        async with env.db.transaction() as conn:
+            return [one.txn_id for one in (await list_queue(conn, Part(), mode="live", reason=reason)).items]
+
+    async with env.db.transaction() as conn:
+        noted = (await conn.exec_driver_sql("UPDATE outbound_intents SET reason = 'call' RETURNING state")).scalars()
+        assert noted.all() == ["waiting"]
+    for waits_for in ("allowance", "provider", "turn", None):
+        async with env.db.transaction() as conn:
+            await conn.exec_driver_sql("UPDATE exchanges SET waits_for = $1", (waits_for,))
+        by = waits_for or "call"
+        assert {one: await found(one) for one in ("allowance", "provider", "turn", "call")} == {
+            one: [txn_id] if one == by else [] for one in ("allowance", "provider", "turn", "call")
+        }
+    await env.go_on(txn_id)
