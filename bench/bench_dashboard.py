@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import statistics
 from collections.abc import Sequence
@@ -79,13 +80,18 @@ class Reader:
 
     async def choose(self, status: str) -> None:
         """Show those of one status."""
-        box = self.page.get_by_role("combobox", name="Status")
-        await box.focus()
-        option = self.page.get_by_role("option", name=status, exact=True)
+        await self.page.get_by_role("combobox", name="Status").focus()
+        chosen = self.page.locator("[role=option][data-combobox-selected]")
         for _ in range(20):
+            before = await chosen.inner_text() if await chosen.count() else None
             await self.page.keyboard.press("ArrowDown")
-            if await option.get_attribute("data-combobox-selected") is not None:
+            # The key is taken before the list shows what it did: another one would go past what is wanted.
+            others = chosen if before is None else chosen.filter(has_not_text=re.compile(f"^{re.escape(before)}$"))
+            await others.wait_for()
+            if await chosen.inner_text() == status:
                 break
+        else:
+            raise AssertionError(f"no status {status} can be chosen")
         await self.page.keyboard.press("Enter")
 
     async def find(self, order: str) -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from cambist.domain.identifiers import dated_id
 from cambist.services.trackers.bodies import body, pieces
 
 AWKWARD = '"\\u0000"\\ "\n\x01é漢😀\x7f</'
@@ -57,3 +58,12 @@ def test_whatever_stands_in_it_each_piece_is_where_it_belongs(stage, confirmatio
         },
     }
     assert written == msgspec.json.encode(shown)
+
+
+def test_dated_identifiers_sort_by_their_second_and_tell_the_same_things_alike():
+    earlier, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+    made = [dated_id("evt", at, "mov_1", number) for at in (earlier, later) for number in map(str, range(50))]
+    assert max(made[:50]) < min(made[50:])
+    assert len(set(made)) == 100
+    assert {len(one) for one in made} == {len("evt_") + 32}
+    assert dated_id("evt", earlier, "mov_1", "7") == made[7]

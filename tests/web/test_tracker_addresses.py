@@ -277,8 +277,10 @@ async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(clie
         " WHERE webhook_id = $4"
     )
     async with gateway.db.transaction() as conn:
-        for of, stage in ((one, "detected"), (one, "confirmed"), (another, "detected")):
-            values = (bodies.delivery_id(of, 1, stage), stage, of, tracker.webhook_id)
+        stored = await conn.exec_driver_sql("SELECT incarnation, mined_at FROM movements ORDER BY id")
+        first, second = stored.all()
+        for of, movement, stage in ((one, first, "detected"), (one, first, "confirmed"), (another, second, "detected")):
+            values = (bodies.delivery_id(of, movement, stage), stage, of, tracker.webhook_id)
             await conn.exec_driver_sql(insert, values)
 
     async def total(query: str, headers: dict[str, str]) -> int:

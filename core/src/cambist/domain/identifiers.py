@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from hashlib import sha256
 
 DERIVED_CHARS = 32
+_TIME_CHARS = 8
 
 
 def names(*parts: str) -> str:
@@ -15,3 +17,9 @@ def names(*parts: str) -> str:
 def derived_id(prefix: str, *parts: str) -> str:
     """Return the identifier of what these parts name, none of which has a line break: 128 bits of their hash."""
     return f"{prefix}_{sha256(names(*parts).encode()).hexdigest()[:DERIVED_CHARS]}"
+
+
+def dated_id(prefix: str, at: datetime, *parts: str) -> str:
+    """Return such an identifier that sorts by its second: 32 bits of that, and 96 bits of the hash."""
+    digits = sha256(names(*parts).encode()).hexdigest()[: DERIVED_CHARS - _TIME_CHARS]
+    return f"{prefix}_{int(at.timestamp()):0{_TIME_CHARS}x}{digits}"

@@ -154,7 +154,8 @@ async def read_list(  # noqa: PLR0913  a list, and which part of it
     total, exact = await _total(conn, counted, edge, part.count_max)
     if edge is not None and part.after is not None:
         edge = await _edge(conn, rows.with_(behind=part.after), spec.window)
-    shown = _shown(statement, rows.with_(rest, behind=part.after, up_to=edge), part)
+    most = spec.window if rest else None
+    shown = _shown(statement, rows.with_(rest, behind=part.after, up_to=edge), part, most)
     found = (await conn.execute(shown)).all()
     more, found = len(found) > part.limit, found[: part.limit]
     last = rows.order.place_of(found[-1]) if more else edge
@@ -298,10 +299,14 @@ async def _total(conn: AsyncConnection, rows: _Rows, edge: Place | None, most: i
     return min(total, most), total <= most and (edge is None or most > TOTAL_MAX)
 
 
-def _shown(statement: AnySelect, rows: _Rows, part: Part) -> AnySelect:
-    """Return the statement of a page, and of one row more. What costs time to show is looked up for no others."""
+def _shown(statement: AnySelect, rows: _Rows, part: Part, most: int | None) -> AnySelect:
+    """Return the statement of a page, and of one row more. What costs time to show is looked up for no others.
+
+    ``most`` is how many rows there can be: told that it wants more, PostgreSQL would read all of what they join.
+    """
     size, offset = part.limit + 1, (part.page - 1) * part.limit
-    picked = _part(rows.first(size + offset), size, offset).subquery("picked")
+    first = size + offset if most is None else min(size + offset, most)
+    picked = _part(rows.first(first), size, offset).subquery("picked")
     keys = [picked.c.list_value, picked.c.list_pk]
     return rows.order.sorted(statement.add_columns(*keys).join(picked, picked.c.list_pk == rows.order.pk), keys)
 

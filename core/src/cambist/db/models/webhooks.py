@@ -111,7 +111,6 @@ class WebhookDelivery(Base):
         partial_index(
             "ix_webhook_deliveries_endpoint_pk", "endpoint_pk", "created_at", "id", where="endpoint_pk IS NOT NULL"
         ),
-        partial_index("ix_webhook_deliveries_tracker_pk_id", "tracker_pk", "id", where="tracker_pk IS NOT NULL"),
         partial_index(
             "ix_webhook_deliveries_open",
             "endpoint_pk",

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from cambist.db.structs import AnyRow
-from cambist.domain.identifiers import derived_id, names
+from cambist.domain.identifiers import dated_id, derived_id, names
 from cambist.domain.money import format_units
 from cambist.domain.webhooks import TRACKER_EVENTS
 from cambist.services.webhooks.outbox import TrackerDelivery, moment
@@ -47,9 +47,13 @@ class News(NamedTuple):
     label: str | None
 
 
-def delivery_id(transaction_id: str, incarnation: int, stage: str) -> str:
-    """Return the id of what tells a tracker of a stage of its transaction: always the same."""
-    return derived_id("evt", transaction_id, str(incarnation), stage)
+def delivery_id(transaction_id: str, movement: AnyRow, stage: str) -> str:
+    """Return the id of what tells a tracker of a stage of its transaction, as it was mined: always the same.
+
+    It begins with the block's time: what is told of one block stands side by side in the index. Spread over all of it,
+    each would be another page to read, and to write to the log.
+    """
+    return dated_id("evt", movement.mined_at, transaction_id, str(movement.incarnation), stage)
 
 
 class Transaction(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -184,7 +188,7 @@ def _deliveries(
             written = alike[number] = pieces(chain, movements[number], *stages[number][1:])
         deliveries.append(
             TrackerDelivery(
-                delivery_id(transaction_id, movements[number].incarnation, stage),
+                delivery_id(transaction_id, movements[number], stage),
                 tracker.project_pk,
                 tracker_pk,
                 EVENTS[stage],

@@ -208,7 +208,7 @@ async def _not_overtaken(
     first only from its history: too late, as whoever goes by what came last would take it back.
     """
     pairs = [
-        (delivery.delivery_id, delivery_id(one.transaction_id, movements[one.number].incarnation, "confirmed"))
+        (delivery.delivery_id, delivery_id(one.transaction_id, movements[one.number], "confirmed"))
         for one, delivery in zip(news, deliveries, strict=True)
         if stages[one.number].stage == "detected"
     ]

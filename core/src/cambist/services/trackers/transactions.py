@@ -122,8 +122,8 @@ SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND stat
 
 async def delivery_ids(conn: AsyncConnection, transaction_id: str) -> Sequence[str]:
     """Return the ids of all that may have told of a tracker's transaction: none where there is no such one."""
-    incarnations = (await conn.exec_driver_sql(_INCARNATIONS, (transaction_id,))).scalars()
-    return [delivery_id(transaction_id, number, stage) for number in incarnations for stage in EVENTS]
+    incarnations = (await conn.exec_driver_sql(_INCARNATIONS, (transaction_id,))).all()
+    return [delivery_id(transaction_id, movement, stage) for movement in incarnations for stage in EVENTS]
 
 
 _INCARNATIONS = """
@@ -131,9 +131,11 @@ WITH told AS (
     SELECT m.chain, m.scope, m.tx_id, m.position FROM tracker_transactions t JOIN movements m ON m.id = t.movement_pk
     WHERE t.transaction_id = $1
 )
-SELECT m.incarnation FROM told JOIN movements m USING (chain, scope, tx_id, position) WHERE m.status <> 'orphaned'
+SELECT m.incarnation, m.mined_at FROM told JOIN movements m USING (chain, scope, tx_id, position)
+WHERE m.status <> 'orphaned'
 UNION ALL
-SELECT m.incarnation FROM told JOIN movements m USING (chain, scope, tx_id, position) WHERE m.status = 'orphaned'
+SELECT m.incarnation, m.mined_at FROM told JOIN movements m USING (chain, scope, tx_id, position)
+WHERE m.status = 'orphaned'
 """
 
 

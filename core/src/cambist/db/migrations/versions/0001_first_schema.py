@@ -1324,10 +1324,6 @@ TABLES = (
         "CREATE INDEX ix_webhook_deliveries_target ON webhook_deliveries (target_key, due_at, id)"
         " WHERE status = 'pending'"
     ),
-    (
-        "CREATE INDEX ix_webhook_deliveries_tracker_pk_id ON webhook_deliveries (tracker_pk, id)"
-        " WHERE tracker_pk IS NOT NULL"
-    ),
     """
     CREATE TABLE addresses (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
