@@ -295,7 +295,10 @@ class TestLies:
         chain.lie = of_another_branch
         await past.step()
         row = await told_of(watchers, tracker)
-        assert (row.error, row.read_block) == ("block 4 does not follow the block before it", 3)
+        assert (row.error, row.read_block) == (
+            "What the endpoints answer does not agree: block 4 does not follow the block before it",
+            3,
+        )
 
 
 async def test_a_node_without_old_blocks_holds_up_nobody_who_does_not_want_them(move, watchers, past, chain, clock):
@@ -314,7 +317,8 @@ async def test_a_node_without_old_blocks_holds_up_nobody_who_does_not_want_them(
     await past.read()
     assert await heard(watchers, young) == whole(paid[8:])
     assert await heard(watchers, old) == Counter()
-    assert past.steps[-1].error == (await told_of(watchers, old)).error == "block 4 was pruned"
+    words = "What the endpoints answer does not agree: block 4 was pruned"
+    assert past.steps[-1].error == (await told_of(watchers, old)).error == words
 
 
 @pytest.mark.parametrize("has_stages", [True, False], ids=["seen live again", "found in the past only"])

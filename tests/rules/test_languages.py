@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cambist.domain.intents import IntentKind
+from cambist.domain.troubles import ChainProblem, SetupProblem, Trouble
 from cambist.services.jobs.requests import Kind
 from cambist_tasks.crons import CRONS
 from cambist_web.app import build_app
@@ -83,6 +84,13 @@ def test_reasons_to_wait_are_those_of_the_queue_and_of_collections():
     sources += (CORE / "services" / "exchanges" / "queued.py").read_text()
     unknown = {code for code in SAID["waits"] if f'"{code}"' not in sources}
     assert unknown == set()
+
+
+def test_what_is_wrong_with_chains_and_jobs_is_said_in_every_language():
+    codes = {*Trouble, *ChainProblem, *SetupProblem}
+    assert len(codes) == len(Trouble) + len(ChainProblem) + len(SetupProblem), "each code stands for one thing"
+    for said in LANGUAGES.glob("*/said.json"):
+        assert set(json.loads(said.read_text())["troubles"]) == codes, said
 
 
 def test_reasons_why_nothing_is_done_by_itself_are_the_gateways():

@@ -60,7 +60,8 @@ async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(
     chain = memory_of(worker_gateway)
     job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
     assert (job.state, job.result["agrees"]) == ("succeeded", False)
-    assert "not read" in job.result["chains"]["memory"]["problem"]
+    told = job.result["chains"]["memory"]
+    assert ("not read" in told["problem"], told["problemCode"]) == (True, "OTHER")
     watcher = shop.watcher(chain)
     await shop.poll(watcher)
     address = await shop.payment(chain, "USDX", 5)
@@ -87,7 +88,9 @@ async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(
     [difference] = job.result["chains"]["memory"]["differences"]
     assert (difference["group"], difference["difference"]) == ("deposits", "+0.000005")
     job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chains": ["moon"]})
-    assert job.result["chains"] == {"moon": {"problem": "There is no such live chain."}}
+    assert job.result["chains"] == {
+        "moon": {"problem": "There is no such live chain.", "problemCode": "CHAIN_NOT_CONNECTED"}
+    }
 
 
 async def test_the_audit_log_is_compared_with_its_seals_and_what_was_changed_is_told(gateway):

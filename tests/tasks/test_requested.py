@@ -323,5 +323,5 @@ async def test_a_job_that_kills_its_workers_is_given_up(gateway, clock, db, slic
             "UPDATE jobs SET state = 'running', leased_until = $1, attempts = $2", (clock.now(), TRIES - 1)
         )
     await runner.run(job.pk)
-    assert (await found(gateway, job)).error == "RuntimeError: a worker died of this job, again and again"
+    assert (await found(gateway, job)).error == "A worker died of this job, again and again."
     assert slices.calls == 0

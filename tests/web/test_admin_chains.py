@@ -29,7 +29,15 @@ async def seen(gateway):
             " VALUES ('memory', 0, 40, 'hash', 42, 37, $1)",
             (now,),
         )
-        state = states.ChainStateRow(chain="memory", error="nobody answers", failing_since=now, quorum=1, seen_at=now)
+        state = states.ChainStateRow(
+            chain="memory",
+            setup_problem="Its plugin cannot change it while the gateway runs.",
+            error="nobody answers",
+            error_code="CHAIN_UNAVAILABLE",
+            failing_since=now,
+            quorum=1,
+            seen_at=now,
+        )
         await states.save(conn, state)
         setup = NetworkSetup(endpoints=("memory://memory",))
         readings = states.Readings(gateway.secrets, gateway.ids)
@@ -51,6 +59,8 @@ async def test_chains_are_shown_as_a_worker_saw_them(client, seen, station):
     told = ("availability", "connected", "problem", "error", "head", "height", "finalizedHeight", "lagBlocks", "quorum")
     assert [memory[name] for name in told] == ["live", True, None, "nobody answers", 42, 40, 37, 2, 1]
     assert (memory["changeable"], memory["pauses"], memory["gasStation"]["balance"]) == (True, [], "10")
+    codes = [memory[name] for name in ("errorCode", "setupProblemCode", "problemCode")]
+    assert codes == ["CHAIN_UNAVAILABLE", "NOT_CHANGEABLE", None]
     (endpoint,) = memory["endpoints"]
     seen_of_it = {"healthy", "head", "setAside", "lastError", "calls", "rateLimited", "callsPerMinute", "latencyMs"}
     assert {name: endpoint[name] for name in seen_of_it} == {
@@ -65,6 +75,7 @@ async def test_a_chain_of_which_no_worker_tells_is_not_connected(client, seen, c
     clock.advance(31)
     memory = (await admin(client, "GET", f"{CHAINS}/memory"))["chain"]
     assert (memory["connected"], memory["problem"]) == (False, "No worker tells that it watches this chain.")
+    assert memory["problemCode"] == "NO_WORKER"
 
 
 async def test_an_endpoint_is_asked_for_and_its_address_is_in_no_answer(client, seen, gateway):

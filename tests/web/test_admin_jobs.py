@@ -77,6 +77,7 @@ async def test_what_recurs_is_listed_with_its_latest_run(client, gateway, clock)
     await run("usage")
     prices, usage = (await client.get(f"{JOBS}/recurring", headers=ADMIN)).json()["recurring"]
     assert (prices["name"], prices["error"]) == ("prices", "RateUnavailableError: nobody answers")
+    assert (prices["errorCode"], usage["errorCode"]) == ("UNEXPECTED", None)
     assert prices["lastSuccessAt"] == prices["dueAt"]
     assert (usage["name"], usage["error"], usage["durationMs"]) == ("usage", None, 2000)
 
@@ -114,7 +115,7 @@ async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_wh
         await leases.succeed(conn, job, {"agrees": False, "chains": done}, gateway.clock.now())
     detail = (await officer.ask("GET", f"{RECONCILE}/{made['jobId']}")).json()
     assert detail["run"]["agrees"] is False
-    asked = {"addressesAsked": 3, "balances": 2, "differences": 2, "problem": None}
+    asked = {"addressesAsked": 3, "balances": 2, "differences": 2, "problem": None, "problemCode": None}
     assert detail["run"]["chains"] == [{"chain": "memory", "height": 7, "blockHash": "0x1", **asked}]
     difference, other = detail["differences"]
     explained = difference.pop("explanations")

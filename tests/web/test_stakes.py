@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cambist.services.sending.batches import WAITS_FOR_FEES
+from cambist.services.sending.queue.reasons import sentence_of
 from tests.support.web import ADMIN_KEY, refused
 
 pytestmark = pytest.mark.slow
@@ -25,6 +27,23 @@ async def test_a_change_is_asked_for_once_and_listed(client, station):
     refused(await ask(client, action="unstake", amount="1"), 409, "STAKE_CHANGING")
     assert (await client.get(PATH, headers=ADMIN)).json()["stakes"] == [made]
     assert (await client.get(f"{PATH}?chain=pretend", headers=ADMIN)).json()["stakes"] == []
+
+
+@pytest.mark.parametrize(
+    "state, reason, told",
+    [
+        ("waiting", None, (None, None, None, None)),
+        ("waiting", WAITS_FOR_FEES, (WAITS_FOR_FEES, sentence_of(WAITS_FOR_FEES), None, None)),
+        ("sending", WAITS_FOR_FEES, (None, None, None, None)),
+        ("failed", "It could not be sent.", (None, None, "It could not be sent.", "NOT_SENT")),
+    ],
+)
+async def test_what_it_waits_for_and_why_it_failed_are_told_with_codes(client, station, gateway, state, reason, told):
+    await ask(client, action="stake", amount="2.5")
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE outbound_intents SET state = $1, reason = $2", (state, reason))
+    (stake,) = (await client.get(PATH, headers=ADMIN)).json()["stakes"]
+    assert tuple(stake[name] for name in ("waitsFor", "waitsForText", "error", "errorCode")) == told
 
 
 async def test_without_an_amount_all_that_has_waited_is_withdrawn(client, station):

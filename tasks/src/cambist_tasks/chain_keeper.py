@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import Gateway
 from cambist.db.engine import BusyError
+from cambist.domain.troubles import PROBLEMS, ChainProblem
 from cambist.services.chains import adding, checking, sendable, states
 from cambist.services.chains.following import INTERVAL_S, Follower
 from cambist.services.chains.setups import TOPIC, any_checking
@@ -91,7 +92,7 @@ class ChainKeeper:
             watched = self._watched.get(chain)
             async with gateway.db.transaction() as conn:
                 if chain not in gateway.chains:
-                    words = "Its plugin could not connect it when the worker started: its log says why."
+                    words = PROBLEMS[ChainProblem.NOT_CONNECTED]
                     await states.save_problem(conn, states.ChainStateRow(chain=chain, problem=words, seen_at=now))
                 elif watched is not None and watched.watching:
                     setup = gateway.connections.setups.get(chain)
@@ -108,6 +109,7 @@ class ChainKeeper:
             chain=chain,
             setup_problem=self._problems.get(chain),
             error=watched.error,
+            error_code=watched.error_code,
             failing_since=self._failing_since.get(chain),
             quorum=quorum,
             seen_at=now,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 from msgspec import Struct
 
+from cambist.domain.troubles import Trouble, trouble_with
 from cambist.plugin import Chain, RateLimitedError
 from cambist.services.sending.failures import EXPECTED
 
@@ -25,12 +26,13 @@ PAUSE_ASKED_MAX_S = 300.0
 
 
 class LoopState(Struct, kw_only=True):
-    """How the loop of one chain goes, for metrics and operators. ``error`` is what it fails with."""
+    """How the loop of one chain goes, for metrics and operators. ``error`` is what it fails with, and has a code."""
 
     chain: Chain
     failing: bool = False
     failures: int = 0
     error: str | None = None
+    error_code: Trouble | None = None
 
 
 async def run_while_leased(leases: Leases, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -56,7 +58,7 @@ class Pauses:
         """Count and log a failure; return the seconds until the next try."""
         self._state.failures += 1
         self._state.failing = True
-        self._state.error = str(error) or type(error).__name__
+        self._state.error, self._state.error_code = str(error) or type(error).__name__, trouble_with(error)
         pause_s = self._backoff.next_s()
         if isinstance(error, RateLimitedError):
             pause_s = max(pause_s, min(error.retry_after, PAUSE_ASKED_MAX_S))
@@ -72,5 +74,6 @@ class Pauses:
     def over(self) -> bool:
         """Reset the pauses after a success; return True if the try before it had failed."""
         self._backoff.reset()
-        failed, self._state.failing, self._state.error = self._state.failing, False, None
+        failed, self._state.failing = self._state.failing, False
+        self._state.error = self._state.error_code = None
         return failed

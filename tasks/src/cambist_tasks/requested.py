@@ -16,6 +16,7 @@ from arq.connections import ArqRedis
 from msgspec import Struct
 
 from cambist.bootstrap import Gateway
+from cambist.domain.troubles import SENTENCES, Trouble
 from cambist.services.errors import ServiceError
 from cambist.services.jobs import leases, requests
 from cambist.services.jobs.leases import LeaseLostError
@@ -66,6 +67,10 @@ REQUESTED: Mapping[Kind, Requested] = {
 }
 
 
+class _DiedError(Exception):
+    """Whoever began the job last has died of it, and so did others before."""
+
+
 class JobRunner:
     """Works jobs off in this process."""
 
@@ -105,6 +110,9 @@ class JobRunner:
             log.info("job_lease_lost", job=job.job_id, kind=job.kind)
         except ServiceError as error:
             state.failed += await self._fail(lease.job, error.message, again=False)
+        except _DiedError as error:
+            log.exception("job_failed", job=job.job_id, kind=job.kind, attempts=job.attempts)
+            state.failed += await self._fail(lease.job, str(error), again=False)
         except Exception as error:
             log.exception("job_failed", job=job.job_id, kind=job.kind, attempts=job.attempts)
             state.failed += await self._fail(lease.job, f"{type(error).__name__}: {error}", again=True)
@@ -115,7 +123,7 @@ class JobRunner:
         job = lease.job
         requested = self._requested[Kind(job.kind)]
         if job.attempts >= TRIES:
-            raise RuntimeError("a worker died of this job, again and again")
+            raise _DiedError(SENTENCES[Trouble.WORKER_DIED])
         loop = asyncio.get_running_loop()
         until = loop.time() + RUN_S - requested.slice_timeout_s
         result = None

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from cambist.bootstrap import Gateway
+from cambist.domain.troubles import Trouble, trouble_with
+from cambist.plugin import ChainError
 from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
 from cambist_tasks.job_lease import Lease
 
@@ -30,14 +32,20 @@ async def reconcile(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:
 async def _compare(gateway: Gateway, chain_id: str) -> Mapping[str, Any]:
     chain = gateway.chains.get(chain_id)
     if chain is None:
-        return {"problem": "There is no such live chain."}
+        return _problem("There is no such live chain.", Trouble.CHAIN_NOT_CONNECTED)
     try:
         async with asyncio.timeout(CHAIN_TIMEOUT_S):
             return _summary(await reconcile_chain(gateway.db, chain))
     except Impossible as error:
-        return {"problem": str(error)}
+        cause = error.__cause__
+        return _problem(str(error), trouble_with(cause) if isinstance(cause, ChainError) else Trouble.OTHER)
     except TimeoutError:
-        return {"problem": f"It takes longer than {CHAIN_TIMEOUT_S} s: 'cambist reconcile --chain {chain_id}' waits."}
+        words = f"It takes longer than {CHAIN_TIMEOUT_S} s: 'cambist reconcile --chain {chain_id}' waits."
+        return _problem(words, Trouble.TIMED_OUT)
+
+
+def _problem(words: str, code: Trouble) -> Mapping[str, Any]:
+    return {"problem": words, "problemCode": code.value}
 
 
 def _summary(report: ChainReport) -> Mapping[str, Any]:

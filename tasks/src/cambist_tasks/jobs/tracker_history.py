@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cambist.bootstrap import Gateway
+from cambist.domain.troubles import SENTENCES, Trouble
 from cambist.plugin import Chain
 from cambist.services.chain_pauses import Pausable
 from cambist.services.jobs import requests
@@ -57,7 +58,7 @@ async def read_history(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | No
 async def wait_while_paused(gateway: Gateway, chain_id: str) -> None:
     """Raise LaterError while an operator has paused the watching of a live chain: then nothing of it is read."""
     if await gateway.pauses.are_in_force(chain_id, Pausable.WATCHING):
-        raise LaterError(f"Watching {chain_id} is paused by an operator.", PAUSED_PAUSE_S)
+        raise LaterError(SENTENCES[Trouble.CHAIN_PAUSED].format(chain=chain_id), PAUSED_PAUSE_S)
 
 
 def _reader(gateway: Gateway, chain_id: str, scope: int) -> HistoryReader:
@@ -84,5 +85,5 @@ def _chain(gateway: Gateway, chain_id: str, scope: int) -> Chain:
 def connected(gateway: Gateway, chain_id: str) -> Chain:
     """Return a live chain. Raises LaterError where this worker is not connected to it."""
     if chain_id not in gateway.chains:
-        raise LaterError(f"{chain_id} is not connected.", UNCONNECTED_PAUSE_S)
+        raise LaterError(SENTENCES[Trouble.CHAIN_NOT_CONNECTED].format(chain=chain_id), UNCONNECTED_PAUSE_S)
     return gateway.chains[chain_id]

@@ -2,8 +2,11 @@ import { useTranslation } from "react-i18next";
 
 import styles from "./Said.module.css";
 
-/** What the API says in a sentence with a code: errors, what needs attention, what something waits for, failed by, or is not done for. */
-type Sentences = "errors" | "attention" | "waits" | "failed" | "automatic" | "wishes";
+/**
+ * What the API says in a sentence with a code: errors, what needs attention, what something waits for, failed by, or is
+ * not done for, and what is wrong with a chain or a job.
+ */
+type Sentences = "errors" | "attention" | "waits" | "failed" | "automatic" | "wishes" | "troubles";
 
 /** Return the sentence for a code in the reader's language, where there is one. In English, the API's own is the one. */
 export function useSentence(): (of: Sentences, code: string) => string | undefined {
@@ -64,6 +67,23 @@ const IN_OTHERS_WORDS: ReadonlySet<string> = new Set([
 /** Why something that was to be sent ended without effect. */
 export function Failed({ code, words }: CodedProps) {
   return <Said of="failed" code={code} words={words} withOwn={IN_OTHERS_WORDS.has(code)} />;
+}
+
+/** Troubles that are told whole by their code. The API's own sentence of any other names an endpoint, a token, a time. */
+const TOLD_BY_CODE: ReadonlySet<string> = new Set([
+  "CHAIN_NOT_CONNECTED",
+  "CHAIN_PAUSED",
+  "WATCH_BEHIND",
+  "BLOCKS_LEFT",
+  "WORKER_DIED",
+  "NOT_CONNECTED",
+  "NO_WORKER",
+  "NOT_CHANGEABLE",
+]);
+
+/** What is wrong with a chain, with a change of it, or with a job. */
+export function Trouble({ code, words }: CodedProps) {
+  return <Said of="troubles" code={code} words={words} withOwn={!TOLD_BY_CODE.has(code)} />;
 }
 
 /** A sentence of the API's that has no code, and so no other language: marked as English for who reads aloud. */

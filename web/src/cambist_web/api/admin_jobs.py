@@ -16,6 +16,7 @@ from litestar.response import Stream
 from msgspec import Meta, Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.troubles import Trouble, trouble_of
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ConflictError
 from cambist.services.identity.merchants import find_pk
@@ -41,7 +42,8 @@ Facts = Annotated[Mapping[str, Any], Meta(description="As the job keeps it: each
 class JobView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A requested job. `progress` is what it goes on from, `result` is there once it has succeeded.
 
-    `error` says why it failed, or what is in its way. `durationMs` counts from its first start, waits included.
+    `error` says why it failed, or what is in its way, `errorCode` the same for programs. `durationMs` counts from its
+    first start, waits included.
     """
 
     job_id: str
@@ -52,6 +54,7 @@ class JobView(Struct, frozen=True, kw_only=True, rename="camel"):
     progress: Facts
     result: Facts | None
     error: str | None
+    error_code: Trouble | None
     attempts: int
     worker: str | None
     mode: str | None
@@ -101,6 +104,7 @@ def job_view(job: Job, now: datetime) -> JobView:
         progress=job.progress,
         result=job.result,
         error=job.error,
+        error_code=trouble_of(job.error),
         attempts=job.attempts,
         worker=job.worker,
         mode=job.mode,

@@ -14,6 +14,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.troubles import Trouble, trouble_of
 from cambist.services.errors import InvalidError, NotFoundError
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Job, Kind, NewJob
@@ -50,6 +51,7 @@ class ChainRun(Struct, frozen=True, kw_only=True, rename="camel"):
     balances: int
     differences: int
     problem: str | None
+    problem_code: Trouble | None
 
 
 class ReconcileRun(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -65,6 +67,7 @@ class ReconcileRun(Struct, frozen=True, kw_only=True, rename="camel"):
     waiting: Sequence[str]
     requested_by: str
     error: str | None
+    error_code: Trouble | None
     created_at: datetime
     finished_at: datetime | None
 
@@ -185,6 +188,7 @@ def _run(web: Web, job: Job) -> ReconcileRun:
         waiting=[] if job.finished_at else [chain for chain in wanted if chain not in done],
         requested_by=job.requested_by,
         error=job.error,
+        error_code=trouble_of(job.error),
         created_at=job.created_at,
         finished_at=job.finished_at,
     )
@@ -199,6 +203,7 @@ def _chain(chain: str, done: Mapping[str, Any]) -> ChainRun:
         balances=done.get("balances", 0),
         differences=len(done.get("differences", ())),
         problem=done.get("problem"),
+        problem_code=msgspec.convert(done.get("problemCode"), Trouble | None),
     )
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.chain_status import ChainReading, Status
+from cambist.domain.troubles import PROBLEMS, ChainProblem, SetupProblem, Trouble, problem_of, setup_problem_of
 from cambist.plugin import ChainInfo
 from cambist.services import chain_pauses
 from cambist.services.audit.entries import Action
@@ -71,8 +72,8 @@ class AdminChainView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     `availability` is `live` where the operator's file has endpoints, `simulated` for sandbox projects alone, or
     `unconfigured`. `connected` is null where it is not live; `problem` says why it is not, or that no worker tells.
-    `error` is what polls fail with since `failingSince`, and `setupProblem` why a change does not hold. `quorum` is
-    how many endpoints must agree. Heights are null before the chain was read.
+    `error` is what polls fail with since `failingSince`, and `setupProblem` why a change does not hold. Each has its
+    code. `quorum` is how many endpoints must agree. Heights are null before the chain was read.
     """
 
     chain: str
@@ -82,8 +83,11 @@ class AdminChainView(Struct, frozen=True, kw_only=True, rename="camel"):
     status: Status | None
     connected: bool | None
     problem: str | None
+    problem_code: ChainProblem | None
     setup_problem: str | None
+    setup_problem_code: SetupProblem | None
     error: str | None
+    error_code: Trouble | None
     failing_since: datetime | None
     head: int | None
     finalized_height: int | None
@@ -154,7 +158,7 @@ def _view(web: Web, info: ChainInfo, facts: _Facts) -> AdminChainView:
     silent = state is None or (facts.at - state.seen_at).total_seconds() > SILENT_S
     problem = None if state is None else state.problem
     if is_live and silent:
-        problem = "No worker tells that it watches this chain."
+        problem = PROBLEMS[ChainProblem.NO_WORKER]
     return AdminChainView(
         chain=info.id,
         name=info.name,
@@ -163,8 +167,11 @@ def _view(web: Web, info: ChainInfo, facts: _Facts) -> AdminChainView:
         status=status.status if is_live else None,
         connected=problem is None if is_live else None,
         problem=problem,
+        problem_code=problem_of(problem),
         setup_problem=None if state is None else state.setup_problem,
+        setup_problem_code=None if state is None else setup_problem_of(state.setup_problem),
         error=None if state is None else state.error,
+        error_code=None if state is None or state.error_code is None else Trouble(state.error_code),
         failing_since=None if state is None else state.failing_since,
         head=status.head,
         finalized_height=None if reading is None else reading.finalized,

@@ -12,6 +12,7 @@ from litestar.params import JSONBody
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.failures import Failure, code_of
 from cambist.domain.money import format_units
 from cambist.registry import Registry
 from cambist.services.audit.entries import Action
@@ -19,6 +20,7 @@ from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.pricing.quotes import AmountText, Name
 from cambist.services.sending.gas import stakes
 from cambist.services.sending.gas.stakes import StakeAction, StakeRequest
+from cambist.services.sending.queue.reasons import sentence_of
 from cambist.services.supported import find_chain
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
@@ -37,7 +39,10 @@ class StakeBody(Body, frozen=True, kw_only=True):
 
 
 class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A change that was asked for. `status` is `waiting` (`waitsFor` says why), `sending`, `done` or `failed`."""
+    """A change that was asked for. `status` is `waiting` (`waitsFor` says why), `sending`, `done` or `failed`.
+
+    `waitsForText` and `error` are sentences, `waitsFor` and `errorCode` the same for programs.
+    """
 
     stake_id: str
     chain: str
@@ -46,6 +51,9 @@ class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
     amount: str
     status: str
     waits_for: str | None
+    waits_for_text: str | None
+    error: str | None
+    error_code: Failure | None
     tx_hash: str | None
     created_at: datetime
 
@@ -65,6 +73,8 @@ class StakeList(CursorPageAnswer, frozen=True, kw_only=True):
 def stake_view(registry: Registry, request: StakeRequest) -> StakeView:
     chain = registry.chains.get(request.chain)
     symbol, decimals = ("", 0) if chain is None else (chain.native.symbol, chain.native.decimals)
+    waits_for = request.reason if request.state == "waiting" else None
+    error = request.reason if request.state == "failed" else None
     return StakeView(
         stake_id=request.reference,
         chain=request.chain,
@@ -72,7 +82,10 @@ def stake_view(registry: Registry, request: StakeRequest) -> StakeView:
         token=symbol,
         amount=format_units(request.units, decimals),
         status=request.state,
-        waits_for=request.reason,
+        waits_for=waits_for,
+        waits_for_text=None if waits_for is None else sentence_of(waits_for),
+        error=error,
+        error_code=code_of(error),
         tx_hash=request.tx_id,
         created_at=request.created_at,
     )

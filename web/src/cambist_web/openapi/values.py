@@ -320,6 +320,8 @@ VALUES: Mapping[str, Any] = {
     "withdrawal_id": "wd_7n6m5h",
     "token_id": "tkn_8t6e5w",
     "setup_problem": None,
+    "setup_problem_code": None,
+    "problem_code": None,
     "failing_since": None,
     "finalized_height": 23999936,
     "quorum": 1,

@@ -66,6 +66,7 @@ class ChainState(Base):
     problem: Mapped[str | None]
     setup_problem: Mapped[str | None]
     error: Mapped[str | None]
+    error_code: Mapped[str | None]
     failing_since: Mapped[datetime | None]
     quorum: Mapped[int]
     seen_at: Mapped[datetime]

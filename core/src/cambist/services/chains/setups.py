@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainEndpoint, ChainToken
 from cambist.db.structs import columns_of, to_struct
+from cambist.domain.troubles import SETUP_PROBLEMS, SetupProblem
 from cambist.plugin import NetworkSetup, Token, endpoint_key
 from cambist.registry import ChainConnections, Registry, SetupError
 from cambist.secrets import SecretsBox, SecretsError
@@ -155,9 +156,7 @@ def with_tokens(
         if one.contract in contracts:
             continue  # it has come into the file since
         if one.symbol in symbols:
-            problems.append(
-                f"{one.symbol} at {one.contract} was added, and stands for another contract in the operator's file."
-            )
+            problems.append(SETUP_PROBLEMS[SetupProblem.SYMBOL_TAKEN].format(symbol=one.symbol, contract=one.contract))
             continue
         added.append(one.token)
     return replace(setup, tokens=(*setup.tokens, *added)), problems
@@ -185,7 +184,7 @@ class Setups:
             file = self._registry.setup(chain)
             if file is None:
                 if changes.concern(chain):
-                    problems[chain] = "Its plugin cannot change it while the gateway runs."
+                    problems[chain] = SETUP_PROBLEMS[SetupProblem.NOT_CHANGEABLE]
                 continue
             try:
                 told = await self._refresh(chain, file, changes)

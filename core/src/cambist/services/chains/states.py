@@ -24,12 +24,16 @@ WATCHED_LATELY = timedelta(seconds=30)
 
 
 class ChainStateRow(Struct, frozen=True, kw_only=True):
-    """How a chain stands: ``problem`` is why it is not connected, ``error`` what polls fail with."""
+    """How a chain stands: ``problem`` is why it is not connected, ``error`` what polls fail with.
+
+    ``error_code`` is the latter's code, one of ``Trouble``.
+    """
 
     chain: str
     problem: str | None = None
     setup_problem: str | None = None
     error: str | None = None
+    error_code: str | None = None
     failing_since: datetime | None = None
     quorum: int = 1
     seen_at: datetime

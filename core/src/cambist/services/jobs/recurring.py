@@ -8,13 +8,13 @@ from datetime import datetime
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.structs import to_struct
+from cambist.domain.troubles import Trouble, trouble_of
 
 
 class RecurringJob(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A recurring job by its latest run. `error` is that run's; `lastSuccessAt` is when one last ended well.
+    """A recurring job by its latest run. `lastSuccessAt` is when one last ended well.
 
-    `durationMs` is null while it runs.
+    `error` is the latest run's, `errorCode` the same for programs. `durationMs` is null while it runs.
     """
 
     name: str
@@ -24,6 +24,7 @@ class RecurringJob(Struct, frozen=True, kw_only=True, rename="camel"):
     attempts: int
     worker: str
     error: str | None
+    error_code: Trouble | None
     last_success_at: datetime | None
 
 
@@ -50,4 +51,5 @@ WHERE names.name IS NOT NULL ORDER BY names.name
 
 async def list_recurring(conn: AsyncConnection) -> Sequence[RecurringJob]:
     """Return every recurring job that has run, by name."""
-    return [to_struct(RecurringJob, row) for row in await conn.exec_driver_sql(_RECURRING)]
+    rows = await conn.exec_driver_sql(_RECURRING)
+    return [RecurringJob(**row._asdict(), error_code=trouble_of(row.error)) for row in rows]

@@ -6,7 +6,7 @@ import { numbers } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
-import { Quoted } from "../../ui/Said";
+import { Trouble } from "../../ui/Said";
 import { useWords, type Schemas } from "../api";
 import { chainsQuery } from "../queries";
 
@@ -65,14 +65,17 @@ export function ChainsPage() {
 
 type Chain = Schemas["AdminChainView"];
 
-export function problemOf(chain: Chain): string | null {
-  return chain.error ?? chain.setupProblem ?? chain.problem;
-}
-
 /** What is wrong with it, if anything is. */
 export function Problem({ of }: { readonly of: Chain }) {
-  const words = problemOf(of);
-  return words === null ? "–" : <Quoted words={words} />;
+  const told = problemOf(of);
+  return told === null ? "–" : <Trouble {...told} />;
+}
+
+export function problemOf(chain: Chain): { readonly code: string; readonly words: string } | null {
+  const { error, setupProblem, problem } = chain;
+  if (error !== null) return { code: chain.errorCode ?? "", words: error };
+  if (setupProblem !== null) return { code: chain.setupProblemCode ?? "", words: setupProblem };
+  return problem === null ? null : { code: chain.problemCode ?? "", words: problem };
 }
 
 export function Height({ value }: { readonly value: number | null }) {

@@ -7,7 +7,7 @@ import { Empty } from "../../ui/Feedback";
 import { List, listed, type Column } from "../../ui/List";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
-import { Waits } from "../../ui/Said";
+import { Failed, Waits } from "../../ui/Said";
 import { useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -43,12 +43,7 @@ export function GasPage() {
     { id: "action", title: t("record.kind"), cell: (one) => t(`stake.${one.action}`) },
     { id: "status", title: t("record.status"), cell: (one) => <IntentState state={one.status} /> },
     { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
-    {
-      id: "waits",
-      title: t("record.waits"),
-      cell: ({ waitsFor }) =>
-        waitsFor === null ? "–" : <Waits code={waitsFor} words={waitsFor.replaceAll("_", " ")} />,
-    },
+    { id: "why", title: t("record.why"), cell: (one) => <Why of={one} /> },
     {
       id: "amount",
       title: t("record.amount"),
@@ -86,6 +81,12 @@ export function GasPage() {
 interface StationProps {
   readonly station: Station;
   readonly mayStake: boolean;
+}
+
+/** What it waits for, or what went wrong with it. */
+function Why({ of }: { readonly of: Stake }) {
+  if (of.waitsFor !== null) return <Waits code={of.waitsFor} words={of.waitsForText ?? of.waitsFor} />;
+  return of.error === null ? "–" : <Failed code={of.errorCode ?? ""} words={of.error} />;
 }
 
 function StationView({ station, mayStake }: StationProps) {

@@ -9,7 +9,7 @@ import { showTook } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
-import { Quoted } from "../../ui/Said";
+import { Trouble } from "../../ui/Said";
 import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
 import { ActButton } from "../ActButton";
@@ -66,7 +66,10 @@ function Shown({ job }: { readonly job: Job }) {
       <Section title={t("common:payment.details")}>
         <Facts
           facts={[
-            [t("record.error"), job.error === null ? null : <Quoted key="error" words={job.error} />],
+            [
+              t("record.error"),
+              job.error === null ? null : <Trouble key="error" code={job.errorCode ?? ""} words={job.error} />,
+            ],
             [t("queue.askedBy"), askerName(job.requestedBy)],
             [t("jobs.attempts"), job.attempts],
             [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],

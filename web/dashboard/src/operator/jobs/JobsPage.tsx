@@ -10,7 +10,7 @@ import { Meaning, useMeaning } from "../../ui/Meaning";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
-import { Quoted } from "../../ui/Said";
+import { Trouble } from "../../ui/Said";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
@@ -60,7 +60,7 @@ export function JobsPage() {
     { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="job" code={one.kind} /> },
     { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
     { id: "by", title: t("queue.askedBy"), cell: (one) => askerName(one.requestedBy) },
-    { id: "error", title: t("record.error"), cell: (one) => (one.error === null ? "–" : <Quoted words={one.error} />) },
+    { id: "error", title: t("record.error"), cell: (one) => <Went of={one} /> },
   ];
   return (
     <ListPage
@@ -101,6 +101,10 @@ export function JobsPage() {
   );
 }
 
+function Went({ of: { error, errorCode } }: { readonly of: Pick<Job, "error" | "errorCode"> }) {
+  return error === null ? "–" : <Trouble code={errorCode ?? ""} words={error} />;
+}
+
 function Recurring() {
   const { t, i18n } = useWords();
   const query = useQuery({
@@ -137,11 +141,7 @@ function Recurring() {
                     </span>
                   ),
                 },
-                {
-                  id: "error",
-                  title: t("record.error"),
-                  cell: (one) => (one.error === null ? "–" : <Quoted words={one.error} />),
-                },
+                { id: "error", title: t("record.error"), cell: (one) => <Went of={one} /> },
               ]}
             />
           )

@@ -1,6 +1,7 @@
 import { screen, within } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 
+import { chooseLanguage } from "../../i18n";
 import { showOperator } from "../../testing/render";
 
 import { JobPage } from "./JobPage";
@@ -10,7 +11,8 @@ const JOB = {
   state: "running",
   requestedBy: "opr_1",
   result: null,
-  error: "No endpoint answers.",
+  error: "No endpoint of the chain answers: node.example is away",
+  errorCode: "CHAIN_UNAVAILABLE",
   attempts: 1,
   worker: "worker-2",
   mode: "live",
@@ -20,6 +22,10 @@ const JOB = {
   finishedAt: null,
   durationMs: 4200,
 };
+
+afterEach(async () => {
+  await chooseLanguage("en");
+});
 
 async function progressOf(job: object): Promise<HTMLElement> {
   await showOperator(JobPage, {
@@ -33,7 +39,23 @@ async function progressOf(job: object): Promise<HTMLElement> {
 it("a job says how long it takes, where it runs, and what is in its way", async () => {
   await progressOf({ kind: "webhook_redelivery", arguments: {}, progress: { queued: 7, last: 12 } });
   for (const text of ["4.2 seconds", "worker-2"]) expect(screen.getByText(text)).toBeTruthy();
-  expect(screen.getByText("No endpoint answers.").lang).toBe("en");
+  expect(screen.getByText(JOB.error).lang).toBe("en");
+});
+
+it.each([
+  ["CHAIN_UNAVAILABLE", "Kein Knoten der Chain antwortet.", true],
+  ["WATCH_BEHIND", "Zuerst liest die laufende Beobachtung neue Blöcke.", false],
+])("what is in its way is said in the reader's language: %s", async (errorCode, sentence, withOwn) => {
+  await chooseLanguage("de");
+  await showOperator(JobPage, {
+    path: "jobs/$jobId",
+    at: "jobs/job_1",
+    answers: {
+      "GET /api/admin/jobs/job_1": { job: { ...JOB, kind: "rescan", arguments: {}, progress: {}, errorCode } },
+    },
+  });
+  expect((await screen.findByText(sentence, { exact: false })).textContent).toContain(sentence);
+  expect(screen.queryByText(JOB.error) !== null).toBe(withOwn);
 });
 
 it.each([

@@ -10,7 +10,7 @@ import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
-import { Quoted } from "../../ui/Said";
+import { Quoted, Trouble } from "../../ui/Said";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { Height } from "../chains/ChainsPage";
@@ -56,7 +56,7 @@ export function RunPage() {
           {run.error !== null && (
             <Section title={t("record.error")}>
               <p>
-                <Quoted words={run.error} />
+                <Trouble code={run.errorCode ?? ""} words={run.error} />
               </p>
             </Section>
           )}
@@ -83,7 +83,8 @@ export function RunPage() {
                 {
                   id: "problem",
                   title: t("chains.problem"),
-                  cell: (one) => (one.problem === null ? "–" : <Quoted words={one.problem} />),
+                  cell: (one) =>
+                    one.problem === null ? "–" : <Trouble code={one.problemCode ?? ""} words={one.problem} />,
                 },
               ]}
             />

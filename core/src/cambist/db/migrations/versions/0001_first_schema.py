@@ -1053,6 +1053,7 @@ TABLES = (
         problem TEXT,
         setup_problem TEXT,
         error TEXT,
+        error_code TEXT,
         failing_since TIMESTAMP WITH TIME ZONE,
         quorum BIGINT NOT NULL,
         seen_at TIMESTAMP WITH TIME ZONE NOT NULL,

@@ -18,6 +18,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.domain.troubles import SENTENCES, Trouble, words_for
 from cambist.hints import Hints
 from cambist.plugin import (
     AddressFamily,
@@ -171,7 +172,7 @@ class HistoryReader:
         self._pauses += 1
         if self._pauses > BEHIND_PAUSES_MAX:
             self._pauses = 0
-            return Step(progress=progress, retry_s=BEHIND_RETRY_S, error="The live watch has blocks to read first.")
+            return Step(progress=progress, retry_s=BEHIND_RETRY_S, error=SENTENCES[Trouble.WATCH_BEHIND])
         await asyncio.sleep(BEHIND_PAUSE_S)
         return Step(progress=progress)
 
@@ -220,7 +221,7 @@ class HistoryReader:
         """Have those tried again later who want the first of these blocks; the others begin behind it."""
         # Should the chain have left the block that was read last, the next try must not insist on it.
         progress = replace(progress, block_hash=None)
-        text = str(error) or f"The endpoint took longer than {SCAN_TIMEOUT_S:g} s."
+        text = words_for(error, timeout_s=SCAN_TIMEOUT_S)
         log.warning("history_failed", chain=self._chain.info.id, scope=self._chain_scope.scope, error=text)
         async with self._saving(saving, progress) as conn:
             first = [one for one in served if one.read_block < span.first]

@@ -16,6 +16,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.domain.troubles import SENTENCES, Trouble, words_for
 from cambist.hints import Hints
 from cambist.plugin import Chain, ChainError, InconsistentChainError, ScanResult, Span, SpanTooWideError, Transfer
 from cambist.ports import Clock, Ids
@@ -173,8 +174,8 @@ class Rescanner:
         async with self._db.autocommit() as conn:
             row = (await conn.exec_driver_sql(_BOUNDS, (self._chain.info.id,))).one_or_none()
         if row is None or row.height < self._bounds.last:
-            return "The chain has left blocks that were to be read; the live watch must read them first."
-        return "The live watch has blocks to read first." if row.head - row.height > BEHIND_MAX else None
+            return SENTENCES[Trouble.BLOCKS_LEFT].format(blocks="blocks that were to be read")
+        return SENTENCES[Trouble.WATCH_BEHIND] if row.head - row.height > BEHIND_MAX else None
 
     async def _store(self, progress: Progress, result: ScanResult, anchor: Anchor, keeper: Keeper) -> Step:
         last, now = result.blocks[-1], self._clock.now()
@@ -191,7 +192,7 @@ class Rescanner:
             await lock_cursor(conn, *self._chain_scope.key)
             if await store.stored_hash(conn, self._chain_scope, anchor.height) != anchor.hash:
                 # A reorg, or the live watch is so far ahead that it has forgotten this block: nothing is stored.
-                raise _LeftError(f"block {anchor.height} is not on the chain any more")
+                raise _LeftError(SENTENCES[Trouble.BLOCKS_LEFT].format(blocks=f"block {anchor.height}"))
             saved = await store.save_missing(conn, self._chain_scope, result, now)
             found = (*progress.found, *saved.deposit_ids)[:FOUND_MAX]
             read = replace(read, deposits=progress.deposits + saved.deposits, found=found)
@@ -217,5 +218,5 @@ class Rescanner:
 
 def _failed(progress: Progress, error: Exception) -> Step:
     # Should the chain have left the block that was read last, the next try must not insist on it.
-    text = str(error) or f"The endpoint took longer than {SCAN_TIMEOUT_S:g} s."
+    text = words_for(error, timeout_s=SCAN_TIMEOUT_S)
     return Step(progress=replace(progress, block_hash=None), retry_s=FAILED_RETRY_S, error=text)

@@ -1,0 +1,46 @@
+import { screen } from "@testing-library/react";
+import { afterEach, expect, it } from "vitest";
+
+import { chooseLanguage } from "../../i18n";
+import { DESCRIBED } from "../../testing/described";
+import { showOperator } from "../../testing/render";
+import type { Schemas } from "../api";
+
+import { ChainsPage } from "./ChainsPage";
+
+const LISTED = DESCRIBED.operator.example("/api/admin/chains") as {
+  readonly chains: readonly [Schemas["AdminChainView"]];
+};
+
+afterEach(async () => {
+  await chooseLanguage("en");
+});
+
+async function shown(trouble: Partial<Schemas["AdminChainView"]>): Promise<void> {
+  await showOperator(ChainsPage, {
+    path: "chains",
+    answers: { "GET /api/admin/chains": { ...LISTED, chains: [{ ...LISTED.chains[0], ...trouble }] } },
+  });
+}
+
+const AWAY = { error: "node.example is away", errorCode: "CHAIN_UNAVAILABLE" } as const;
+const NO_WORKER = { problem: "No worker tells that it watches this chain.", problemCode: "NO_WORKER" } as const;
+const TAKEN = { setupProblem: "USDX at 0x5b was added.", setupProblemCode: "SYMBOL_TAKEN" } as const;
+
+it("what is wrong with a chain is the API's own sentence in English", async () => {
+  await shown({ ...AWAY, ...NO_WORKER });
+  expect((await screen.findByText(AWAY.error)).lang).toBe("en");
+  expect(screen.queryByText(NO_WORKER.problem)).toBeNull();
+});
+
+it.each([
+  [AWAY, /Kein Knoten der Chain antwortet\./, AWAY.error],
+  [TAKEN, /gehört in der Datei des Betreibers/, TAKEN.setupProblem],
+  [NO_WORKER, /Kein Worker meldet, dass er diese Chain beobachtet\./, null],
+])("it is said in the reader's language, beside what that cannot name: %j", async (trouble, sentence, own) => {
+  await chooseLanguage("de");
+  await shown(trouble);
+  expect(await screen.findByText(sentence)).toBeTruthy();
+  if (own === null) expect(screen.queryByText(NO_WORKER.problem)).toBeNull();
+  else expect(screen.getByText(own).lang).toBe("en");
+});
