@@ -230,6 +230,69 @@ async def test_who_is_disabled_sets_no_password_by_a_link_from_before_nor_by_one
     assert await set_by(meanwhile) == "done"
 
 
+async def _works(office, people, token):
+    """Return whether a link still sets a password, without using it."""
+    return await outcome(office.do(credentials.of_link, people, token, now=office.clock.now())) == "done"
+
+
+async def _handed_out_by(office, by):
+    """Have an operator, or whoever has the command line, hand out an invitation, a way back in, and a member's."""
+    issue = {"ids": office.ids, "now": office.clock.now(), "lifetime_s": 600}
+    name = "nobody's" if by is None else by.name
+    invited, lost = [await office.add(f"{name}-{who}", "support", enrolled=False) for who in ("invited", "lost")]
+    member = f"{name}@shop.example"
+    async with office.db.transaction() as conn:
+        await a_member(conn, name, member)
+        by_id = None if by is None else by.operator_id
+        links = [await operators.issue_link(conn, invited.email, **issue, by=by_id)]
+        told = {"password_hash": "nobody knows", "by": by_id}
+        links.append(await operators.reset_two_factor(conn, lost.email, **issue, **told))
+        issued_by = await operators.letting_merchants_in(conn, by_id, None)
+        of_member = await credentials.issue_link(conn, MEMBERS, member, **issue, issued_by=issued_by)
+    return links, of_member
+
+
+@pytest.mark.parametrize("role, members_link_works", [("operator", True), ("support", False), ("auditor", False)])
+async def test_links_of_an_owner_who_is_one_no_more_let_nobody_in(office, role, members_link_works):
+    ada, bob = await office.add("ada"), await office.add("bob")
+    handed_out = {by: await _handed_out_by(office, by) for by in (ada, bob, None)}
+    await office.do(operators.set_role, bob.operator_id, role)
+    # Also where he becomes an owner again: what was handed out before is not trusted anew.
+    await office.do(operators.set_role, bob.operator_id, "owner")
+    for by, (links, of_member) in handed_out.items():
+        assert [await _works(office, OPERATORS, link) for link in links] == [by is not bob] * 2, by
+        assert await _works(office, MEMBERS, of_member) == (by is not bob or members_link_works), by
+    [again, _], _ = handed_out[ada]
+    assert await outcome(office.do(credentials.set_by_link, OPERATORS, again, "x", now=office.clock.now())) == "done"
+
+
+async def test_links_of_who_is_disabled_let_nobody_in_and_what_they_did_before_stays(office):
+    await office.add("ada")
+    bob, used_at = await office.add("bob"), office.clock.now()
+    links, of_member = await _handed_out_by(office, bob)
+    assert await outcome(office.do(credentials.set_by_link, OPERATORS, links[0], "x", now=used_at)) == "done"
+    await office.disable(bob)
+    await office.do(operators.enable, bob.operator_id)
+    assert not await _works(office, OPERATORS, links[1])
+    assert not await _works(office, MEMBERS, of_member)
+    async with office.db.autocommit() as conn:
+        used = "SELECT count(*) FROM operator_links WHERE used_at IS NOT NULL"
+        assert (await conn.exec_driver_sql(used)).scalar_one() == 1
+
+
+@pytest.mark.parametrize("change", [{"role": "support"}, {"disabled_at": datetime(2026, 1, 1, tzinfo=UTC)}])
+async def test_a_link_holds_by_what_its_issuer_is_when_it_is_used(office, change):
+    """Not by its row alone, which somebody may have stored while the issuer was being demoted."""
+    await office.add("ada")
+    bob = await office.add("bob")
+    links, of_member = await _handed_out_by(office, bob)
+    async with office.db.transaction() as conn:
+        await conn.execute(update(Operator).where(Operator.id == bob.pk).values(change))
+    for people, token in ((OPERATORS, links[0]), (OPERATORS, links[1]), (MEMBERS, of_member)):
+        setting = office.do(credentials.set_by_link, people, token, "x", now=office.clock.now())
+        assert await outcome(setting) == "RESET_TOKEN_INVALID"
+
+
 async def test_of_links_issued_at_once_one_works_and_a_password_set_by_it_ends_any_other(office):
     bob, now = await office.add("bob"), office.clock.now()
     issue = {"ids": office.ids, "now": now, "lifetime_s": 600}

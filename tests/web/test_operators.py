@@ -9,6 +9,7 @@ import pytest
 from cambist_web.api import operator_sessions
 from tests.support.authenticator import Authenticator
 from tests.support.operators import AUTH, Officer
+from tests.support.waiting import waits_for_a_lock
 from tests.support.web import ADMIN_KEY, PASSWORD, Merchant, refused
 
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
@@ -327,6 +328,52 @@ async def test_what_waits_while_its_session_is_ended_is_refused(client, gateway,
         ("bob", "owner", True),
     ]
     assert await log(gateway) == before
+
+
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("/api/admin/password-resets", {"email": "ada@shop.example"}),
+        ("/api/admin/merchants", {"email": "new@shop.example", "name": "New"}),
+    ],
+)
+@pytest.mark.parametrize(
+    "change, code",
+    [
+        ("UPDATE operators SET role = 'support'", "ROLE_NOT_ALLOWED"),
+        ("UPDATE operator_sessions SET revoked_at = now()", "SESSION_ENDED"),
+    ],
+)
+async def test_who_is_shown_the_door_while_handing_out_a_link_hands_out_none(
+    client, gateway, merchant, path, body, change, code
+):
+    assert merchant.email == "ada@shop.example"
+    bob = await Officer(client).sign_in("operator", name="bob", stepped_up=True)
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM operators FOR UPDATE")
+        await conn.exec_driver_sql(change)
+        act = asyncio.create_task(bob.ask("POST", path, body))
+        await waits_for_a_lock(conn, act)
+    refused(await act, 403 if code == "ROLE_NOT_ALLOWED" else 401, code)
+    async with gateway.db.autocommit() as conn:
+        assert (await conn.exec_driver_sql("SELECT count(*) FROM password_resets")).scalar_one() == 0
+
+
+async def test_a_merchants_link_goes_with_the_operator_who_handed_it_out(client, merchant):
+    ada = await Officer(client).sign_in("owner", name="ada", stepped_up=True)
+    bob = await Officer(client).sign_in("operator", name="bob", stepped_up=True)
+
+    async def back_in(issued):
+        body = {"token": issued.json()["token"], "password": ANOTHER}
+        response = await client.post("/api/auth/password-reset/confirm", json=body)
+        client.cookies.clear()
+        return response
+
+    issued = await bob.ask("POST", "/api/admin/password-resets", {"email": merchant.email})
+    await ada.ask("PATCH", f"{OPERATORS}/{bob.made.operator_id}", {"role": "support"})
+    refused(await back_in(issued), 400, "RESET_TOKEN_INVALID")
+    again = await ada.ask("POST", "/api/admin/password-resets", {"email": merchant.email})
+    assert (await back_in(again)).status_code == 200
 
 
 async def waiting(conn):

@@ -85,6 +85,11 @@ class Audit:
         self._web = web
         self.origin = origin
 
+    @property
+    def operator_id(self) -> str | None:
+        """The operator in person who asks for what is operators'; None for a program with the admin key."""
+        return None if self.origin.session_id is None else self.origin.actor
+
     def of_member(self, member_id: str, merchant_id: str, session_id: str | None = None) -> Audit:
         """Return the same for a member who has shown who he is in this request, in the session that he opened."""
         told = {"actor": member_id, "merchant_id": merchant_id, "session_id": session_id}

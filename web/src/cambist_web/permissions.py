@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from cambist.services.errors import ForbiddenError
 from cambist.services.identity.api_keys import SCOPES, Scope
-from cambist.services.identity.operators import ROLES, Role
+from cambist.services.identity.operators import LET_MERCHANTS_IN, ROLES, Role
 from cambist.services.identity.sessions import MemberRole, SessionPrincipal
 from cambist.services.identity.team import MEMBER_ROLES
 
@@ -94,9 +94,9 @@ PERMISSIONS: Mapping[str, Permission] = {
     "merchants.read": Permission(roles=READ, what="merchants: people, projects, plan, balances, limits"),
     "merchants.limits": Permission(roles=OWN, step_up=True, what="set a merchant's own limits"),
     "merchants.suspend": Permission(roles=ACT, step_up=True, what="suspend a merchant, reinstate it"),
-    "merchants.add": Permission(roles=ACT, step_up=True, what="make a merchant"),
+    "merchants.add": Permission(roles=LET_MERCHANTS_IN, step_up=True, what="make a merchant"),
     "merchants.recover": Permission(
-        roles=ACT, step_up=True, what="let a merchant back in: a password link, no second factor"
+        roles=LET_MERCHANTS_IN, step_up=True, what="let a merchant back in: a password link, no second factor"
     ),
     "operators.read": Permission(roles=READ, what="who runs the gateway"),
     "operators.manage": Permission(roles=OWN, step_up=True, what="invite, disable, let back in, change roles"),

@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.ports import SystemClock, system_ids
 from cambist.services.audit.entries import Action, record
-from cambist.services.identity import credentials, merchants, operators
-from cambist.services.identity.operators import OPERATORS, ROLES, OperatorView, Role
+from cambist.services.identity import merchants, operators
+from cambist.services.identity.operators import ROLES, OperatorView, Role
 from cambist.services.identity.passwords import Passwords
 from cambist.services.listing import Part, Sort
 from cambist.services.paging import LIMIT_MAX
@@ -170,9 +170,7 @@ async def _id_of(conn: AsyncConnection, email: str) -> str:
 
 async def _link(conn: AsyncConnection, settings: Settings, email: str) -> Sequence[str]:
     lifetime_s = settings.auth.password_reset_s
-    token = await credentials.issue_link(
-        conn, OPERATORS, email, ids=system_ids(), now=SystemClock().now(), lifetime_s=lifetime_s
-    )
+    token = await operators.issue_link(conn, email, ids=system_ids(), now=SystemClock().now(), lifetime_s=lifetime_s)
     return _shown(settings, token)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import structlog
 from litestar import Controller, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action
-from cambist.services.identity import credentials, members, merchants
+from cambist.services.identity import credentials, members, merchants, operators
 from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.merchants import Name
 from cambist_web.context import Web
@@ -72,11 +75,14 @@ class PasswordResets(Controller):
     async def issue(
         self, data: JSONBody[ResetRequest], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> ResetIssued:
-        """Return a token that its bearer can set a new password with, once. An earlier one stops working."""
+        """Return a token that its bearer can set a new password with, once. An earlier one stops working.
+
+        It stops working, too, where you are disabled or get a role that may not hand it out.
+        """
         lifetime_s, email = web.settings.auth.password_reset_s, merchants.normalize_email(data.email)
         async with web.db.transaction() as conn:
             now = web.clock.now()
-            token = await credentials.issue_link(conn, MEMBERS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            token = await _issue_link(conn, web, audit, email, now)
             await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
         return ResetIssued(token=token, link=password_link(web, token), expires_in=lifetime_s)
 
@@ -102,7 +108,7 @@ class NewMerchants(Controller):
             merchant = await members.register(
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now, live=data.live
             )
-            token = await credentials.issue_link(conn, MEMBERS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            token = await _issue_link(conn, web, audit, email, now)
             made = merchant.merchant_id
             live = data.live or None
             await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email, live=live)
@@ -137,6 +143,15 @@ class Grants(Controller):
         return MerchantGranted(
             merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name, live=merchant.live
         )
+
+
+async def _issue_link(conn: AsyncConnection, web: Web, audit: Audit, email: str, now: datetime) -> str:
+    """Return a token that lets a member set a password, as long as the operator who asks may let merchants in."""
+    issued_by = await operators.letting_merchants_in(conn, audit.operator_id, audit.origin.session_id)
+    lifetime_s = web.settings.auth.password_reset_s
+    return await credentials.issue_link(
+        conn, MEMBERS, email, ids=web.ids, now=now, lifetime_s=lifetime_s, issued_by=issued_by
+    )
 
 
 def password_link(web: Web, token: str) -> str:

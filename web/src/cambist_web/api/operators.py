@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from litestar import Controller, Response, get, patch, post
 from litestar.di import NamedDependency
@@ -12,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ForbiddenError
-from cambist.services.identity import credentials, merchants, operators
+from cambist.services.identity import merchants, operators
 from cambist.services.identity.merchants import Name
-from cambist.services.identity.operators import OPERATORS, OperatorView, Role
+from cambist.services.identity.operators import OperatorView, Role
 from cambist.services.listing import Sort
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
@@ -63,8 +64,7 @@ class OperatorList(CursorPageAnswer, frozen=True, kw_only=True):
 async def _acting(web: Web, audit: Audit) -> AsyncIterator[AsyncConnection]:
     """Open a transaction for whoever asks and manages operators still: the guard's answer may be out of date."""
     async with web.db.transaction() as conn:
-        session_id = audit.origin.session_id
-        await operators.acting(conn, audit.origin.actor if session_id else None, session_id)
+        await operators.acting(conn, audit.operator_id, audit.origin.session_id)
         yield conn
 
 
@@ -93,7 +93,9 @@ class Operators(Controller):
                 conn, email=email, name=name, role=data.role, password_hash=password_hash, ids=web.ids, now=now
             )
             lifetime_s = web.settings.auth.password_reset_s
-            token = await credentials.issue_link(conn, OPERATORS, email, ids=web.ids, now=now, lifetime_s=lifetime_s)
+            token = await operators.issue_link(
+                conn, email, ids=web.ids, now=now, lifetime_s=lifetime_s, by=audit.operator_id
+            )
             told = {"email": email, "role": data.role}
             await audit.record(conn, Action.OPERATOR_MADE, subject=made.operator_id, **told)
             view = await operators.read(conn, made.operator_id)
@@ -109,7 +111,10 @@ class Operators(Controller):
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
     ) -> OperatorAnswer:
-        """Give an operator another role, which holds from the next request on. The last owner stays one."""
+        """Give an operator another role, which holds from the next request on. The last owner stays one.
+
+        Links that the operator has handed out, nobody has used, and the role may not hand out stop working.
+        """
         async with _acting(web, audit) as conn:
             view, former = await operators.set_role(conn, operator_id, data.role)
             told = {"role": data.role, "former_role": former}
@@ -120,7 +125,10 @@ class Operators(Controller):
     async def disable(
         self, operator_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> OperatorAnswer:
-        """Let an operator in no more, and end all sessions at once. The last owner cannot be disabled."""
+        """Let an operator in no more, and end all sessions at once. The last owner cannot be disabled.
+
+        Links that the operator has handed out and nobody has used stop working.
+        """
         async with _acting(web, audit) as conn:
             view = await operators.disable(conn, operator_id, now=web.clock.now())
             await audit.record(conn, Action.OPERATOR_DISABLED, subject=operator_id)
@@ -146,8 +154,8 @@ class Operators(Controller):
         lifetime_s = web.settings.auth.password_reset_s
         async with _acting(web, audit) as conn:
             view = await operators.read(conn, operator_id)
-            token = await credentials.issue_link(
-                conn, OPERATORS, view.email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s
+            token = await operators.issue_link(
+                conn, view.email, ids=web.ids, now=web.clock.now(), lifetime_s=lifetime_s, by=audit.operator_id
             )
             await audit.record(conn, Action.PASSWORD_RESET_ISSUED, subject=operator_id, email=view.email)
         return OperatorInvited(
@@ -173,11 +181,10 @@ class Operators(Controller):
         # Nobody knows this one.
         password_hash = await web.passwords.hash(web.ids.hex_secret())
         lifetime_s, now = web.settings.auth.password_reset_s, web.clock.now()
+        issue: dict[str, Any] = {"ids": web.ids, "now": now, "lifetime_s": lifetime_s, "by": audit.operator_id}
         async with _acting(web, audit) as conn:
             email = (await operators.read(conn, operator_id)).email
-            token = await operators.reset_two_factor(
-                conn, email, password_hash=password_hash, ids=web.ids, now=now, lifetime_s=lifetime_s
-            )
+            token = await operators.reset_two_factor(conn, email, password_hash=password_hash, **issue)
             await audit.record(conn, Action.TWO_FACTOR_RESET, subject=operator_id)
             view = await operators.read(conn, operator_id)
         return OperatorInvited(

@@ -97,12 +97,15 @@ class Session(PersonSession):
 
 
 class PasswordReset(PasswordLink):
-    """The link by which a member sets a password. One that an owner of the team issued goes with that owner."""
+    """The link by which a member sets a password. It goes with who issued it: an owner of the team, or an operator."""
 
     __tablename__ = "password_resets"
 
     person_pk: Mapped[int] = person_column("member_pk", "members.id", index=True)
     issued_by_pk: Mapped[int | None] = mapped_column(ForeignKey("members.id", ondelete="CASCADE"), index=True)
+    issued_by_operator_pk: Mapped[int | None] = mapped_column(
+        ForeignKey("operators.id", ondelete="CASCADE"), index=True
+    )
 
 
 class TwoFactorState(PersonTwoFactor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import holds_one_of
@@ -30,11 +31,12 @@ class OperatorSession(PersonSession):
 
 
 class OperatorLink(PasswordLink):
-    """The link by which an operator sets a password, the first one or a new one."""
+    """The link by which an operator sets a password, the first one or a new one. It goes with who issued it."""
 
     __tablename__ = "operator_links"
 
     person_pk: Mapped[int] = person_column("operator_pk", "operators.id", index=True)
+    issued_by_pk: Mapped[int | None] = mapped_column(ForeignKey("operators.id", ondelete="CASCADE"), index=True)
 
 
 class OperatorTwoFactor(PersonTwoFactor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Generic
 
@@ -76,12 +76,12 @@ async def issue_link(  # noqa: PLR0913  each by name
     ids: Ids,
     now: datetime,
     lifetime_s: int,
-    issued_by_pk: int | None = None,
+    issued_by: Mapping[str, int] | None = None,
 ) -> str:
     """Return a token that lets its bearer set a new password, once and soon. For whoever issues it to hand over.
 
-    ``issued_by_pk`` is the owner of a team who does; None for an operator of the gateway. Raises NotFoundError where
-    nobody has the address. An earlier token of the same person stops working.
+    ``issued_by`` is the column of the link that names who does, with the primary key; None for the command line and the
+    admin key. Raises NotFoundError where nobody has the address. An earlier token of the same person stops working.
     """
     # Locked, so that of two links issued at once, and of one issued while the password is set, the later one is left.
     wanted = select(people.table.id).where(people.table.email == email)
@@ -92,9 +92,7 @@ async def issue_link(  # noqa: PLR0913  each by name
     await take_links_back(conn, people, pk)
     expires_at = now + timedelta(seconds=lifetime_s)
     stored = {"token_hash": sessions.token_hash(token), "person_pk": pk, "expires_at": expires_at}
-    if issued_by_pk is not None:
-        stored["issued_by_pk"] = issued_by_pk
-    await conn.execute(insert(people.link).values(stored))
+    await conn.execute(insert(people.link).values(stored | dict(issued_by or {})))
     return token
 
 

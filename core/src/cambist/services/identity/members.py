@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased
@@ -15,7 +15,7 @@ from cambist.db.structs import columns_of
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, NotFoundError
 
-from . import merchants
+from . import merchants, operators
 from .people import People, Person
 from .sessions import SessionPrincipal, check_going_on, session_ended
 
@@ -44,6 +44,7 @@ _SUSPENDED = select(models.Merchant.id).where(_OF_MEMBER, models.Merchant.suspen
 _ISSUER = aliased(models.Member)
 _LINK = models.PasswordReset
 _ISSUED_BY_OWNER = select(_ISSUER.id).where(_ISSUER.id == _LINK.issued_by_pk, _ISSUER.role == "owner").correlate(_LINK)
+_ISSUED_BY_OPERATOR = operators.issued(_LINK.issued_by_operator_pk, operators.LET_MERCHANTS_IN).correlate(_LINK)
 
 
 async def _lock_issuers(conn: AsyncConnection, member: Member) -> None:
@@ -79,7 +80,10 @@ MEMBERS = People(
     issuer="Cambist",
     step_up_path="/api/auth/step-up",
     link_prefix="pwr_",
-    link_holds=or_(_LINK.issued_by_pk.is_(None), _ISSUED_BY_OWNER.exists()),
+    link_holds=and_(
+        or_(_LINK.issued_by_pk.is_(None), _ISSUED_BY_OWNER.exists()),
+        or_(_LINK.issued_by_operator_pk.is_(None), _ISSUED_BY_OPERATOR.exists()),
+    ),
     lock_issuers=_lock_issuers,
     no_such_email=_no_such_email,
 )

@@ -1,20 +1,22 @@
 """Operators: people who run the gateway, each with a role. What a role may do stands in ``cambist_web/permissions.py``.
 
 An operator is invited by a one-time link, sets a password by it, and enrols an authenticator at the first sign-in: no
-session is opened before. There is always an owner left who can sign in.
+session is opened before. There is always an owner left who can sign in. Links, also those for members of merchants, go
+with the operator who issued them, and with the role by which they were issued.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Literal, get_args
 
 from msgspec import Struct
-from sqlalchemy import and_, select, update
+from sqlalchemy import Select, and_, delete, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
@@ -30,6 +32,9 @@ Role = Literal["owner", "operator", "support", "auditor"]
 """From the one who may do everything to the one who only reads."""
 
 ROLES: Sequence[Role] = get_args(Role)
+
+LET_MERCHANTS_IN: Sequence[Role] = ("owner", "operator")
+"""Who makes merchants, and lets their members back in."""
 
 PASSWORD_PATH = "/api/admin/set-password"  # noqa: S105  a path
 """Where the page is that a one-time link leads to: among what is operators' alone."""
@@ -88,6 +93,15 @@ _HAS_TWO_FACTOR = (
     .exists()
 )
 
+_ISSUER = aliased(models.Operator)
+_LINK = models.OperatorLink
+
+
+def issued(by: InstrumentedAttribute[int | None], roles: Sequence[Role]) -> Select[int]:
+    """Select the operator who issued a link, if he still may: he is let in, and has one of the roles."""
+    return select(_ISSUER.id).where(_ISSUER.id == by, _ISSUER.role.in_(roles), _ISSUER.disabled_at.is_(None))
+
+
 OPERATORS = People(
     kind="operator",
     table=models.Operator,
@@ -102,7 +116,7 @@ OPERATORS = People(
         role=models.Operator.role,
     ),
     session=models.OperatorSession,
-    link=models.OperatorLink,
+    link=_LINK,
     two_factor=models.OperatorTwoFactor,
     recovery_code=models.OperatorRecoveryCode,
     may_sign_in=_ENABLED,
@@ -111,6 +125,7 @@ OPERATORS = People(
     issuer="Cambist admin",
     step_up_path="/api/admin/auth/step-up",
     link_prefix="opl_",
+    link_holds=or_(_LINK.issued_by_pk.is_(None), issued(_LINK.issued_by_pk, ["owner"]).correlate(_LINK).exists()),
     no_such_email=_no_such_email,
 )
 
@@ -189,21 +204,25 @@ async def acting(conn: AsyncConnection, by: str | None, session_id: str | None =
 async def set_role(conn: AsyncConnection, operator_id: str, role: Role) -> tuple[OperatorView, Role]:
     """Give an operator another role, which holds from the next request on; return the one before, too.
 
-    Raises NotFoundError, and ConflictError for the last owner.
+    Links that the operator has issued, nobody has used, and the role may not issue are gone. Raises NotFoundError, and
+    ConflictError for the last owner.
     """
     if role != "owner":
         await _keep_an_owner(conn, operator_id)
     table = models.Operator
     locked = select(table.role).where(table.operator_id == operator_id).with_for_update(key_share=True)
     former: Role = await conn.scalar(locked)
-    await conn.execute(update(table).where(table.operator_id == operator_id).values(role=role))
+    changed = update(table).where(table.operator_id == operator_id).values(role=role)
+    pk = await conn.scalar(changed.returning(table.id))
+    if pk is not None:
+        await _take_issued_back(conn, pk, role)
     return await read(conn, operator_id), former
 
 
 async def disable(conn: AsyncConnection, operator_id: str, *, now: datetime) -> OperatorView:
-    """Let an operator in no more, end all sessions, and take links back. Doing it again changes nothing.
+    """Let an operator in no more, end all sessions, and take links back: the operator's own, and those issued by him.
 
-    Raises NotFoundError, and ConflictError for the last owner.
+    Doing it again changes nothing. Raises NotFoundError, and ConflictError for the last owner.
     """
     await _keep_an_owner(conn, operator_id)
     table = models.Operator
@@ -211,6 +230,7 @@ async def disable(conn: AsyncConnection, operator_id: str, *, now: datetime) -> 
     pk = await conn.scalar(changed.values(disabled_at=now).returning(table.id))
     if pk is not None:
         await credentials.take_links_back(conn, OPERATORS, pk)
+        await _take_issued_back(conn, pk, None)
         await sessions.revoke_all(conn, OPERATORS, pk, now=now)
     return await read(conn, operator_id)
 
@@ -223,19 +243,73 @@ async def enable(conn: AsyncConnection, operator_id: str) -> OperatorView:
     return await read(conn, operator_id)
 
 
+async def issue_link(  # noqa: PLR0913  each by name
+    conn: AsyncConnection, email: str, *, ids: Ids, now: datetime, lifetime_s: int, by: str | None = None
+) -> str:
+    """Return a token that lets an operator set a password, once and soon. ``by`` is the id of the owner who issues it.
+
+    It works as long as that is one. None stands for who has the admin key or the command line. Raises NotFoundError
+    where nobody has the address.
+    """
+    table = models.Operator
+    pk = None if by is None else (await conn.execute(select(table.id).where(table.operator_id == by))).scalar_one()
+    issued_by = None if pk is None else {"issued_by_pk": pk}
+    return await credentials.issue_link(
+        conn, OPERATORS, email, ids=ids, now=now, lifetime_s=lifetime_s, issued_by=issued_by
+    )
+
+
+async def letting_merchants_in(
+    conn: AsyncConnection, by: str | None, session_id: str | None
+) -> Mapping[str, int] | None:
+    """Return what a link for a member says of the operator who issues it, and keep that operator so meanwhile.
+
+    None stands for who has the admin key. An operator who is demoted, disabled or signed out while this waits is
+    refused. Raises ForbiddenError and UnauthenticatedError.
+    """
+    if by is None:
+        return None
+    table = models.Operator
+    kept = select(table.id).where(table.operator_id == by, table.role.in_(LET_MERCHANTS_IN), _ENABLED)
+    pk = await conn.scalar(kept.with_for_update(read=True))
+    if pk is None:
+        raise ForbiddenError("ROLE_NOT_ALLOWED", "Only owners and operators let merchants in.")
+    if session_id is not None:
+        await sessions.check_going_on(conn, OPERATORS, session_id)
+    return {"issued_by_operator_pk": pk}
+
+
 async def reset_two_factor(  # noqa: PLR0913  each by name
-    conn: AsyncConnection, email: str, *, password_hash: str, ids: Ids, now: datetime, lifetime_s: int
+    conn: AsyncConnection,
+    email: str,
+    *,
+    password_hash: str,
+    ids: Ids,
+    now: datetime,
+    lifetime_s: int,
+    by: str | None = None,
 ) -> str:
     """Take authenticator and password from an operator, end all sessions, and return the token of a new link.
 
     The password goes because it alone would enrol another authenticator, and whoever stole it may be the faster one.
-    ``password_hash`` is of one that nobody knows. Raises NotFoundError where nobody has the address.
+    ``password_hash`` is of one that nobody knows, and ``by`` who issues the link. Raises NotFoundError where nobody
+    has the address.
     """
     await two_factor.reset(conn, OPERATORS, email, now=now)
     await conn.execute(
         update(models.Operator).where(models.Operator.email == email).values(password_hash=password_hash)
     )
-    return await credentials.issue_link(conn, OPERATORS, email, ids=ids, now=now, lifetime_s=lifetime_s)
+    return await issue_link(conn, email, ids=ids, now=now, lifetime_s=lifetime_s, by=by)
+
+
+async def _take_issued_back(conn: AsyncConnection, pk: int, role: Role | None) -> None:
+    """Let no link do anything that an operator has issued and may not issue with this role, or with none."""
+    of_member = models.PasswordReset
+    if role != "owner":
+        await conn.execute(delete(_LINK).where(_LINK.issued_by_pk == pk, _LINK.used_at.is_(None)))
+    if role not in LET_MERCHANTS_IN:
+        issued_by_him = of_member.issued_by_operator_pk == pk, of_member.used_at.is_(None)
+        await conn.execute(delete(of_member).where(*issued_by_him))
 
 
 async def _keep_an_owner(conn: AsyncConnection, operator_id: str) -> None:

@@ -175,7 +175,8 @@ async def recover(  # noqa: PLR0913  each by name
     await two_factor.reset(conn, MEMBERS, view.email, now=now)
     changed = update(models.Member).where(models.Member.id == member.id)
     await conn.execute(changed.values(password_hash=password_hash))
-    issue = partial(credentials.issue_link, ids=ids, now=now, lifetime_s=lifetime_s, issued_by_pk=by.member_pk)
+    issued_by = {"issued_by_pk": by.member_pk}
+    issue = partial(credentials.issue_link, ids=ids, now=now, lifetime_s=lifetime_s, issued_by=issued_by)
     token = await issue(conn, MEMBERS, view.email)
     return await read(conn, by.merchant_pk, member_id), token
 

@@ -493,13 +493,17 @@ TABLES = (
     CREATE TABLE operator_links (
         token_hash BYTEA NOT NULL,
         operator_pk BIGINT NOT NULL,
+        issued_by_pk BIGINT,
         expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
         used_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_operator_links PRIMARY KEY (token_hash),
         CONSTRAINT fk_operator_links_operator_pk_operators
-            FOREIGN KEY(operator_pk) REFERENCES operators (id) ON DELETE CASCADE
+            FOREIGN KEY(operator_pk) REFERENCES operators (id) ON DELETE CASCADE,
+        CONSTRAINT fk_operator_links_issued_by_pk_operators
+            FOREIGN KEY(issued_by_pk) REFERENCES operators (id) ON DELETE CASCADE
     )
     """,
+    "CREATE INDEX ix_operator_links_issued_by_pk ON operator_links (issued_by_pk)",
     "CREATE INDEX ix_operator_links_operator_pk ON operator_links (operator_pk)",
     """
     CREATE TABLE operator_two_factors (
@@ -534,15 +538,19 @@ TABLES = (
         token_hash BYTEA NOT NULL,
         member_pk BIGINT NOT NULL,
         issued_by_pk BIGINT,
+        issued_by_operator_pk BIGINT,
         expires_at TIMESTAMP WITH TIME ZONE NOT NULL,
         used_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_password_resets PRIMARY KEY (token_hash),
         CONSTRAINT fk_password_resets_member_pk_members
             FOREIGN KEY(member_pk) REFERENCES members (id) ON DELETE CASCADE,
         CONSTRAINT fk_password_resets_issued_by_pk_members
-            FOREIGN KEY(issued_by_pk) REFERENCES members (id) ON DELETE CASCADE
+            FOREIGN KEY(issued_by_pk) REFERENCES members (id) ON DELETE CASCADE,
+        CONSTRAINT fk_password_resets_issued_by_operator_pk_operators
+            FOREIGN KEY(issued_by_operator_pk) REFERENCES operators (id) ON DELETE CASCADE
     )
     """,
+    "CREATE INDEX ix_password_resets_issued_by_operator_pk ON password_resets (issued_by_operator_pk)",
     "CREATE INDEX ix_password_resets_issued_by_pk ON password_resets (issued_by_pk)",
     "CREATE INDEX ix_password_resets_member_pk ON password_resets (member_pk)",
     """
