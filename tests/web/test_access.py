@@ -186,7 +186,7 @@ def of_member(row, one, whose, *, granted):
             return "PROJECT_NOT_OPEN"
         if whose == "live" and not granted and row.scope not in {None, "read"}:
             return "LIVE_NOT_GRANTED"
-    # There is a live project, so what concerns the merchant as a whole takes a step-up, granted live mode still or not.
+    # What concerns the merchant as a whole takes a step-up in every mode, granted live mode or not.
     if row.step_up and one.step_up != "done" and (row.door != "project" or whose == "live"):
         return "STEP_UP_REQUIRED" if one.step_up == "not yet" else "TWO_FACTOR_REQUIRED"
     return None

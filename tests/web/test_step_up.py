@@ -68,7 +68,7 @@ async def enrolled(merchant, clock):
 async def test_without_two_factor_a_live_session_is_asked_to_turn_it_on(merchant):
     for row in sensitive(merchant):
         body = refused(await ask(merchant, row), 403, "TWO_FACTOR_REQUIRED")
-        assert "turn it on" in body["error"]
+        assert "Turn two-factor authentication on" in body["error"]
 
 
 async def test_a_session_that_signed_in_with_a_code_has_not_stepped_up(enrolled):
@@ -181,15 +181,18 @@ async def test_live_mode_that_is_taken_back_opens_the_team_to_no_access_token_al
         assert (response.status_code, response.json().get("code")) == row[3:], row
 
 
-async def test_before_live_mode_is_granted_who_has_a_second_factor_is_asked_for_it(client, clock):
-    """An owner who is planted then is there when live mode is granted; who has none can go on in the sandbox."""
+async def test_before_live_mode_is_granted_nobody_is_let_in_without_a_second_factor(client, clock):
+    """An owner who is planted then is there when live mode is granted, with a phone of his own to withdraw with."""
     ada = Merchant(client)
     await ada.register("ada@shop.example")
     await take_live_back(ada)
     await ada.add_project(mode="sandbox")
     rows = of_the_team((await Teammate(client, ada).sign_in("viewer", enrolled=False, stepped_up=False)).member_id)
-    invite = rows[0]
-    assert (await ask(ada, invite)).status_code == 201
+    for row in rows:
+        refused(await ask(ada, row), 403, "TWO_FACTOR_REQUIRED")
+    assert (await ada.ask("GET", "/api/dashboard/invitations"))["total"] == 0
+    roles = [one["role"] for one in (await ada.ask("GET", "/api/dashboard/members"))["members"]]
+    assert roles == ["owner", "viewer"]
     await enrol(ada, clock)
     for row in rows:
         refused(await ask(ada, row), 403, "STEP_UP_REQUIRED")

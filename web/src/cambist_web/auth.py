@@ -15,8 +15,8 @@ handlers a ``session``, and ``public_routes`` only counts who comes. What is for
 
 Beside each handler of a project stands what it takes to be let in: ``@post("/payout", opt=needs("payouts",
 step_up=True))`` is for keys with the scope ``payouts``, and for sessions of members who may make payouts and have
-stepped up, in live mode. What concerns the merchant as a whole takes the step-up of everybody, but where there is the
-sandbox alone and no second factor. A handler for keys without a scope lets none in.
+stepped up, in live mode. What concerns the merchant as a whole takes the step-up in every mode: whoever is let in
+before live mode is granted is there afterwards. A handler for keys without a scope lets none in.
 """
 
 from __future__ import annotations
@@ -180,26 +180,8 @@ async def require_session(connection: Connection, handler: BaseRouteHandler) -> 
         raise
     check_member(session, handler)
     # A project's own mode is looked at in ``require_step_up``.
-    if (
-        handler.opt.get(STEP_UP)
-        and "project_id" not in connection.path_params
-        and await _more_than_the_sandbox(web, session)
-    ):
+    if handler.opt.get(STEP_UP) and "project_id" not in connection.path_params:
         await web.two_factor.check_step_up(session)
-
-
-async def _more_than_the_sandbox(web: Web, session: SessionPrincipal) -> bool:
-    """Say whether what concerns the merchant as a whole takes a step-up.
-
-    Who has a second factor is always asked for it: whoever is let in before live mode is granted is there afterwards.
-    Live mode that was taken back changes nothing, since what came in meanwhile can still be withdrawn.
-    """
-    if session.live:
-        return True
-    async with web.db.autocommit() as conn:
-        if await projects.has_live(conn, session.merchant_pk):
-            return True
-        return (await web.two_factor.status(conn, session.person_pk)).enabled
 
 
 async def session_of(web: Web, sign_ins: SignIns[V, P], connection: Connection) -> P:

@@ -257,12 +257,6 @@ async def find_pk(conn: AsyncConnection, project_id: str, merchant_pk: int | Non
     return pk
 
 
-async def has_live(conn: AsyncConnection, merchant_pk: int) -> bool:
-    """Say whether a merchant has a live project, granted live mode still or not: they stay, and so may their money."""
-    mine = models.Project.merchant_pk == merchant_pk, models.Project.mode == "live"
-    return await conn.scalar(select(models.Project.id).where(*mine).limit(1)) is not None
-
-
 async def modes_of(conn: AsyncConnection, project_pks: Sequence[int]) -> Collection[str]:
     """Return the modes that these projects are in."""
     table = models.Project

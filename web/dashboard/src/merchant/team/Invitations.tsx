@@ -13,6 +13,7 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { Moment } from "../../ui/When";
+import { NeedsSecondFactor } from "../NeedsSecondFactor";
 
 import { isUnchosen, ProjectChoice, type Opened } from "./OpenProjects";
 import { ROLES, invitationsQuery, isRole, mayBeLimited, type MadeLink, type Role } from "./queries";
@@ -77,6 +78,7 @@ function Invite() {
   return (
     <Section title={t("team.invite")}>
       <form className="stack" onSubmit={invite.submit}>
+        <NeedsSecondFactor always />
         <Text label={t("projects.name")} required value={name} error={invite.error?.of("name")} onText={setName} />
         <Text
           label={t("signIn.email")}

@@ -214,3 +214,17 @@ it("removes a member by a button that first says what becomes of sessions and ke
   });
   expect(posted(sent)).toEqual([`DELETE ${MEMBERS}/mem_2`]);
 });
+
+it("tells who has no second factor before somebody is invited in vain, in the sandbox, too", async () => {
+  await show(TeamPage, {
+    path: "team",
+    permissions: ["self", "team.manage"],
+    mode: "sandbox",
+    member: { memberId: "mem_1", hasTwoFactor: false },
+    answers: {
+      [`GET ${MEMBERS}`]: { success: true, members: [ME] },
+      [`GET ${INVITATIONS}`]: { success: true, invitations: [] },
+    },
+  });
+  expect(await screen.findByRole("note")).toBeTruthy();
+});

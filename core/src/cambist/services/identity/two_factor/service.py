@@ -131,7 +131,7 @@ class TwoFactor(Generic[V, P]):
             minutes = sessions.STEP_UP_S // 60
             words = f"Send a code to POST {self._people.step_up_path}, then repeat this within {minutes} minutes."
             raise ForbiddenError("STEP_UP_REQUIRED", words)
-        words = "Live mode needs two-factor authentication: turn it on, then send a code to POST /api/auth/step-up."
+        words = f"Turn two-factor authentication on, then send a code to POST {self._people.step_up_path}."
         raise ForbiddenError("TWO_FACTOR_REQUIRED", words)
 
     async def check_sign_in(self, person_pk: int, code: str | None) -> bool:
