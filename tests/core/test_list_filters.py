@@ -4,8 +4,11 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
+from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.listing import Part
+from cambist.services.oversight.finding import Owners, find
+from cambist.services.oversight.kinds import Name
 from cambist.services.trackers import transactions
 from cambist.services.trackers.credentials import find_in_project
 from cambist.services.trackers.transactions import Wanted, list_transactions
@@ -91,6 +94,43 @@ async def test_a_rare_events_name_is_found_without_reading_the_others(db, watche
             [plan] = msgspec.json.decode(plan) if isinstance(plan, str) else plan
             assert ("ix_webhook_events_event", 3) in set(rows_of(plan["Plan"]))
             assert all(rows <= 3 for _, rows in rows_of(plan["Plan"]))
+
+
+async def test_what_a_project_sent_to_a_busy_address_is_found_without_reading_what_others_sent_there(
+    db, ids, watchers, project
+):
+    own, (other, _), asked = project[0], await make_project(db, ids), []
+    await watchers.rows(
+        "INSERT INTO payouts (payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, decimals,"
+        " to_address, units, created_at, updated_at)"
+        " SELECT 'po_' || n, 'payout', p.id, p.merchant_pk, 'live', 'memory', 0, 'USDX',"
+        " 6, 'busy', 1, now() + n * interval '1 second', now() FROM generate_series(1, 3000) n"
+        " JOIN projects p ON p.id = CASE WHEN n IN (7, 2000) THEN $1::bigint ELSE $2 END RETURNING id",
+        *(own, other),
+    )
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql("VACUUM ANALYZE payouts")
+    event.listen(db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2:4]))
+    async with db.transaction() as conn:
+        for name in (Name.PAYOUTS, Name.REFUNDS, Name.WITHDRAWALS):
+            named = await find(
+                conn, Registry({}, found=[]), name, "busy", with_people=True, owners=Owners(project_pk=own)
+            )
+            assert (len(named.pks), named.is_all) == (2, True)
+        for statement, values in asked[:3]:
+            [[plan]] = list(await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values))
+            [plan] = msgspec.json.decode(plan) if isinstance(plan, str) else plan
+            read = list(rows_of_table(plan["Plan"], "payouts"))
+            assert ("ix_payouts_project_to_address", 2) in read
+            assert max(rows for _, rows in read) == 2, read
+
+
+def rows_of_table(plan, table):
+    """Return how this table was read: by which index, None for the whole of it, and how many rows were looked at."""
+    if plan.get("Relation Name") == table:
+        yield plan.get("Index Name"), plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    for below in plan.get("Plans", []):
+        yield from rows_of_table(below, table)
 
 
 def rows_of(plan):

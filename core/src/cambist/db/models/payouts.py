@@ -49,7 +49,9 @@ class Payout(Base):
         partial_index("ix_payouts_all_payouts", "created_at", "id", where="kind IN ('payout', 'auto_payout')"),
         partial_index("ix_payouts_all_refunds", "created_at", "id", where="kind = 'refund'"),
         partial_index("ix_payouts_all_withdrawals", "created_at", "id", where="kind = 'withdrawal'"),
+        # What went to an address: of all for operators, and of one project, however much others sent there.
         Index("ix_payouts_to_address", "to_address", "created_at", "id"),
+        Index("ix_payouts_project_to_address", "project_pk", "to_address", "created_at", "id"),
         Index("ix_payouts_day", "merchant_pk", "mode", "chain", "created_at"),
         partial_index(
             "ix_payouts_open",

@@ -1811,6 +1811,7 @@ TABLES = (
     """,
     "CREATE INDEX ix_payouts_merchants_refunds ON payouts (merchant_pk, created_at, id) WHERE kind = 'refund'",
     "CREATE INDEX ix_payouts_to_address ON payouts (to_address, created_at, id)",
+    "CREATE INDEX ix_payouts_project_to_address ON payouts (project_pk, to_address, created_at, id)",
     "CREATE INDEX ix_payouts_refunds ON payouts (project_pk, created_at, id) WHERE kind = 'refund'",
     "CREATE INDEX ix_payouts_withdrawals ON payouts (merchant_pk, created_at, id) WHERE kind = 'withdrawal'",
     """
