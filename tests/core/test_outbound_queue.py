@@ -9,6 +9,7 @@ from cambist.plugin import Units
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.listing import Part
 from cambist.services.payouts.cancel import cancel_intent
+from cambist.services.sending.giving_way import PAUSE, give_way
 from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.queue.listing import QueuedIntent
 from cambist.services.sending.queue.reasons import Why, why
@@ -92,6 +93,40 @@ async def test_filters_find_what_an_operator_looks_for(treasury):
         assert await queue(treasury, **nothing) == []
     assert why(waits, [], None, paused=False, now=asked_at).code == "chain_unavailable"
     assert why(waits, [], treasury.info, paused=True, now=asked_at).code == "paused"
+
+
+async def test_what_gives_way_says_so_until_it_is_due_again_and_keeps_a_reason_that_it_has(treasury):
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    treasury.clock.advance(120)
+    engine = treasury.engine()
+    until = treasury.clock.now() + PAUSE
+    await give_way(engine.context, treasury.wallet, until)
+    ((one, reason),) = await queue(treasury)
+    assert (one.due_at, one.reason, reason.code) == (until, None, "gives_way")
+    treasury.clock.advance(PAUSE.total_seconds())
+    ((_, reason),) = await queue(treasury)
+    assert reason.code == "not_looked_at", "nobody tried it in time"
+    await set_reason(treasury, "gas")
+    await give_way(engine.context, treasury.wallet, treasury.clock.now() + PAUSE)
+    ((one, reason),) = await queue(treasury)
+    assert (one.reason, reason.code) == ("gas", "gas")
+
+
+async def test_what_an_operator_has_looked_at_at_once_no_more_gives_way(treasury):
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    treasury.clock.advance(120)
+    await give_way(treasury.engine().context, treasury.wallet, treasury.clock.now() + PAUSE)
+    ((one, reason),) = await queue(treasury)
+    assert reason.code == "gives_way"
+    async with treasury.db.transaction() as conn:
+        await acts.retry(conn, one, treasury.clock.now())
+    ((_, reason),) = await queue(treasury)
+    assert reason.code == "not_looked_at"
+
+
+async def set_reason(treasury, reason):
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE outbound_intents SET reason = $1", (reason,))
 
 
 @pytest.mark.parametrize("reason", ["gas", "call", "turn", "paused", "signer: HOURLY_CAP"])

@@ -47,6 +47,11 @@ _WAITING: Mapping[str, str] = {
     WAITS_FOR_PROOF: "It is to be cancelled, and the signer has signed it before: its money stays until what was signed"
     " is proven dead. Look on the chain for what used its nonce, and name it.",
 }
+_GIVES_WAY = (
+    "It, or something else of its address, could not be planned when that was tried last: it is tried again then, and"
+    " the others come first."
+)
+"""Of what is due later without a reason: the engine postpones so, and the reasons that others give stay as they are."""
 _CALL: Mapping[str, str] = {
     "allowance": "An allowance for it is being given.",
     "provider": "Its provider has to build the call, and does not at the moment.",
@@ -88,6 +93,8 @@ def _why_waiting(one: QueuedIntent, *, paused: bool, now: datetime) -> Why:
     if reason is None:
         if now - one.created_at < UNSEEN:
             return Why("new", "It was asked for a moment ago.")
+        if one.due_at > now:
+            return Why("gives_way", _GIVES_WAY)
         return Why("not_looked_at", "No worker has looked at it: none sends on this chain, or its node is away.")
     if reason == WAITS_FOR_CALL and one.exchange_reason is not None and one.exchange_reason in EXCHANGE_REASONS:
         return Why(one.exchange_reason, _CALL[one.exchange_reason])
