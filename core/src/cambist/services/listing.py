@@ -154,7 +154,7 @@ async def read_list(  # noqa: PLR0913  a list, and which part of it
     total, exact = await _total(conn, counted, edge, part.count_max)
     if edge is not None and part.after is not None:
         edge = await _edge(conn, rows.with_(behind=part.after), spec.window)
-    most = spec.window if rest else None
+    most = 2 * spec.window if rest else None  # of the window, and of what came into it since its end was found
     shown = _shown(statement, rows.with_(rest, behind=part.after, up_to=edge), part, most)
     found = (await conn.execute(shown)).all()
     more, found = len(found) > part.limit, found[: part.limit]

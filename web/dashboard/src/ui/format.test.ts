@@ -78,8 +78,9 @@ describe("shares and lists", () => {
 
 describe("how long something took", () => {
   it("is said in the largest unit that it fills", () => {
-    const took = [7, 999, 4_200, 61_000, 5_400_000, 100_000_000].map((one) => showTook(one, "en"));
-    expect(took).toEqual(["7 ms", "999 ms", "4.2 seconds", "1 minute", "1.5 hours", "1.2 days"]);
+    const took = [7, 999, 4_200, 59_960, 61_000, 3_599_000, 5_400_000, 100_000_000].map((one) => showTook(one, "en"));
+    const written = ["7 ms", "999 ms", "4.2 seconds", "1 minute", "1 minute", "1 hour", "1.5 hours", "1.2 days"];
+    expect(took).toEqual(written);
     expect(showTook(4_200, "de")).toBe("4,2 Sekunden");
   });
 });

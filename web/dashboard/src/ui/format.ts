@@ -112,11 +112,17 @@ export function showSpan(seconds: number, language: string): string {
 
 const TOOK_DECIMALS = 1;
 
+function tenths(seconds: number, size: number): number {
+  return (Math.round((10 * seconds) / size) / 10) * size;
+}
+
 /** Write how long something took: in milliseconds below a second, then rounded, in the largest unit that it fills. */
 export function showTook(milliseconds: number, language: string): string {
   const seconds = milliseconds / 1_000;
   if (seconds < 1) return showMilliseconds(milliseconds, language);
-  const [unit, size] = SPANS.find(([, one]) => seconds >= one) ?? ["second", 1];
+  // As it reads in the unit below: 59.96 seconds are a minute, not 60 seconds.
+  const filled = SPANS.find(([, one], at) => tenths(seconds, SPANS[at + 1]?.[1] ?? 1) >= one);
+  const [unit, size] = filled ?? ["second", 1];
   const style = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: TOOK_DECIMALS } as const;
   return formatOf(Intl.NumberFormat, language, style).format(seconds / size);
 }
