@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 
@@ -16,10 +17,13 @@ def names(*parts: str) -> str:
 
 def derived_id(prefix: str, *parts: str) -> str:
     """Return the identifier of what these parts name, none of which has a line break: 128 bits of their hash."""
-    return f"{prefix}_{sha256(names(*parts).encode()).hexdigest()[:DERIVED_CHARS]}"
+    return f"{prefix}_{_digits(parts, DERIVED_CHARS)}"
 
 
 def dated_id(prefix: str, at: datetime, *parts: str) -> str:
     """Return such an identifier that sorts by its second: 32 bits of that, and 96 bits of the hash."""
-    digits = sha256(names(*parts).encode()).hexdigest()[: DERIVED_CHARS - _TIME_CHARS]
-    return f"{prefix}_{int(at.timestamp()):0{_TIME_CHARS}x}{digits}"
+    return f"{prefix}_{int(at.timestamp()):0{_TIME_CHARS}x}{_digits(parts, DERIVED_CHARS - _TIME_CHARS)}"
+
+
+def _digits(parts: Sequence[str], count: int) -> str:
+    return sha256(names(*parts).encode()).hexdigest()[:count]

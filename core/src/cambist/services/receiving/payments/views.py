@@ -200,8 +200,8 @@ def payment_detail(row: Record, deposits: Sequence[DepositView], macs: AddressMa
     )
 
 
-class DepositRow(Struct, frozen=True, kw_only=True):
-    """A deposit as the database's JSON tells it. ``head`` is the newest block known of the deposit's own chain."""
+class _TransferRow(Struct, frozen=True, kw_only=True):
+    """What is said of a deposit whatever became of it, as the database's JSON tells it."""
 
     tx_id: str
     chain: str
@@ -209,26 +209,36 @@ class DepositRow(Struct, frozen=True, kw_only=True):
     decimals: int
     units: str
     matches: bool
+    detected_at: datetime
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "tx_hash": self.tx_id,
+            "chain": self.chain,
+            "token": self.token,
+            "amount": format_units(int(self.units), self.decimals),
+            "counted": self.matches,
+            "seen_at": self.detected_at,
+        }
+
+
+class DepositRow(_TransferRow, frozen=True, kw_only=True):
+    """A deposit that stands. ``head`` is the newest block known of the deposit's own chain."""
+
     status: str
     height: int
     head: int | None
     required_confirmations: int
-    detected_at: datetime
     mined_at: datetime
     confirmed_at: datetime | None
 
     def view(self) -> DepositView:
         """Show the deposit; it has as many confirmations as blocks stand on top of its own."""
         return DepositView(
-            tx_hash=self.tx_id,
-            chain=self.chain,
-            token=self.token,
-            amount=format_units(int(self.units), self.decimals),
-            counted=self.matches,
+            **self.shown(),
             status=self.status,
             confirmations=max(0, (self.head or self.height) - self.height),
             required_confirmations=self.required_confirmations,
-            seen_at=self.detected_at,
             mined_at=self.mined_at,
             confirmed_at=self.confirmed_at,
         )
@@ -237,11 +247,14 @@ class DepositRow(Struct, frozen=True, kw_only=True):
 DEPOSITS_SHOWN_MAX = 50
 """Anyone can send dust to an address; an answer still has to stay small."""
 
-# Oldest first of the newest; amounts as text, since JSON readers may know numbers only as floats.
+# Amounts as text, since JSON readers may know numbers only as floats.
+_TRANSFER = "d.id, d.tx_id, d.chain, d.token, d.decimals, d.units::text AS units, d.matches, d.detected_at"
+
+# Oldest first of the newest.
 DEPOSITS = f"""
     (SELECT json_build_object('total', max(total), 'rows', json_agg(d ORDER BY mined_at, id)) FROM (
-        SELECT d.id, d.tx_id, d.chain, d.token, d.decimals, d.units::text AS units, d.matches, d.status, d.height,
-               c.head, d.required_confirmations, d.detected_at, d.mined_at, d.confirmed_at, count(*) OVER () AS total
+        SELECT {_TRANSFER}, d.status, d.height, c.head, d.required_confirmations, d.mined_at, d.confirmed_at,
+               count(*) OVER () AS total
         FROM deposits d LEFT JOIN chain_cursors c ON c.chain = d.chain AND c.scope = d.scope
         WHERE d.payment_pk = p.id AND d.status <> 'orphaned'
         ORDER BY d.mined_at DESC, d.id DESC LIMIT {DEPOSITS_SHOWN_MAX}
@@ -251,37 +264,21 @@ DEPOSITS = f"""
 
 ORPHANED = f"""
     (SELECT coalesce(json_agg(d ORDER BY orphaned_at, id), '[]') FROM (
-        SELECT d.id, d.tx_id, d.chain, d.token, d.decimals, d.units::text AS units, d.matches, d.detected_at,
-               d.orphaned_at
+        SELECT {_TRANSFER}, d.orphaned_at
         FROM deposits d WHERE d.payment_pk = p.id AND d.status = 'orphaned'
         ORDER BY d.orphaned_at DESC, d.id DESC LIMIT {DEPOSITS_SHOWN_MAX}
     ) d)::text AS orphaned
 """  # noqa: S608  a constant
 
 
-class OrphanedRow(Struct, frozen=True, kw_only=True):
-    """A deposit that ``ORPHANED`` selected, as the database's JSON tells it."""
+class OrphanedRow(_TransferRow, frozen=True, kw_only=True):
+    """A deposit that ``ORPHANED`` selected."""
 
-    tx_id: str
-    chain: str
-    token: str
-    decimals: int
-    units: str
-    matches: bool
-    detected_at: datetime
     orphaned_at: datetime
 
     def view(self) -> OrphanedDeposit:
         """Show the deposit as it was."""
-        return OrphanedDeposit(
-            tx_hash=self.tx_id,
-            chain=self.chain,
-            token=self.token,
-            amount=format_units(int(self.units), self.decimals),
-            counted=self.matches,
-            seen_at=self.detected_at,
-            orphaned_at=self.orphaned_at,
-        )
+        return OrphanedDeposit(**self.shown(), orphaned_at=self.orphaned_at)
 
 
 _orphaned = msgspec.json.Decoder(list[OrphanedRow])
