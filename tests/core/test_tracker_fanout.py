@@ -162,6 +162,7 @@ async def test_a_reorg_is_told_and_what_is_mined_again_keeps_its_id(
     hashes = [one["data"]["blockHash"] for one in told]
     assert len(set(hashes[:3])) == len(set(hashes[3:])) == 1
     assert hashes[0] != hashes[3]
+    assert told[0]["data"]["blockTime"] != told[3]["data"]["blockTime"]
     assert [one["data"]["confirmations"] for one in told][2] == 0
     [kept] = await watchers.rows(
         "SELECT m.incarnation, m.status FROM tracker_transactions t JOIN movements m ON m.id = t.movement_pk"

@@ -248,8 +248,8 @@ async def told(gateway, tracker, number, **changed):
         pk = (
             await conn.exec_driver_sql(
                 "INSERT INTO movements (chain, scope, tx_id, position, sender, recipient, token, contract, decimals,"
-                " units, height, block_hash, ordinal, mined_at, required_confirmations, status)"
-                " SELECT $1, scope, $2, '0', $3, $4, $5, NULL, 6, $6, $7, 'b', 0, now(), 3, $8 FROM trackers"
+                " units, height, block_hash, ordinal, mined_at, first_mined_at, required_confirmations, status)"
+                " SELECT $1, scope, $2, '0', $3, $4, $5, NULL, 6, $6, $7, 'b', 0, now(), now(), 3, $8 FROM trackers"
                 " WHERE webhook_id = $9 RETURNING id",
                 (*row.values(), tracker.webhook_id),
             )
@@ -277,7 +277,7 @@ async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(clie
         " WHERE webhook_id = $4"
     )
     async with gateway.db.transaction() as conn:
-        stored = await conn.exec_driver_sql("SELECT incarnation, mined_at FROM movements ORDER BY id")
+        stored = await conn.exec_driver_sql("SELECT incarnation, first_mined_at FROM movements ORDER BY id")
         first, second = stored.all()
         for of, movement, stage in ((one, first, "detected"), (one, first, "confirmed"), (another, second, "detected")):
             values = (bodies.delivery_id(of, movement, stage), stage, of, tracker.webhook_id)

@@ -143,7 +143,8 @@ class Movement(Base):
 
     ``status`` is ``detected`` (stands in a block), ``confirmed`` (has the chain's confirmations), or ``orphaned``
     (its block left the chain, and it stays so). Where the transaction is mined again, that is another row, of the
-    next ``incarnation``: it may pay somebody else then. One of them stands at most.
+    next ``incarnation``: it may pay somebody else then. One of them stands at most. ``first_mined_at`` is the first
+    one's ``mined_at``, which no later one and no sandbox's passing time changes: ids begin with it.
     """
 
     __tablename__ = "movements"
@@ -179,6 +180,7 @@ class Movement(Base):
     block_hash: Mapped[str]
     ordinal: Mapped[int]
     mined_at: Mapped[datetime]
+    first_mined_at: Mapped[datetime]
     required_confirmations: Mapped[int]
     status: Mapped[str] = mapped_column(server_default="detected")
     incarnation: Mapped[int] = mapped_column(server_default="1")
@@ -189,7 +191,9 @@ class MovementStage(Base):
     """What became of a movement, in the order in which it did: what the fan-out reads.
 
     Rows of one (chain, scope) are written by whoever holds its cursor in ``chain_cursors``, one transaction after
-    the other, so their ids are in the order of their commits. ``head`` is the newest block that was known then.
+    the other, so their ids are in the order of their commits. ``head`` is the newest block that was known then. The
+    statement that writes one stores or changes its movement, and no movement is deleted before it: a constraint that
+    checks it once more would lock each movement's row for every stage.
     """
 
     __tablename__ = "movement_stages"
@@ -202,7 +206,7 @@ class MovementStage(Base):
     id: Mapped[PrimaryKey]
     chain: Mapped[str]
     scope: Mapped[int]
-    movement_pk: Mapped[int] = mapped_column(ForeignKey("movements.id"), index=True)
+    movement_pk: Mapped[int] = mapped_column(index=True)
     stage: Mapped[str]
     head: Mapped[int]
     at: Mapped[datetime]

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from cambist.db.structs import AnyRow
-from cambist.domain.identifiers import dated_id, derived_id, names
+from cambist.domain.identifiers import dated_id, names
 from cambist.domain.money import format_units
 from cambist.domain.webhooks import TRACKER_EVENTS
 from cambist.services.webhooks.outbox import TrackerDelivery, moment
@@ -24,7 +24,12 @@ EVENTS = {event.rpartition(".")[2]: event for event in TRACKER_EVENTS}
 
 DIRECTIONS = ("in", "out")
 TRANSACTION_PREFIX = "mov"
-"""Of the ids of trackers' transactions."""
+"""Of the ids of trackers' transactions.
+
+These and the ids of deliveries begin with the time of the transfer's first block: what is told of one block stands side
+by side in every index that holds them. Spread over all of it, each would be another page to read, and to write to the
+log.
+"""
 
 
 class Stage(NamedTuple):
@@ -48,12 +53,8 @@ class News(NamedTuple):
 
 
 def delivery_id(transaction_id: str, movement: AnyRow, stage: str) -> str:
-    """Return the id of what tells a tracker of a stage of its transaction, as it was mined: always the same.
-
-    It begins with the block's time: what is told of one block stands side by side in the index. Spread over all of it,
-    each would be another page to read, and to write to the log.
-    """
-    return dated_id("evt", movement.mined_at, transaction_id, str(movement.incarnation), stage)
+    """Return the id of what tells a tracker of a stage of its transaction, as it was mined: always the same."""
+    return dated_id("evt", movement.first_mined_at, transaction_id, str(movement.incarnation), stage)
 
 
 class Transaction(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -167,7 +168,10 @@ def _news(chain: str, movements: Sequence[AnyRow], matched: Sequence[AnyRow]) ->
             seen = ends[end] = named, direction, address
         named, direction, address = seen
         news.append(
-            News(derived_id(TRANSACTION_PREFIX, webhook_id, named), number, tracker_pk, direction, address, label)
+            News(
+                dated_id(TRANSACTION_PREFIX, movements[number].first_mined_at, webhook_id, named),
+                *(number, tracker_pk, direction, address, label),
+            )
         )
     return news
 

@@ -31,23 +31,25 @@ _LISTED = (
 
 # One that stands already changes nothing: this block was read before, or its history was. The earlier
 # incarnation is found in an index that holds nothing but what was orphaned: whatever the planner knows, that is quick.
-# The newest counts, not how many there are: retention deletes earlier ones.
+# The newest counts, not how many there are, and hands on when the first was mined: retention deletes earlier ones.
 _INSERT = """
 INSERT INTO movements (
-    chain, scope, required_confirmations, status, incarnation, tx_id, position, sender, recipient, token, contract,
-    decimals, units, height, block_hash, ordinal, mined_at
+    chain, scope, required_confirmations, status, incarnation, first_mined_at, tx_id, position, sender, recipient,
+    token, contract, decimals, units, height, block_hash, ordinal, mined_at
 )
-SELECT $1, $2, $3, $4, 1 + (
-    SELECT coalesce(max(m.incarnation), 0) FROM movements m
-    WHERE m.chain = $1 AND m.scope = $2 AND m.tx_id = new.tx_id AND m.position = new.position
-        AND m.status = 'orphaned'
-), new.*
+SELECT $1, $2, $3, $4, coalesce(earlier.incarnation, 0) + 1, coalesce(earlier.first_mined_at, new.mined_at), new.*
 FROM unnest(
     $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::numeric[],
     $13::bigint[], $14::text[], $15::bigint[], $16::timestamptz[]
 ) AS new (
     tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, ordinal, mined_at
 )
+LEFT JOIN LATERAL (
+    SELECT m.incarnation, m.first_mined_at FROM movements m
+    WHERE m.chain = $1 AND m.scope = $2 AND m.tx_id = new.tx_id AND m.position = new.position
+        AND m.status = 'orphaned'
+    ORDER BY m.incarnation DESC LIMIT 1
+) AS earlier ON true
 ON CONFLICT DO NOTHING
 RETURNING id
 """

@@ -33,7 +33,7 @@ class Told(Struct, frozen=True, kw_only=True):
 
 _MOVEMENTS = """
 SELECT id, tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, mined_at,
-    required_confirmations, incarnation
+    first_mined_at, required_confirmations, incarnation
 FROM movements WHERE id = ANY($1::bigint[])
 """
 _ORPHANED = "SELECT id FROM movements WHERE id = ANY($1::bigint[]) AND status = 'orphaned'"

@@ -1141,6 +1141,7 @@ TABLES = (
         block_hash TEXT NOT NULL,
         ordinal BIGINT NOT NULL,
         mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        first_mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
         required_confirmations BIGINT NOT NULL,
         status TEXT DEFAULT 'detected' NOT NULL,
         incarnation BIGINT DEFAULT '1' NOT NULL,
@@ -1171,8 +1172,7 @@ TABLES = (
         head BIGINT NOT NULL,
         at TIMESTAMP WITH TIME ZONE NOT NULL,
         CONSTRAINT pk_movement_stages PRIMARY KEY (id),
-        CONSTRAINT ck_movement_stages_stage CHECK (stage IN ('detected', 'confirmed', 'orphaned')),
-        CONSTRAINT fk_movement_stages_movement_pk_movements FOREIGN KEY(movement_pk) REFERENCES movements (id)
+        CONSTRAINT ck_movement_stages_stage CHECK (stage IN ('detected', 'confirmed', 'orphaned'))
     )
     """,
     "CREATE INDEX ix_movement_stages_at ON movement_stages USING brin (at)",
