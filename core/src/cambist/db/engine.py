@@ -17,6 +17,8 @@ from .direct import TLS_OPTIONS, Direct, tls_of
 IDLE_IN_TRANSACTION_MS_MAX = 60_000
 STATEMENT_MS_MAX = 60_000
 PREPARED_STATEMENTS_MAX = 500
+KEEPALIVE_S = 60
+"""After which a connection that nobody uses says that it is there, to whatever lies between and would forget it."""
 
 BusyError = exc.TimeoutError
 """No connection became free in time. The pool alone raises it, and the fast lane: the server was told nothing."""
@@ -79,6 +81,7 @@ def connect(
             "random_page_cost": "1.1",
             "statement_timeout": str(STATEMENT_MS_MAX),
             "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS_MAX),
+            "tcp_keepalives_idle": str(KEEPALIVE_S),
         },
     }
     engine = create_async_engine(
@@ -87,6 +90,8 @@ def connect(
         max_overflow=pool_overflow,
         pool_timeout=pool_timeout_s,
         pool_recycle=3600,
+        # The fewer of them work, the fewer keep plans and what they know of tables: ten megabytes each in the server.
+        pool_use_lifo=True,
         # They would be in the text of every error, and so in logs: names, addresses, hashes of passwords.
         hide_parameters=True,
         json_serializer=lambda value: msgspec.json.encode(value).decode(),

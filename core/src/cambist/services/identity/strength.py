@@ -6,8 +6,6 @@ import re
 import threading
 from collections.abc import Sequence
 
-from zxcvbn import zxcvbn
-
 from cambist.services.errors import InvalidError
 
 SCORE_MIN = 3
@@ -35,6 +33,9 @@ def check_strength(password: str, about: Sequence[str] = (), field: str = "passw
     words = [PRODUCT, *about, *(word for text in about for word in re.split(r"[\W_]+", text) if word)]
     beginnings = [word[:JUDGED_CHARS_MAX] for word in words]
     with _one_at_a_time:
+        # Its lists of words take twelve megabytes, and most processes never look at a new password.
+        from zxcvbn import zxcvbn  # noqa: PLC0415
+
         judged = zxcvbn(password[:JUDGED_CHARS_MAX], beginnings, max_length=JUDGED_CHARS_MAX)
     if judged["score"] < SCORE_MIN:
         feedback = judged["feedback"]
