@@ -147,3 +147,53 @@ async def test_a_language_that_cannot_be_loaded_changes_nothing_and_says_so(open
     await expect(note).to_be_hidden()
     await page.reload()
     assert await marks(page) == ("en", "ltr")
+
+
+def texts_file(name: str) -> re.Pattern[str]:
+    """Match the address of the built file of a part of the texts, such as ``en/common.first``."""
+    manifest = json.loads((BUILT / "manifest.json").read_text())
+    return re.compile(re.escape(manifest[f"src/i18n/{name}"]["file"]))
+
+
+async def test_a_language_that_does_not_come_at_first_is_english_and_said(open_page, url):
+    page = await open_page(locale="ja-JP")
+    japanese = texts_file("ja/common.first")
+    await page.route(japanese, lambda route: route.abort())
+    await page.goto(f"{url}/dashboard/sign-in")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert await marks(page) == ("en", "ltr")
+    note = page.get_by_role("alert")
+    await expect(note).to_contain_text("日本語 could not be loaded")
+    await page.unroute(japanese)
+    await note.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("heading", name=texts("ja")["signIn"]["title"])).to_be_visible()
+    await expect(note).to_be_hidden()
+
+
+async def test_where_no_texts_come_at_all_the_page_says_so_and_is_loaded_anew(open_page, url):
+    page = await open_page()
+    english = texts_file("en/common.first")
+    await page.route(english, lambda route: route.abort())
+    await page.goto(f"{url}/dashboard/sign-in")
+    alert = page.get_by_role("alert")
+    await expect(alert).to_contain_text("The dashboard could not be loaded.")
+    await page.unroute(english)
+    await alert.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+async def test_the_texts_of_pages_that_do_not_come_are_asked_for_again(open_page, url):
+    page = await open_page()
+    await sign_up(page, url)
+    rest = texts_file("en/common.rest")
+    await page.route(rest, lambda route: route.abort())
+    await page.goto(page.url)  # nothing of them is there yet
+    await expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    await page.get_by_role("link", name="Coins", exact=True).click()
+    again = page.get_by_role("alert").get_by_role("button", name="Try again")
+    await expect(again).to_be_visible()
+    assert "coins." not in await page.inner_text("body")
+    await page.unroute(rest)
+    await again.click()
+    await expect(page.get_by_role("heading", name="Coins", level=1)).to_be_visible()
+    await expect(page.get_by_role("alert")).to_have_count(0)

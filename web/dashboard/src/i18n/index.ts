@@ -1,18 +1,25 @@
-/** The languages of the dashboard. English is part of the page, every other language is loaded when it is chosen. */
+/**
+ * The languages of the dashboard. All texts are loaded: at first those that are needed before anybody is signed in, around
+ * every page and on the overviews (`first.json` names them), then those of all other pages, with the first of these.
+ */
 import i18next, { type FormatterModule, type TFunction } from "i18next";
 import { initReactI18next } from "react-i18next";
 
-import api from "./en/api.json";
-import common from "./en/common.json";
+import { errorOf } from "../api/errors";
+
 import { directionOf, insideSentence, preferredLanguage, tagOf, type Language } from "./locale";
 
 const KEY = "cambist-language";
 
-/** The files of both apps: `said` holds sentences of the API's in other words, and so has no English. */
-const SHARED = ["common", "api", "said"] as const;
-type Texts = Readonly<Record<string, object>>;
+/** The files: `said` holds sentences of the API's in other words, and so has no English. */
+export type TextFile = "common" | "operator" | "api" | "said";
+type Part = "first" | "rest";
 
-const files = import.meta.glob<object>(["./*/*.json", "!./en/*.json"], { import: "default" });
+/** Where the parts of the files are. */
+const PARTS: Readonly<Record<Part, Readonly<Record<string, string>>>> = {
+  first: import.meta.glob<string>("./*/*.json", { eager: true, import: "default", query: "?first" }),
+  rest: import.meta.glob<string>("./*/*.json", { eager: true, import: "default", query: "?rest" }),
+};
 
 /** Writes what is put into sentences, all of it: no text names a format of its own. */
 const formatter: FormatterModule = {
@@ -23,7 +30,12 @@ const formatter: FormatterModule = {
   format: (value: unknown, _format, language) => insideSentence(value, language ?? "en"),
 };
 
-let own: Texts = {};
+/** The files of both apps; an app adds its own. */
+const files = new Set<TextFile>(["common", "api", "said"]);
+/** Which parts of them the pages so far have asked for. */
+const needed = new Set<Part>(["first"]);
+/** What is there. */
+const loaded = new Set<string>();
 let wanted: Language = "en";
 
 /** A language that could not be loaded just now, as there is no connection. */
@@ -44,24 +56,39 @@ export function sayMissed(language: Language | null): void {
   for (const one of listeners) one();
 }
 
-/** Begin with the words of both apps, and with those of one of them. */
-export async function startLanguages(texts: Texts = {}): Promise<void> {
-  own = texts;
+/** Begin with the texts of both apps, and with those of one of them. Rejects where none come in any language. */
+export async function startLanguages(...own: readonly TextFile[]): Promise<void> {
+  for (const one of own) files.add(one);
+  loaded.clear(); // what follows begins with nothing
   await i18next
     .use(formatter)
     .use(initReactI18next)
     .init({
       lng: "en",
-      fallbackLng: "en",
+      // Every language has every text.
+      fallbackLng: false,
       defaultNS: "common",
-      resources: { en: { common, api, ...own } },
+      resources: {},
       interpolation: {
         escapeValue: false, // React escapes
         alwaysFormat: true,
       },
       returnNull: false,
     });
-  await changeLanguage(preferredLanguage(kept(), navigator.languages));
+  const language = preferredLanguage(kept(), navigator.languages);
+  if (await changeLanguage(language)) return;
+  await load("en");
+  await i18next.changeLanguage("en");
+}
+
+/** Load the texts of all pages, in the language of the page and in each that is chosen later. Rejects where they do not come. */
+export async function needAllTexts(): Promise<void> {
+  needed.add("rest");
+  let language: string;
+  do {
+    language = i18next.language;
+    await load(language);
+  } while (language !== i18next.language);
 }
 
 /** Change to a language, and keep it for the next time. Where it cannot be loaded, all stays as it is, and says so. */
@@ -79,7 +106,11 @@ async function changeLanguage(language: Language): Promise<boolean> {
   wanted = language;
   let isLoaded = true;
   try {
-    await load(language);
+    let known: number;
+    do {
+      known = needed.size;
+      await load(language);
+    } while (needed.size > known); // a page may have asked for more meanwhile
   } catch {
     isLoaded = false;
   }
@@ -90,17 +121,26 @@ async function changeLanguage(language: Language): Promise<boolean> {
   return isLoaded;
 }
 
-async function load(language: Language): Promise<void> {
-  if (language === "en") return;
-  const names = [...SHARED, ...Object.keys(own)].filter((name) => !i18next.hasResourceBundle(language, name));
-  const loaded = await Promise.all(names.map(async (name) => [name, await read(language, name)] as const));
-  for (const [name, texts] of loaded) i18next.addResourceBundle(language, name, texts);
+async function load(language: string): Promise<void> {
+  const wanting = [...needed].flatMap((part) => [...files].map((file) => [part, file] as const));
+  await Promise.all(
+    wanting.map(async ([part, file]) => {
+      const name = `./${language}/${file}.json`;
+      if (loaded.has(`${part} ${name}`) || (language === "en" && file === "said")) return;
+      const address = PARTS[part][name];
+      if (address === undefined) throw new Error(`There is no ${file} in ${language}.`);
+      // One part adds to the other, also within a group.
+      i18next.addResourceBundle(language, file, await read(address), true);
+      loaded.add(`${part} ${name}`);
+    }),
+  );
 }
 
-async function read(language: Language, name: string): Promise<object> {
-  const file = files[`./${language}/${name}.json`];
-  if (file === undefined) throw new Error(`There is no ${name} in ${language}.`);
-  return await file();
+/** Return texts. Rejects as a question to the API does that has no answer. */
+async function read(address: string): Promise<object> {
+  const answer = await fetch(address);
+  if (!answer.ok) throw await errorOf(answer);
+  return (await answer.json()) as object;
 }
 
 /** What the browser draws by itself, such as the side of a scroll bar, follows the page's direction. */

@@ -4,6 +4,7 @@ import { createRoot } from "react-dom/client";
 
 import { merchantSession } from "./api";
 import { startLanguages } from "../i18n";
+import { begin } from "../ui/begin";
 import { Providers, makeQueryClient } from "../ui/Providers";
 import { stepUpWith } from "../ui/StepUp";
 
@@ -16,11 +17,12 @@ const client = makeQueryClient();
 stepUpWith(merchantSession);
 const router = makeRouter(client);
 
-await startLanguages();
-createRoot(root).render(
-  <StrictMode>
-    <Providers client={client}>
-      <RouterProvider router={router} />
-    </Providers>
-  </StrictMode>,
-);
+await begin(root, startLanguages(), () => {
+  createRoot(root).render(
+    <StrictMode>
+      <Providers client={client}>
+        <RouterProvider router={router} />
+      </Providers>
+    </StrictMode>,
+  );
+});

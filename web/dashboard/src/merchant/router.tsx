@@ -11,7 +11,7 @@ import {
 
 import { readNext } from "../ui/next";
 import { NotFound } from "../ui/NotFound";
-import { PAGES_OF_BOTH, pagesBelow } from "../ui/routes";
+import { PAGES_OF_BOTH, pagesBelow, withAllTexts } from "../ui/routes";
 import { SignedIn } from "../ui/SignedIn";
 
 import { merchantSession } from "./api";
@@ -65,7 +65,10 @@ export function makeRouter(client: QueryClient) {
   const newProject = createRoute({
     getParentRoute: () => signedIn,
     path: "/projects/new",
-    component: lazyRouteComponent(() => import("./projects/NewProject"), "NewProject"),
+    component: lazyRouteComponent(
+      withAllTexts(() => import("./projects/NewProject")),
+      "NewProject",
+    ),
   });
 
   const project = createRoute({
@@ -78,7 +81,7 @@ export function makeRouter(client: QueryClient) {
   });
   const page = pagesBelow(() => project);
   const pages = [
-    page("/overview", () => import("./overview/OverviewPage"), "OverviewPage"),
+    page("/overview", () => import("./overview/OverviewPage"), "OverviewPage", { isFirst: true }),
     page("/payments", () => import("./payments/PaymentList"), "PaymentList"),
     page("/payments/new", () => import("./payments/NewPayment"), "NewPayment"),
     page("/payments/$paymentId", () => import("./payments/PaymentPage"), "PaymentPage"),

@@ -3,7 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
 import { startLanguages } from "../i18n";
-import operator from "../i18n/en/operator.json";
+import { begin } from "../ui/begin";
 import { Providers, makeQueryClient } from "../ui/Providers";
 import { stepUpWith } from "../ui/StepUp";
 
@@ -17,11 +17,12 @@ const client = makeQueryClient();
 stepUpWith(operatorSession);
 const router = makeRouter(client);
 
-await startLanguages({ operator });
-createRoot(root).render(
-  <StrictMode>
-    <Providers client={client}>
-      <RouterProvider router={router} />
-    </Providers>
-  </StrictMode>,
-);
+await begin(root, startLanguages("operator"), () => {
+  createRoot(root).render(
+    <StrictMode>
+      <Providers client={client}>
+        <RouterProvider router={router} />
+      </Providers>
+    </StrictMode>,
+  );
+});

@@ -55,7 +55,7 @@ export function makeRouter(client: QueryClient) {
   const page = pagesBelow(() => layout);
   const record = () => import("./records/pages");
   const pages = [
-    page("/overview", () => import("./overview/OverviewPage"), "OverviewPage"),
+    page("/overview", () => import("./overview/OverviewPage"), "OverviewPage", { isFirst: true }),
     page("/search", () => import("./records/SearchPage"), "SearchPage"),
     page("/chains", () => import("./chains/ChainsPage"), "ChainsPage"),
     page("/chains/$chain", () => import("./chains/ChainPage"), "ChainPage"),

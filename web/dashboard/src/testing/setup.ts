@@ -2,8 +2,7 @@
 import { afterEach, vi } from "vitest";
 import { cleanup, configure } from "@testing-library/react";
 
-import { startLanguages } from "../i18n";
-import operator from "../i18n/en/operator.json";
+import { needAllTexts, startLanguages } from "../i18n";
 
 globalThis.matchMedia = (query) =>
   ({
@@ -41,7 +40,8 @@ globalThis.Request = class extends NodeRequest {
 
 // What must come is waited for: others may load the machine.
 configure({ asyncUtilTimeout: 20_000 });
-await startLanguages({ operator });
+await startLanguages("operator");
+await needAllTexts();
 afterEach(() => {
   cleanup();
   sessionStorage.clear();

@@ -7,6 +7,8 @@ import {
   type RouteComponent,
 } from "@tanstack/react-router";
 
+import { needAllTexts } from "../i18n";
+
 import { ErrorNote, Loading } from "./Feedback";
 
 /** Why a page did not come. What it could not be without is asked for again, where showing it again would fail again. */
@@ -23,12 +25,25 @@ export const PAGES_OF_BOTH = {
   scrollRestoration: true,
 } as const;
 
+type Load = () => Promise<Record<string, unknown>>;
+
+/** Return what loads a page with the texts of all pages: both are on their way at once. */
+export function withAllTexts<Page>(load: () => Promise<Page>): () => Promise<Page> {
+  return async () => {
+    const [page] = await Promise.all([load(), needAllTexts()]);
+    return page;
+  };
+}
+
+interface Seen {
+  /** Whether it says nothing but what is said first, and so waits for no other texts. */
+  readonly isFirst?: boolean;
+}
+
 /** Return what makes a page below another: it comes in a file of its own, when it is gone to. */
 export function pagesBelow<Parent extends AnyRoute>(getParentRoute: () => Parent) {
-  return <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
-    createRoute({
-      getParentRoute,
-      path,
-      component: lazyRouteComponent(load as () => Promise<Record<string, RouteComponent>>, name),
-    });
+  return <Path extends string>(path: Path, load: Load, name: string, { isFirst = false }: Seen = {}) => {
+    const loadAll = (isFirst ? load : withAllTexts(load)) as () => Promise<Record<string, RouteComponent>>;
+    return createRoute({ getParentRoute, path, component: lazyRouteComponent(loadAll, name) });
+  };
 }

@@ -15,10 +15,12 @@ _TYPES = {
     ".css": "text/css",
     ".html": "text/html",
     ".js": "text/javascript",
+    ".json": "application/json",
     ".svg": "image/svg+xml",
 }
 _KEEP_THEIR_NAMES = frozenset({"first-paint.js", "mark.svg", "dashboard.html", "operator.html"})
 """The names of all others change with what is in them, so that browsers may keep them for ever."""
+_ONLY_OF_THE_BUILD = frozenset({"manifest.json"})
 
 
 class BuiltFile(Struct, frozen=True, kw_only=True):
@@ -42,7 +44,8 @@ class BuiltFiles:
 
     def __init__(self, folder: Path = BUILT) -> None:
         self._folder = folder
-        self._names = frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
+        files = folder.iterdir() if folder.is_dir() else ()
+        self._names = frozenset(path.name for path in files) - _ONLY_OF_THE_BUILD
         self._read = cache(self._read_file)
 
     def find(self, name: str) -> BuiltFile | None:
