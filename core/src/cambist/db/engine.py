@@ -76,6 +76,9 @@ def connect(
             "application_name": application_name,
             "timezone": "UTC",
             "jit": "off",
+            # To start others that help takes longer than to find the rows of a list, and they would take the cores from
+            # what is paid meanwhile.
+            "max_parallel_workers_per_gather": "0",
             # Rows stand in memory or on flash. For a disk that turns, which PostgreSQL is set for, it would rather read
             # a whole table than look up some thousands of its rows, and a list be four times as slow now and then.
             "random_page_cost": "1.1",
