@@ -23,6 +23,8 @@ ETH_USD = 2500
 DEPTH = 1_000
 """So many ETH are in each pool."""
 ASKED_PER_SECOND = 1_000
+RELAYER_POLL_S = 0.25
+"""As often as stories have blocks: there are ever more deposits, and a relayer reads all of them each time."""
 FILL_S, SHORT_FILL_S = 7200, 420
 """How long a deposit can be filled. The plugin takes no less than five minutes, and a quote is a minute old."""
 ALLOWANCE = [
@@ -57,6 +59,7 @@ class Market:
             bridged = {"USDX": {one.chain: str(one.usdx.contract) for one in (here, there)}}
             urls = {one.chain: one.url for one in (here, there)}
             self.across = await stack.enter_async_context(AcrossNetwork(urls, tokens=bridged))
+            self.across.relayer.poll_s = RELAYER_POLL_S
             pools = [self._pool(coin) for coin in (here.usdx, self.usdt, self.skim)]
             self.oneinch = await stack.enter_async_context(
                 LocalOneInch(here.url, pools, requests_per_second=ASKED_PER_SECOND)

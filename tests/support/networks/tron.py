@@ -63,8 +63,9 @@ class TronOnlooker(Onlooker):
         return found
 
     def read_block(self, height: int) -> Sequence[Seen]:
-        infos = {info["id"]: info for info in self.read_infos(height)}
-        return [_seen(tx, infos[tx["txID"]]) for tx in self.client.get_block(height).get("transactions", ())]
+        mined = self.client.get_block(height).get("transactions", ())
+        infos = {info["id"]: info for info in self.read_infos(height)} if mined else {}
+        return [_seen(tx, infos[tx["txID"]]) for tx in mined]
 
     def read_infos(self, height: int) -> Sequence[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = self.ask("wallet/gettransactioninfobyblocknum", num=height)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, Final
 
 from eth_abi.abi import encode
@@ -21,6 +22,8 @@ DEPOSITED: Final = "FundsDeposited"
 FILLED: Final = "FilledRelay"
 SLOW_FILL: Final = 2
 """Of the kinds of fills, the one that the SpokePool pays itself."""
+READ_MAX: Final = 10_000
+"""Deposits of which is kept what takes long to work out: a relayer reads all there are with each poll."""
 
 
 class FillStatus(IntEnum):
@@ -54,7 +57,12 @@ class Relay(Struct, frozen=True, kw_only=True):
 
     def hash(self, destination: int) -> bytes:
         """Return the name under which the SpokePool of that chain knows whether it was filled."""
-        return keccak(encode([RELAY, "uint256"], [self.values, destination]))
+        return _hash(self, destination)
+
+
+@lru_cache(maxsize=READ_MAX)
+def _hash(relay: Relay, destination: int) -> bytes:
+    return keccak(encode([RELAY, "uint256"], [relay.values, destination]))
 
 
 class Deposit(Struct, frozen=True, kw_only=True):
@@ -71,7 +79,12 @@ class Deposit(Struct, frozen=True, kw_only=True):
 
 def read_deposit(log: Mapping[str, Any], origin: int) -> Deposit:
     """Return the deposit that a node's log of ``FundsDeposited`` tells of."""
-    told = pool().read_log(DEPOSITED, *_parts(log))
+    return _read(tuple(log["topics"]), log["data"], log["transactionHash"], origin)
+
+
+@lru_cache(maxsize=READ_MAX)
+def _read(topics: tuple[str, ...], data: str, tx_id: str, origin: int) -> Deposit:
+    told = pool().read_log(DEPOSITED, *_parts(topics, data))
     return Deposit(
         relay=Relay(
             depositor=told["depositor"],
@@ -88,13 +101,13 @@ def read_deposit(log: Mapping[str, Any], origin: int) -> Deposit:
             message=told["message"],
         ),
         destination=told["destinationChainId"],
-        tx_id=log["transactionHash"],
+        tx_id=tx_id,
     )
 
 
 def fill_kind(log: Mapping[str, Any], deposit: Deposit) -> int | None:
     """Return the kind of the fill that a node's log of ``FilledRelay`` tells of, or None where it is another's."""
-    told = pool().read_log(FILLED, *_parts(log))
+    told = pool().read_log(FILLED, *_parts(log["topics"], log["data"]))
     relay = deposit.relay
     same = (
         (told["depositor"], told["recipient"], told["exclusiveRelayer"], told["inputToken"], told["outputToken"]),
@@ -123,5 +136,5 @@ def from_word(one: bytes) -> str:
     return spell(one[12:].hex())
 
 
-def _parts(log: Mapping[str, Any]) -> tuple[list[bytes], bytes]:
-    return [bytes.fromhex(topic[2:]) for topic in log["topics"]], bytes.fromhex(log["data"][2:])
+def _parts(topics: Sequence[str], data: str) -> tuple[list[bytes], bytes]:
+    return [bytes.fromhex(topic[2:]) for topic in topics], bytes.fromhex(data[2:])

@@ -42,6 +42,8 @@ class Relayer:
 
     def __init__(self, sides: Sequence[Side]) -> None:
         self.delay_s = 0.0
+        self.poll_s = POLL_S
+        """How long it does nothing between two polls. Each asks both chains for all deposits that there are."""
         self.refusals: dict[bytes, str] = {}
         """Why a pool refused a fill, by the deposit's hash."""
         self._behaviour = Behaviour.FILL
@@ -75,7 +77,7 @@ class Relayer:
             # A node may be away for a while.
             with suppress(aiohttp.ClientError, OSError, RpcRefusedError, TimeoutError):
                 await self.poll()
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(self.poll_s)
 
     async def poll(self) -> None:
         """Act once on all that is due."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from eth_abi.abi import encode
@@ -16,6 +17,7 @@ from .artifacts import across, pool, token, wrapped
 from .deposits import (
     DEPOSITED,
     FILLED,
+    READ_MAX,
     REFUND_LEAF,
     SLOW_LEAF,
     Deposit,
@@ -166,7 +168,7 @@ class Side:
 
     async def fill_statuses(self, deposits: Sequence[Deposit]) -> Sequence[FillStatus]:
         """Return what became here of deposits that were made on the other chain."""
-        calls = [{"to": self.pool, "data": "0x" + pool().call_data("fillStatuses", one.hash).hex()} for one in deposits]
+        calls = [{"to": self.pool, "data": _status_call(one.hash)} for one in deposits]
         answers = await self.node.batch([("eth_call", [call, "latest"]) for call in calls])
         return [FillStatus(int(answer, 16)) for answer in answers]
 
@@ -224,3 +226,8 @@ class Side:
 
 def _account(name: str) -> str:
     return spell(keccak(name.encode())[12:].hex())
+
+
+@lru_cache(maxsize=READ_MAX)
+def _status_call(deposit: bytes) -> str:
+    return "0x" + pool().call_data("fillStatuses", deposit).hex()
