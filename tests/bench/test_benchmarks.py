@@ -10,6 +10,7 @@ import pytest
 from cambist_web.dashboard.files import BUILT
 from tests.browser.conftest import CHROMIUM
 from tests.support.command import run_script
+from tests.support.gateway import GatewayProcess
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 FILES = sorted(BENCH.glob("bench_*.py"))
@@ -40,13 +41,16 @@ def environment(servers, redis_url, tmp_path):
 
 
 @pytest.fixture(scope="class")
-def gateway(servers, databases):
-    """Start one as benchmarks do themselves, beside a Valkey that the other benchmarks do not empty."""
+async def gateway(servers, databases, tmp_path_factory):
+    """Start one with the settings of benchmarks, beside a Valkey that the other benchmarks do not empty."""
     with pytest.MonkeyPatch.context() as patch, databases.fresh() as database_url:
         patch.syspath_prepend(str(BENCH))
-        running = importlib.import_module("_gateway").gateway(database_url, servers.redis(0), workers=1)
-        with running as port:
-            yield f"{port} {database_url}"
+        theirs = importlib.import_module("_gateway")
+        settings = theirs.SETTINGS.format(
+            database_url=database_url, redis_url=servers.redis(0), workers=1, plugins=theirs.SIMULATED
+        )
+        async with GatewayProcess(tmp_path_factory.mktemp("gateway"), settings) as running:
+            yield f"{running.url.rpartition(':')[2]} {database_url}"
 
 
 class TestOnOneGateway:
