@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -23,6 +22,7 @@ from cambist.db.migrations import (
 )
 from cambist.db.models import Base, LedgerAccount, LedgerMovement, LedgerTransaction
 from cambist.db.models.base import Xid8
+from tests.support.command import context
 
 pytestmark = pytest.mark.slow
 
@@ -197,8 +197,9 @@ def run_migrations():
     """Migrate in a process of its own, as the gateway does: never inside a running loop."""
 
     async def run(url: str) -> None:
-        code = "import sys; from cambist.db.migrations import migrate; migrate(sys.argv[1])"
-        process = await asyncio.create_subprocess_exec(sys.executable, "-W", "ignore", "-c", code, url)
-        assert await process.wait() == 0
+        process = context.Process(target=migrate, args=(url,))
+        process.start()
+        await asyncio.to_thread(process.join)
+        assert process.exitcode == 0
 
     return run

@@ -134,6 +134,7 @@ def names() -> list[tuple[str, str, int]]:
     return found
 
 
+@cache
 def words(name: str) -> list[str]:
     """Return the words of a name, in lower case, however it is written."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 from contextlib import asynccontextmanager
+from functools import cache
 
 import aiohttp
 import psutil
@@ -113,11 +114,13 @@ async def test_both_end_when_one_of_them_is_killed(databases, tmp_path):
         await server.until(lives=False)
 
 
+@cache
+def paths(which):
+    return {route.path for route in build_app(WebSettings(), which).routes if isinstance(route, HTTPRoute)}
+
+
 @pytest.mark.parametrize("serves", ["public", "admin"])
 def test_of_the_two_apps_each_has_its_own_routes_and_together_they_have_all(serves):
-    def paths(which):
-        return {route.path for route in build_app(WebSettings(), which).routes if isinstance(route, HTTPRoute)}
-
     shared = {
         path for path in paths("all") if re.match(r"/($|health|metrics|dashboard-assets|api/(openapi|swagger))", path)
     }

@@ -34,6 +34,7 @@ _FAST = {
     "full_page_writes": "off",
     "max_connections": "400",
     "shared_buffers": "64MB",
+    "wal_compression": "off",
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "checkpoint_timeout": "1h",
