@@ -30,7 +30,7 @@ CHAINS: Mapping[str, str] = {
 }
 """What rows are on, one after the other. Examples are on the first."""
 CHAIN, CHAIN_NAME = next(iter(CHAINS.items()))
-ONE_COIN = frozenset({"/api/admin/collections/addresses/{address}", "/api/admin/reconcile/{jobId}"})
+ONE_COIN = frozenset({"/api/admin/collections/addresses/{address}"})
 """What answers parts of one thing, told apart by their coin, of which examples have one."""
 DAYS = 30
 WEEK = (9, 4, 7, 12, 6, 14, 10)

@@ -191,6 +191,7 @@ operator  -        POST   /api/admin/jobs/{jobId}/retry
 operator  -        POST   /api/admin/jobs/{jobId}/cancel
 auditor   -        GET    /api/admin/reconcile
 auditor   -        GET    /api/admin/reconcile/{jobId}
+auditor   -        GET    /api/admin/reconcile/{jobId}/differences
 support   -        POST   /api/admin/reconcile
 auditor   -        GET    /api/admin/webhooks/deliveries
 auditor   -        GET    /api/admin/webhooks/deliveries/{deliveryId}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 from msgspec.structs import replace
 
@@ -163,11 +166,53 @@ async def test_a_token_is_added_decided_about_and_payments_follow(client, seen, 
     assert (await client.post("/api/payment", json=usdx, headers=merchant.key)).status_code == 201
     tokens = (await admin(client, "GET", f"{TOKENS}?chain=memory"))["tokens"]
     assert [(one["symbol"], one["origin"], one["state"]) for one in tokens] == [
-        ("MEM", "file", "enabled"), ("USDX", "file", "enabled"), ("DAIX", "file", "enabled"),
-        ("EURX", "added", "enabled"),
+        ("DAIX", "file", "enabled"), ("EURX", "added", "enabled"), ("MEM", "file", "enabled"),
+        ("USDX", "file", "enabled"),
     ]  # fmt: skip
     refused(await client.patch(f"{TOKENS}/memory/NONE", json={}, headers=HEADERS), 400, "UNSUPPORTED_TOKEN", "token")
     refused(await client.get(f"{TOKENS}/tkn_none", headers=HEADERS), 404, "TOKEN_NOT_FOUND")
+
+
+async def test_tokens_are_filtered_sorted_paged_and_saved_as_every_list(client, seen, gateway, merchant):
+    made = (await admin(client, "POST", TOKENS, 202, chain="memory", contract=EURX))["token"]
+    await activated(gateway, made["tokenId"])
+    different = {"merchants": {merchant.merchant_id: False}}
+    await admin(client, "PATCH", f"{TOKENS}/memory/USDX", enabled=False, **different)
+    every = (await admin(client, "GET", f"{TOKENS}?limit=100"))["tokens"]
+    assert {one["chain"] for one in every} > {"memory", "pretend"}
+    by_chain = sorted(every, key=lambda one: (one["chain"], one["symbol"]))
+    by_symbol = sorted(every, key=lambda one: (one["symbol"], one["chain"]))
+    for query, wanted in {
+        "": by_chain,
+        "sort=-chain": by_chain[::-1],
+        "sort=symbol": by_symbol,
+        "sort=-symbol": by_symbol[::-1],
+        "chain=memory": [one for one in by_chain if one["chain"] == "memory"],
+        "symbol=USDX": [one for one in by_chain if one["symbol"] == "USDX"],
+        "state=disabled": [one for one in by_chain if (one["chain"], one["symbol"]) == ("memory", "USDX")],
+        "origin=added": [one for one in by_chain if one["symbol"] == "EURX"],
+        "origin=added&state=disabled": [],
+    }.items():
+        found, cursor = [], ""
+        while cursor is not None:
+            page = await admin(client, "GET", f"{TOKENS}?{query}&limit=2{cursor}")
+            assert (page["total"], page["totalIsExact"]) == (len(wanted), True), query
+            found += page["tokens"]
+            cursor = None if page["nextCursor"] is None else f"&cursor={page['nextCursor']}"
+        assert found == wanted, query
+        second = (await admin(client, "GET", f"{TOKENS}?{query}&limit=2&page=2"))["tokens"]
+        assert second == wanted[2:4], query
+        answer = await client.get(f"{TOKENS}?{query}&format=csv", headers=HEADERS)
+        assert answer.headers["content-type"].startswith("text/csv")
+        rows = list(csv.DictReader(io.StringIO(answer.text)))
+        assert [(one["chain"], one["symbol"], one["contractAddress"]) for one in rows] == [
+            (one["chain"], one["symbol"], one["contractAddress"] or "") for one in wanted
+        ]
+    (usdx,) = (await admin(client, "GET", f"{TOKENS}?state=disabled"))["tokens"]
+    assert [(one["merchantId"], one["enabled"]) for one in usdx["merchants"]] == [(merchant.merchant_id, False)]
+    refused(await client.get(f"{TOKENS}?chain=nowhere", headers=HEADERS), 400, "UNSUPPORTED_CHAIN", "chain")
+    refused(await client.get(f"{TOKENS}?sort=label", headers=HEADERS), 400, "VALIDATION_ERROR", "sort")
+    refused(await client.get(f"{TOKENS}?limit=100&page=101", headers=HEADERS), 400, "VALIDATION_ERROR", "page")
 
 
 async def test_a_sandbox_project_has_the_tokens_that_were_added(client, seen, gateway, sandbox_merchant):

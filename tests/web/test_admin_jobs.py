@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 
 from cambist.services.audit.entries import newest
 from cambist.services.jobs import cron_runs, leases, requests
@@ -117,7 +119,8 @@ async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_wh
     assert detail["run"]["agrees"] is False
     asked = {"addressesAsked": 3, "balances": 2, "differences": 2, "problem": None, "problemCode": None}
     assert detail["run"]["chains"] == [{"chain": "memory", "height": 7, "blockHash": "0x1", **asked}]
-    difference, other = detail["differences"]
+    path = f"{RECONCILE}/{made['jobId']}/differences"
+    other, difference = await listed(officer, path, "differences")
     explained = difference.pop("explanations")
     (named,) = (await officer.ask("GET", "/api/admin/merchants")).json()["merchants"]
     assert difference == {"chain": "memory", "height": 7, "contractAddress": line["contract"]} | {
@@ -126,6 +129,51 @@ async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_wh
     assert (other["merchantId"], other["merchantName"]) == (None, None)
     assert "takes a fee of its own" in explained[0]
     assert "another wallet" in explained[1]
-    listed = (await officer.ask("GET", RECONCILE)).json()["runs"]
-    assert [(one["jobId"], one["agrees"]) for one in listed] == [(made["jobId"], False)]
-    refused(await officer.ask("GET", f"{RECONCILE}/job_x"), 404, "JOB_NOT_FOUND")
+    runs = (await officer.ask("GET", RECONCILE)).json()["runs"]
+    assert [(one["jobId"], one["agrees"]) for one in runs] == [(made["jobId"], False)]
+    for path in (f"{RECONCILE}/job_x", f"{RECONCILE}/job_x/differences"):
+        refused(await officer.ask("GET", path), 404, "JOB_NOT_FOUND")
+
+
+async def test_what_differs_is_filtered_paged_and_saved_as_every_list(client, gateway, merchant):
+    officer = await Officer(client).sign_in("support")
+    made = (await officer.ask("POST", RECONCILE, {"chains": ["memory"]})).json()["run"]
+    path = f"{RECONCILE}/{made['jobId']}/differences"
+    assert await listed(officer, path, "differences") == [], "nothing was compared yet"
+    lines = [LINE | {"merchantId": merchant.merchant_id}, LINE | {"merchantId": None, "group": "gas", "token": "MEM"}]
+    summary = {"height": 7, "blockHash": "0x1", "addressesAsked": 3, "balances": 2, "differences": lines}
+    problem = {"problem": "No endpoint answers.", "problemCode": "CONNECTION"}
+    done = {"memory": summary, "pretend": summary | {"height": 9}, "idle": problem}
+    job = await started(gateway, made["jobId"])
+    async with gateway.db.transaction() as conn:
+        await leases.succeed(conn, job, {"agrees": False, "chains": done}, gateway.clock.now())
+    places = [("memory", "gas"), ("memory", "deposits"), ("pretend", "gas"), ("pretend", "deposits")]
+    for query, wanted in {
+        "": places,
+        "sort=-chain": places[::-1],
+        "chain=pretend": places[2:],
+        "token=MEM": [places[0], places[2]],
+        "group=deposits": [places[1], places[3]],
+        f"merchantId={merchant.merchant_id}": [places[1], places[3]],
+        "chain=memory&group=gas": places[:1],
+        "chain=nowhere": [],
+    }.items():
+        found = await listed(officer, f"{path}?{query}", "differences", limit=1)
+        assert [(one["chain"], one["group"]) for one in found] == wanted, query
+        answer = await officer.ask("GET", f"{path}?{query}&format=csv")
+        assert answer.headers["content-type"].startswith("text/csv")
+        rows = list(csv.DictReader(io.StringIO(answer.text)))
+        assert [(one["chain"], one["group"], one["difference"]) for one in rows] == [(*one, "-10") for one in wanted]
+
+
+async def listed(officer, path, name, limit=25):
+    """Return all items of a list, read page by page."""
+    found, cursor = [], ""
+    while cursor is not None:
+        begin = path if "?" in path else f"{path}?"
+        page = (await officer.ask("GET", f"{begin}&limit={limit}{cursor}")).json()
+        assert (page["total"] >= len(found), page["totalIsExact"]) == (True, True)
+        found += page[name]
+        cursor = None if page["nextCursor"] is None else f"&cursor={page['nextCursor']}"
+    assert page["total"] == len(found)
+    return found

@@ -123,6 +123,7 @@ TOLD = {
     "/api/admin/jobs": {"job"},
     "/api/admin/jobs/recurring": {"cron"},
     "/api/admin/reconcile": {"job"},
+    "/api/admin/reconcile/{jobId}/differences": {"job"},
     "/api/admin/webhooks/deliveries": {"delivery"},
     "/api/admin/webhooks/failing": {"delivery"},
     "/api/admin/resolutions": {"resolution"},

@@ -29,6 +29,7 @@ admin_merchants.Grants           grant changeMerchant
 admin_merchants.NewMerchants     make createMerchant
 admin_merchants.PasswordResets   issue createPasswordReset
 admin_reconcile.Reconcile        start createReconcileRun · list listReconcileRuns · read getReconcileRun
+admin_reconcile.Reconcile        differences listReconcileDifferences
 admin_resolutions.AllResolutions list listAllResolutions · read getAnyResolution · accept acceptDepositForMerchant
 admin_resolutions.AllResolutions release releaseDepositForMerchant
 admin_webhooks.AllWebhooks       list listAllDeliveries · read getAnyDelivery · failing listFailingReceivers

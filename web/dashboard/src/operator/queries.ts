@@ -51,11 +51,21 @@ export function useChainOptions(): readonly { readonly value: string; readonly l
   return data.map((one) => ({ value: one.chain, label: one.name }));
 }
 
+async function readEveryToken(signal: AbortSignal): Promise<readonly Schemas["AdminToken"][]> {
+  const found: Schemas["AdminToken"][] = [];
+  for (let page = 1; ; page += 1) {
+    const params = { query: { limit: 100, page } };
+    const { tokens, total } = await unwrap(api.GET("/api/admin/tokens", { params, signal }));
+    found.push(...tokens);
+    if (tokens.length === 0 || found.length >= total) return found;
+  }
+}
+
 /** Return every token by its name, as settings write it: `ethereum/USDT`. None while they are not there. */
 export function useCoinNames(): readonly string[] {
   const { data = [] } = useQuery({
-    queryKey: ["tokens", undefined],
-    queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/tokens", { signal }))).tokens,
+    queryKey: ["tokens", "every"],
+    queryFn: ({ signal }) => readEveryToken(signal),
     enabled: usePermitted("chains.read"),
   });
   return [...new Set(data.flatMap(({ chain, symbol }) => (symbol === null ? [] : [`${chain}/${symbol}`])))];

@@ -53,15 +53,22 @@ export function useListSearch<Name extends string>(names: readonly Name[], pageN
   };
 }
 
-/** What a list takes that begins with the newest: an order that is not this one stands in the address. */
-export function newestFirst(search: {
+interface Sorted {
   readonly filters: { readonly sort?: string };
   readonly filter: (changed: { readonly sort: string }) => void;
-}) {
+}
+
+/** What a list takes that begins with the newest. */
+export function newestFirst(search: Sorted) {
+  return beginsWith(NEWEST, search);
+}
+
+/** What a list takes whose own order is this one: another one stands in the address. */
+export function beginsWith(own: string, search: Sorted) {
   return {
-    sort: search.filters.sort ?? NEWEST,
+    sort: search.filters.sort ?? own,
     onSort: (sort: string) => {
-      search.filter({ sort: sort === NEWEST ? "" : sort });
+      search.filter({ sort: sort === own ? "" : sort });
     },
   };
 }

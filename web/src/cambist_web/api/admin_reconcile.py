@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -23,16 +23,20 @@ from cambist.services.oversight import merchants
 from cambist.services.recovery.reconcile.check import AddressLine, GroupLine
 from cambist.services.recovery.reconcile.explain import explanations
 from cambist.services.supported import find_chain
+from cambist.services.whole_lists import part_of
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, Body, CursorPageAnswer
+from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter
 
 from .admin_jobs import State, StateFilter, ask_for, asked_by
+from .admin_webhooks import MerchantFilter
 
 ChainName = Annotated[str, Meta(min_length=1, max_length=64)]
+ChainSort = Literal["chain", "-chain"]
+GroupFilter = Annotated[Literal["deposits", "wallet", "gas", "between_chains"] | None, QueryParameter()]
 
 
 class AskReconcile(Body, frozen=True, kw_only=True):
@@ -94,15 +98,14 @@ class Difference(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ReconcileRunAnswer(Answer, frozen=True, kw_only=True):
-    """A run that was asked for, or the one that compares the same chains already."""
+    """A run."""
 
     run: ReconcileRun
 
 
-class ReconcileDetail(Answer, frozen=True, kw_only=True):
-    """A run, and everything that differs, 100 lines of each chain at most."""
+class DifferenceList(CursorPageAnswer, frozen=True, kw_only=True):
+    """A page of what differs."""
 
-    run: ReconcileRun
     differences: Sequence[Difference]
 
 
@@ -119,7 +122,10 @@ class Reconcile(Controller):
     async def start(
         self, data: JSONBody[AskReconcile], web: NamedDependency[Web], audit: NamedDependency[Audit]
     ) -> ReconcileRunAnswer:
-        """Have a worker compare every balance, one chain after the other. It changes nothing."""
+        """Have a worker compare every balance, one chain after the other. It changes nothing.
+
+        Where the same chains are being compared already, that run is returned.
+        """
         chains = sorted(set(data.chains))
         for chain in chains:
             if find_chain(web.gateway.registry.chains, chain, "chains").availability != "live":
@@ -155,20 +161,67 @@ class Reconcile(Controller):
         return await query.answer(ReconcileList, found)
 
     @get("/{job_id:str}", summary="Read a comparison", opt=permits("reconcile.read"))
-    async def read(self, job_id: FromPath[str], web: NamedDependency[Web]) -> ReconcileDetail:
-        """Return one run with everything that differs so far, and what could explain each."""
+    async def read(self, job_id: FromPath[str], web: NamedDependency[Web]) -> ReconcileRunAnswer:
+        """Return one run, with what came of each chain so far."""
         async with web.db.autocommit() as conn:
-            job = await requests.get(conn, job_id)
-            if job.kind != Kind.RECONCILE:
-                raise NotFoundError("JOB_NOT_FOUND", f"{job_id} is no comparison.")
-            lines = [
-                (chain, done["height"], line)
-                for chain, done in sorted(_done(job).items())
-                for line in msgspec.convert(done.get("differences", []), list[GroupLine])
+            return ReconcileRunAnswer(run=_run(web, await _comparison(conn, job_id)))
+
+    @get("/{job_id:str}/differences", summary="List what differs", opt=permits("reconcile.read"))
+    async def differences(  # noqa: PLR0913  every query parameter is one
+        self,
+        job_id: FromPath[str],
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        *,
+        merchant_id: MerchantFilter = None,
+        chain: NonEmptyFilter = None,
+        token: NonEmptyFilter = None,
+        group: GroupFilter = None,
+        sort: Annotated[ChainSort, QueryParameter(description="`-` is the last name first.")] = "chain",
+    ) -> Response[DifferenceList]:
+        """Return everything that differs so far, 100 lines of each chain at most, and what could explain each."""
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[Difference]:
+            job = await _comparison(conn, job_id)
+            wanted = [
+                (one, line)
+                for one, line in _lines(job)
+                if chain in {None, one}
+                and token in {None, line.token}
+                and group in {None, line.group}
+                and merchant_id in {None, line.merchant_id}
             ]
-            names = await merchants.names_of(conn, sorted({line.merchant_id for *_, line in lines if line.merchant_id}))
-        found = [_difference(chain, height, line, names.get(line.merchant_id or "")) for chain, height, line in lines]
-        return ReconcileDetail(run=_run(web, job), differences=found)
+            page = part_of(wanted, _place, part)
+            names = await merchants.names_of(
+                conn, sorted({line.merchant_id for _, line in page.items if line.merchant_id})
+            )
+            done = _done(job)
+            return page.shown_as(
+                lambda one: _difference(one[0], done[one[0]]["height"], one[1], names.get(one[1].merchant_id or ""))
+            )
+
+        filters = (merchant_id, chain, token, group)
+        query = asked.of(web, "differences", job_id, sort=sort, filters=filters)
+        return await query.answer(DifferenceList, found)
+
+
+async def _comparison(conn: AsyncConnection, job_id: str) -> Job:
+    job = await requests.get(conn, job_id)
+    if job.kind != Kind.RECONCILE:
+        raise NotFoundError("JOB_NOT_FOUND", f"{job_id} is no comparison.")
+    return job
+
+
+def _lines(job: Job) -> Iterator[tuple[str, GroupLine]]:
+    """Yield what differs, with its chain."""
+    for chain, done in _done(job).items():
+        for line in msgspec.convert(done.get("differences", []), list[GroupLine]):
+            yield chain, line
+
+
+def _place(one: tuple[str, GroupLine]) -> tuple[str, ...]:
+    chain, line = one
+    return chain, line.merchant_id or "", line.group, line.token, line.contract or ""
 
 
 def _done(job: Job) -> Mapping[str, Any]:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from litestar import Controller, get, patch, post
+import msgspec
+from litestar import Controller, Response, get, patch, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.plugin import ChainInfo, Token
+from cambist.registry import Registry
 from cambist.services.audit.entries import Action
 from cambist.services.chains import sendable, tokens
 from cambist.services.chains.setups import IN_USE, TOPIC
 from cambist.services.chains.tokens import NewToken, StoredToken, TokenMerchantView, TokenPatch
+from cambist.services.listing import Listed, Part
 from cambist.services.supported import find_chain, find_token
+from cambist.services.whole_lists import part_of
 from cambist_web.context import Web
+from cambist_web.lists import Asked
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, NonEmptyFilter, sent
+from cambist_web.schemas import Answer, CursorPageAnswer, NonEmptyFilter, sent
 
 from .chains import find_admin_chain
 
 TokenState = Literal["checking", "enabled", "disabled", "refused", "replaced"]
+TokenOrigin = Literal["file", "added"]
+TokenSort = Literal["chain", "-chain", "symbol", "-symbol"]
 
 
 class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -44,7 +51,7 @@ class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
     contract_address: str | None
     decimals: int | None
     label: str | None
-    origin: Literal["file", "added"]
+    origin: TokenOrigin
     state: TokenState
     reason: str | None
     default_enabled: bool
@@ -55,8 +62,8 @@ class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
     changed_at: datetime | None
 
 
-class AdminTokenList(Answer, frozen=True, kw_only=True):
-    """Every token of every chain, and those that are being checked or were refused in the last day."""
+class AdminTokenList(CursorPageAnswer, frozen=True, kw_only=True):
+    """A page of tokens of chains, with those that are being checked or were refused in the last day."""
 
     tokens: Sequence[AdminToken]
 
@@ -109,6 +116,25 @@ def _of_file(chain: ChainInfo, token: Token) -> AdminToken:
     )
 
 
+def _views(registry: Registry, infos: Sequence[ChainInfo], rows: Sequence[StoredToken]) -> Iterator[AdminToken]:
+    """Yield what the file has, as it was decided about, and what was added; for whom it is different is left out."""
+    decided = {(row.chain, row.contract): row for row in rows if row.state in IN_USE}
+    of_file = [(info, token) for info in infos for token in registry.file_chains[info.id].tokens]
+    for info, token in of_file:
+        row = decided.get((info.id, token.contract))
+        yield _of_file(info, token) if row is None else _stored(row)
+    known = {(info.id, token.contract) for info, token in of_file}
+    yield from (_stored(row) for row in rows if (row.chain, row.contract) not in known)
+
+
+def _by_chain(one: AdminToken) -> tuple[str, ...]:
+    return one.chain, one.symbol or "", one.contract_address or "", one.token_id or ""
+
+
+def _by_symbol(one: AdminToken) -> tuple[str, ...]:
+    return one.symbol or "", one.chain, one.contract_address or "", one.token_id or ""
+
+
 async def _answer(conn: AsyncConnection, row: StoredToken) -> AdminTokenAnswer:
     merchants = await tokens.list_merchants(conn, [row.pk])
     return AdminTokenAnswer(token=_stored(row, merchants.get(row.pk, ())))
@@ -118,22 +144,42 @@ class Tokens(Controller):
     tags = ("Operator",)
 
     @get("/", summary="List tokens with what was decided about them", opt=permits("chains.read"))
-    async def list(self, web: NamedDependency[Web], *, chain: NonEmptyFilter = None) -> AdminTokenList:
-        """Return the tokens of the plugins and of the operator's file first, then those that were added."""
-        registry = web.gateway.registry
-        infos = list(registry.chains.values()) if chain is None else [find_chain(registry.chains, chain)]
-        async with web.db.autocommit() as conn:
+    async def list(  # noqa: PLR0913  every query parameter is one
+        self,
+        web: NamedDependency[Web],
+        asked: NamedDependency[Asked],
+        *,
+        chain: NonEmptyFilter = None,
+        symbol: NonEmptyFilter = None,
+        in_state: Annotated[TokenState | None, QueryParameter(name="state")] = None,
+        origin: Annotated[TokenOrigin | None, QueryParameter()] = None,
+        sort: Annotated[TokenSort, QueryParameter(description="`-` is the last name first.")] = "chain",
+    ) -> Response[AdminTokenList]:
+        """Return the tokens of the plugins and of the operator's file, and those that were added."""
+        chains = web.gateway.registry.chains
+        infos = [*chains.values()] if chain is None else [find_chain(chains, chain)]
+
+        async def found(conn: AsyncConnection, part: Part) -> Listed[AdminToken]:
             rows = await tokens.list_rows(conn, web.clock.now(), chain)
-            merchants = await tokens.list_merchants(conn, [row.pk for row in rows])
-        decided = {(row.chain, row.contract): row for row in rows if row.state in IN_USE}
-        of_file = [(info, token) for info in infos for token in registry.file_chains[info.id].tokens]
-        shown = {(info.id, token.contract) for info, token in of_file}
-        views = []
-        for info, token in of_file:
-            row = decided.get((info.id, token.contract))
-            views.append(_of_file(info, token) if row is None else _stored(row, merchants.get(row.pk, ())))
-        views += [_stored(row, merchants.get(row.pk, ())) for row in rows if (row.chain, row.contract) not in shown]
-        return AdminTokenList(tokens=views)
+            wanted = [
+                one
+                for one in _views(web.gateway.registry, infos, rows)
+                if symbol in {None, one.symbol} and in_state in {None, one.state} and origin in {None, one.origin}
+            ]
+            page = part_of(wanted, _by_symbol if sort.endswith("symbol") else _by_chain, part)
+            pks = {row.token_id: row.pk for row in rows}
+            shown = [pks[one.token_id] for one in page.items if one.token_id is not None]
+            merchants = await tokens.list_merchants(conn, shown)
+            return page.shown_as(
+                lambda one: (
+                    one
+                    if one.token_id is None
+                    else msgspec.structs.replace(one, merchants=merchants.get(pks[one.token_id], ()))
+                )
+            )
+
+        query = asked.of(web, "tokens", "operator", sort=sort, filters=(chain, symbol, in_state, origin))
+        return await query.answer(AdminTokenList, found)
 
     @post("/", status_code=202, summary="Add a token", opt=permits("tokens.change"))
     async def add(

@@ -171,6 +171,7 @@ UncollectedView.text        Why it stays where it is, in a sentence.
 UncollectedView.until       When the reason ends by itself; null where it does not.
 UncollectedView.value_usd   What it is worth, in US dollars; null where no price is known.
 listOutbound.olderThanMinutes Only what was asked for at least so many minutes ago.
+listReconcileDifferences.group Only what is about these addresses.
 parameter.address             Only what concerns this address.
 parameter.batchId             Only payouts of this batch.
 parameter.chain               Only what is on this chain.

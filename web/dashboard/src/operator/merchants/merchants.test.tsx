@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { json, refused, showOperator } from "../../testing/render";
+import { json, one, refused, showOperator } from "../../testing/render";
 
 import { Limits } from "./Limits";
 import { MerchantActs } from "./MerchantActs";
@@ -64,7 +64,7 @@ it("a limit that is set beside somebody else’s tells of that one, and undoes n
       path: "merchants",
       permissions: ["merchants.limits", "chains.read"],
       answers: {
-        "GET /api/admin/tokens": { tokens: [{ chain: "memory", symbol: "USDX" }] },
+        "GET /api/admin/tokens": { ...one, tokens: [{ chain: "memory", symbol: "USDX" }] },
         "GET /api/admin/merchants/mrc_1": { merchant: MERCHANT, limits: theirs, limitsVersion: 1 },
         "PUT /api/admin/merchants/mrc_1/limits": async (request) => {
           bodies.push(await request.json());

@@ -2,21 +2,18 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
-import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
-import { Empty } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
-import { useMeaning } from "../../ui/Meaning";
-import { Facts, Page, Section } from "../../ui/Page";
+import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
-import { Quoted, Trouble } from "../../ui/Said";
+import { Trouble } from "../../ui/Said";
 import { When } from "../../ui/When";
-import { api, unwrap, useWords, type Schemas } from "../api";
+import { api, unwrap, useWords } from "../api";
 import { Height } from "../chains/ChainsPage";
 import { JobState } from "../jobs/JobState";
-import { MerchantLink } from "../merchants/MerchantLink";
 
+import { Differences } from "./Differences";
 import { Agrees } from "./ReconcilePage";
 
 const POLL_MS = 3_000;
@@ -28,7 +25,7 @@ function runQuery(jobId: string) {
   });
 }
 
-/** One run: each chain, and every difference with what explains it. */
+/** One run: what came of each chain, and every difference with what explains it. */
 export function RunPage() {
   const { t, i18n } = useWords();
   const chainName = useChainName();
@@ -38,7 +35,7 @@ export function RunPage() {
   });
   return (
     <QueryPage title={t("nav.reconcile")} query={query}>
-      {({ run, differences }) => (
+      {({ run }) => (
         <Page
           title={t("nav.reconcile")}
           tab={`${t("nav.reconcile")} ${run.jobId}`}
@@ -94,47 +91,9 @@ export function RunPage() {
               </p>
             )}
           </Section>
-          {differences.length === 0 && run.finishedAt !== null && (
-            <Section>
-              <Empty title={t("reconcile.noDifferences")} />
-            </Section>
-          )}
-          {differences.map((one) => (
-            <DifferenceView
-              key={`${one.chain} ${one.merchantId ?? ""} ${one.group} ${one.token} ${one.contractAddress ?? ""}`}
-              difference={one}
-            />
-          ))}
+          <Differences run={run} />
         </Page>
       )}
     </QueryPage>
-  );
-}
-
-function DifferenceView({ difference }: { readonly difference: Schemas["Difference"] }) {
-  const { t } = useWords();
-  const meaning = useMeaning();
-  const chainName = useChainName();
-  return (
-    <Section title={`${chainName(difference.chain)} · ${difference.token} · ${meaning("group", difference.group)}`}>
-      <Facts
-        facts={[
-          [
-            t("reconcile.difference"),
-            <Amount key="difference" value={difference.difference} token={difference.token} />,
-          ],
-          [t("reconcile.onChain"), <Amount key="chain" value={difference.onChain} token={difference.token} />],
-          [t("reconcile.booked"), <Amount key="booked" value={difference.booked} token={difference.token} />],
-          [t("reconcile.inTransit"), <Amount key="transit" value={difference.inTransit} token={difference.token} />],
-          [t("record.merchant"), <MerchantLink key="merchant" of={difference} />],
-          [
-            t("record.why"),
-            difference.explanations.length === 0 ? null : (
-              <Quoted key="why" words={difference.explanations.join(" ")} />
-            ),
-          ],
-        ]}
-      />
-    </Section>
   );
 }

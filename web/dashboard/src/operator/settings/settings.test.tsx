@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { json, refused, showOperator } from "../../testing/render";
+import { json, one, refused, showOperator } from "../../testing/render";
 
 import { SettingsPage } from "./SettingsPage";
 
@@ -80,6 +80,8 @@ it("a setting is changed by the version that was seen, and whoever was faster is
 });
 
 const TOKENS = {
+  ...one,
+  total: 2,
   tokens: [
     { chain: "memory", symbol: "USDX" },
     { chain: "memory", symbol: "MEM" },

@@ -1,22 +1,26 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
-import { Empty } from "../../ui/Feedback";
-import { Filters, SelectFilter } from "../../ui/Filters";
-import { Page, Section } from "../../ui/Page";
-import { Plain } from "../../ui/Plain";
-import { QueryView } from "../../ui/QueryView";
+import { CsvButton } from "../../ui/CsvButton";
+import { SelectFilter, TextFilter } from "../../ui/Filters";
+import { listed, type Column } from "../../ui/List";
+import { ListPage } from "../../ui/ListPage";
 import { Quoted } from "../../ui/Said";
-import { useListSearch } from "../../ui/search";
+import { beginsWith, useListSearch } from "../../ui/search";
 import { Chip, type Tone } from "../../ui/Status";
-import { api, unwrap, useWords } from "../api";
+import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
 import { MerchantLink } from "../merchants/MerchantLink";
-import { useChainOptions, usePermitted } from "../queries";
+import { ROWS, useChainOptions, usePermitted } from "../queries";
 
 import { AddToken } from "./AddToken";
 import { TokenActs, type Token } from "./TokenActs";
 
+type Asked = NonNullable<Operations["listAdminTokens"]["parameters"]["query"]>;
+
+const PATH = "/api/admin/tokens";
+const FILTERS = ["chain", "symbol", "state", "sort"] as const;
+const BY_CHAIN = "chain";
 const TONES = {
   checking: "work",
   enabled: "good",
@@ -24,73 +28,89 @@ const TONES = {
   refused: "bad",
   replaced: "calm",
 } as const satisfies Record<Token["state"], Tone>;
+const STATES = Object.keys(TONES) as readonly Token["state"][];
 const POLL_MS = 10_000;
 
 /** The tokens that merchants can be paid in, with those that were added while the gateway runs. */
 export function TokensPage() {
   const { t } = useWords();
-  const search = useListSearch(["chain"]);
-  const { chain } = search.filters;
+  const search = useListSearch(FILTERS);
+  const { filters } = search;
   const chains = useChainOptions();
   const mayChange = usePermitted("tokens.change");
   const query = useQuery({
-    queryKey: ["tokens", chain],
+    queryKey: ["tokens", "list", filters, search.page],
+    placeholderData: keepPreviousData,
     refetchInterval: POLL_MS,
     queryFn: async ({ signal }) => {
-      const params = { query: chain === undefined ? {} : { chain } };
-      return (await unwrap(api.GET("/api/admin/tokens", { params, signal }))).tokens;
+      const asked = { limit: ROWS, ...filters, page: search.page } as Asked; // the API checks it
+      const answer = await unwrap(api.GET(PATH, { params: { query: asked }, signal }));
+      return listed(answer.tokens, answer);
     },
   });
+  const columns: readonly Column<Token>[] = [
+    {
+      id: "symbol",
+      title: t("common:payments.token"),
+      sort: "symbol",
+      cell: (one) => <b>{one.symbol ?? "–"}</b>,
+    },
+    { id: "chain", title: t("record.chain"), sort: "chain", cell: (one) => <ChainName of={one.chain} /> },
+    {
+      id: "state",
+      title: t("record.state"),
+      cell: (one) => <Chip tone={TONES[one.state]}>{t(`tokenState.${one.state}`)}</Chip>,
+    },
+    {
+      id: "contract",
+      title: t("tokens.contract"),
+      cell: (one) => (one.contractAddress === null ? t("tokens.coin") : <Address value={one.contractAddress} />),
+    },
+    { id: "why", title: t("chains.problem"), cell: (one) => <Why token={one} /> },
+    { id: "whose", title: t("tokens.whose"), cell: (one) => <Whose token={one} /> },
+    { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <TokenActs token={one} /> },
+  ];
   return (
-    <Page title={t("nav.tokens")} lead={t("tokens.lead")} actions={mayChange && <AddToken chains={chains} />}>
-      <Section flush>
-        <Filters>
+    <ListPage
+      title={t("nav.tokens")}
+      lead={t("tokens.lead")}
+      search={search}
+      csv={<CsvButton path={PATH} query={filters} name="tokens" session={operatorSession} />}
+      create={mayChange && <AddToken chains={chains} />}
+      filters={
+        <>
           <SelectFilter
             label={t("record.chain")}
-            value={chain}
+            value={filters.chain}
             options={chains}
-            onFilter={(chosen) => {
-              search.filter({ chain: chosen });
+            onFilter={(chain) => {
+              search.filter({ chain });
             }}
           />
-        </Filters>
-        <QueryView query={query} lines={8}>
-          {(tokens) =>
-            tokens.length === 0 ? (
-              <Empty title={t("record.none")} />
-            ) : (
-              <Plain
-                label={t("nav.tokens")}
-                rows={tokens}
-                rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.symbol ?? ""} ${one.tokenId ?? ""}`}
-                columns={[
-                  { id: "symbol", title: t("common:payments.token"), cell: (one) => <b>{one.symbol ?? "–"}</b> },
-                  { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
-                  {
-                    id: "state",
-                    title: t("record.state"),
-                    cell: (one) => <Chip tone={TONES[one.state]}>{t(`tokenState.${one.state}`)}</Chip>,
-                  },
-                  {
-                    id: "contract",
-                    title: t("tokens.contract"),
-                    cell: (one) =>
-                      one.contractAddress === null ? t("tokens.coin") : <Address value={one.contractAddress} />,
-                  },
-                  { id: "why", title: t("chains.problem"), cell: (one) => <Why token={one} /> },
-                  {
-                    id: "whose",
-                    title: t("tokens.whose"),
-                    cell: (one) => <Whose token={one} />,
-                  },
-                  { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <TokenActs token={one} /> },
-                ]}
-              />
-            )
-          }
-        </QueryView>
-      </Section>
-    </Page>
+          <TextFilter
+            label={t("common:payments.token")}
+            value={filters.symbol}
+            onFilter={(symbol) => {
+              search.filter({ symbol });
+            }}
+          />
+          <SelectFilter
+            label={t("record.state")}
+            value={filters.state}
+            options={STATES.map((one) => ({ value: one, label: t(`tokenState.${one}`) }))}
+            onFilter={(state) => {
+              search.filter({ state });
+            }}
+          />
+        </>
+      }
+      columns={columns}
+      query={query}
+      rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.symbol ?? ""} ${one.tokenId ?? ""}`}
+      {...beginsWith(BY_CHAIN, search)}
+      none={t("record.none")}
+      noneFiltered={t("record.noneFiltered")}
+    />
   );
 }
 

@@ -34,7 +34,7 @@ it("a token is decided about for one merchant, who stands in the list from then 
     permissions: ["tokens.change", "chains.read", "merchants.read"],
     answers: {
       "GET /api/admin/chains": { chains: [{ chain: "ethereum", name: "Ethereum" }] },
-      "GET /api/admin/tokens": () => json({ tokens: [{ ...TOKEN, merchants }] }),
+      "GET /api/admin/tokens": () => json({ ...one, tokens: [{ ...TOKEN, merchants }] }),
       "GET /api/admin/merchants": { ...one, merchants: SHOPS },
       "PATCH /api/admin/tokens/ethereum/EURX": async (request) => {
         bodies.push(await request.json());
@@ -70,7 +70,7 @@ it("a merchant has a token again as all have it", async () => {
     path: "tokens",
     permissions: ["tokens.change"],
     answers: {
-      "GET /api/admin/tokens": { tokens: [{ ...TOKEN, defaultEnabled: false, merchants: [] }] },
+      "GET /api/admin/tokens": { ...one, tokens: [{ ...TOKEN, defaultEnabled: false, merchants: [] }] },
       "GET /api/admin/merchants": { ...one, merchants: SHOPS },
       "PATCH /api/admin/tokens/ethereum/EURX": async (request) => {
         bodies.push(await request.json());

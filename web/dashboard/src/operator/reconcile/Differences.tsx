@@ -1,0 +1,134 @@
+import { Button } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+
+import { Amount } from "../../ui/Amount";
+import { ChainName } from "../../ui/ChainName";
+import { CsvButton } from "../../ui/CsvButton";
+import { Empty } from "../../ui/Feedback";
+import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
+import { List, listed, type Column } from "../../ui/List";
+import { Meaning, useMeaning } from "../../ui/Meaning";
+import { Section } from "../../ui/Page";
+import { Quoted } from "../../ui/Said";
+import { beginsWith, useListSearch } from "../../ui/search";
+import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { MerchantFilter } from "../merchants/MerchantSelect";
+import { ROWS, useChainOptions } from "../queries";
+
+type Difference = Schemas["Difference"];
+type Asked = NonNullable<Operations["listReconcileDifferences"]["parameters"]["query"]>;
+
+const FILTERS = ["chain", "token", "group", "merchantId", "sort"] as const;
+const BY_CHAIN = "chain";
+const GROUPS = ["deposits", "wallet", "gas", "between_chains"] as const;
+const POLL_MS = 3_000;
+
+interface DifferencesProps {
+  readonly run: Pick<Schemas["ReconcileRun"], "jobId" | "finishedAt">;
+}
+
+/** What differs in a run, with what could explain each. */
+export function Differences({ run: { jobId, finishedAt } }: DifferencesProps) {
+  const { t } = useWords();
+  const meaning = useMeaning();
+  const chains = useChainOptions();
+  const search = useListSearch(FILTERS);
+  const { filters } = search;
+  const query = useQuery({
+    // What a run has found is all there is once it has ended, and is asked for once more then.
+    queryKey: ["job", "reconcile", "differences", jobId, finishedAt !== null, filters, search.page],
+    placeholderData: keepPreviousData,
+    refetchInterval: finishedAt === null ? POLL_MS : false,
+    queryFn: async ({ signal }) => {
+      const asked = { limit: ROWS, ...filters, page: search.page } as Asked; // the API checks it
+      const params = { path: { jobId }, query: asked };
+      const answer = await unwrap(api.GET("/api/admin/reconcile/{jobId}/differences", { params, signal }));
+      return listed(answer.differences, answer);
+    },
+  });
+  const columns: readonly Column<Difference>[] = [
+    { id: "chain", title: t("record.chain"), sort: "chain", cell: (one) => <ChainName of={one.chain} /> },
+    { id: "group", title: t("reconcile.addresses"), cell: (one) => <Meaning of="group" code={one.group} /> },
+    { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
+    { id: "why", title: t("record.why"), isWide: true, cell: (one) => <Why of={one} /> },
+    amount("onChain", t("reconcile.onChain")),
+    amount("booked", t("reconcile.booked")),
+    amount("inTransit", t("reconcile.inTransit")),
+    amount("difference", t("reconcile.difference")),
+  ];
+  return (
+    <Section
+      title={t("reconcile.differences")}
+      flush
+      actions={
+        <CsvButton
+          path={`/api/admin/reconcile/${jobId}/differences`}
+          query={filters}
+          name="differences"
+          session={operatorSession}
+        />
+      }
+    >
+      <Filters>
+        <SelectFilter
+          label={t("record.chain")}
+          value={filters.chain}
+          options={chains}
+          onFilter={(chain) => {
+            search.filter({ chain });
+          }}
+        />
+        <TextFilter
+          label={t("common:payments.token")}
+          value={filters.token}
+          onFilter={(token) => {
+            search.filter({ token });
+          }}
+        />
+        <SelectFilter
+          label={t("reconcile.addresses")}
+          value={filters.group}
+          options={GROUPS.map((one) => ({ value: one, label: meaning("group", one) }))}
+          onFilter={(group) => {
+            search.filter({ group });
+          }}
+        />
+        <MerchantFilter
+          value={filters.merchantId}
+          onFilter={(merchantId) => {
+            search.filter({ merchantId });
+          }}
+        />
+      </Filters>
+      <List
+        label={t("reconcile.differences")}
+        columns={columns}
+        query={query}
+        rowKey={(one) => [one.chain, one.merchantId, one.group, one.token, one.contractAddress].join(" ")}
+        onPage={search.goTo}
+        {...beginsWith(BY_CHAIN, search)}
+        empty={
+          search.isFiltered ? (
+            <Empty title={t("record.noneFiltered")}>
+              <Button variant="default" onClick={search.clear}>
+                {t("common:list.clear")}
+              </Button>
+            </Empty>
+          ) : (
+            <Empty title={t(finishedAt === null ? "reconcile.noneYet" : "reconcile.noDifferences")} />
+          )
+        }
+      />
+    </Section>
+  );
+}
+
+function amount(name: "onChain" | "booked" | "inTransit" | "difference", title: string): Column<Difference> {
+  return { id: name, title, atEnd: true, cell: (one) => <Amount value={one[name]} token={one.token} /> };
+}
+
+/** What could explain it, the likeliest first. */
+function Why({ of: { explanations } }: { readonly of: Difference }) {
+  return explanations.length === 0 ? "–" : <Quoted words={explanations.join(" ")} />;
+}
