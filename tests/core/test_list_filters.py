@@ -6,9 +6,10 @@ from sqlalchemy import event
 
 from cambist.registry import Registry
 from cambist.services.actor import Actor
-from cambist.services.listing import Part
+from cambist.services.listing import Part, micros
 from cambist.services.oversight.finding import Owners, find
 from cambist.services.oversight.kinds import Name
+from cambist.services.paging import Place
 from cambist.services.trackers import transactions
 from cambist.services.trackers.credentials import find_in_project
 from cambist.services.trackers.transactions import Wanted, list_transactions
@@ -69,6 +70,27 @@ async def test_a_rare_status_is_found_window_by_window_and_a_hash_at_once(db, wa
             assert (page.total, page.last) == (1, None)
         page = await list_transactions(conn, access, Wanted(), Part())
         assert (len(page.items), page.total) == (25, 450)
+
+
+async def test_in_the_midst_of_a_list_no_more_rows_are_expected_than_a_window_has(db, watchers, access, monkeypatch):
+    monkeypatch.setattr(transactions.LIST, "window", 100)
+    asked = []
+    await insert_told(watchers, access.pk, 4_000, orphaned=[])
+    await watchers.rows("UPDATE tracker_transactions SET created_at = now() + id * interval '1 second' RETURNING id")
+    async with db.autocommit() as conn:
+        await conn.exec_driver_sql("VACUUM ANALYZE tracker_transactions")
+        [[middle]] = await watchers.rows(
+            "SELECT created_at FROM tracker_transactions WHERE transaction_id = 'mov_2000'"
+        )
+        event.listen(db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2:4]))
+        part = Part(limit=4, after=Place(micros(middle), 0))
+        assert len((await list_transactions(conn, access, Wanted(status="confirmed"), part)).items) == 4
+        [(statement, values)] = [call for call in asked if "AS picked" in call[0]]
+        [[plan]] = list(await conn.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", values))
+    [plan] = msgspec.json.decode(plan) if isinstance(plan, str) else plan
+    expected = [rows for index, rows in planned(plan["Plan"]) if index == "ix_tracker_transactions_tracker_pk"]
+    assert len(expected) == 1
+    assert expected[0] <= 200, expected
 
 
 async def test_a_rare_events_name_is_found_without_reading_the_others(db, watchers, project):
@@ -139,3 +161,11 @@ def rows_of(plan):
         yield plan["Index Name"], plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
     for below in plan.get("Plans", []):
         yield from rows_of(below)
+
+
+def planned(plan):
+    """Return which indexes are to be read, and how many rows PostgreSQL expects of each."""
+    if "Index Name" in plan:
+        yield plan["Index Name"], plan["Plan Rows"]
+    for below in plan.get("Plans", []):
+        yield from planned(below)

@@ -13,6 +13,7 @@ through ``WINDOW`` rows at once. Counting for a file is the exception: see ``Par
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -187,6 +188,10 @@ def _compared(column: InstrumentedAttribute[Any], how: str, value: object) -> St
     return ComparisonFilter(column, how, value)
 
 
+_Compared: TypeAlias = Callable[[Any, Any], ColumnElement[bool]]
+_LOOSELY: Mapping[object, _Compared] = {operator.lt: operator.le, operator.gt: operator.ge}
+
+
 class _Order:
     """The order in which a list is read: by one column, and by the primary key where that is equal.
 
@@ -216,12 +221,10 @@ class _Order:
             yield self.by < period.until
 
     def behind(self, place: Place) -> ColumnElement[bool]:
-        last, at = self._at(place)
-        return last < at if self._descending else last > at
+        return self._stands(place, operator.lt if self._descending else operator.gt)
 
     def up_to(self, place: Place) -> ColumnElement[bool]:
-        last, at = self._at(place)
-        return last >= at if self._descending else last <= at
+        return self._stands(place, operator.ge if self._descending else operator.le)
 
     def sorted(self, statement: AnySelect, keys: Sequence[Column]) -> AnySelect:
         return statement.order_by(*(key.desc() if self._descending else key for key in keys))
@@ -229,10 +232,15 @@ class _Order:
     def place_of(self, row: AnyRow) -> Place:
         return Place(micros(row.list_value) if self._is_moment else row.list_value, row.list_pk)
 
-    def _at(self, place: Place) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    def _stands(self, place: Place, how: _Compared) -> ColumnElement[bool]:
+        """Return the condition that rows stand so to a place.
+
+        It is said of the first column alone, too: PostgreSQL can tell how many rows stand between two values of a
+        column. Of those between two rows it guesses a quarter of all, and would read all that so many join.
+        """
         values = [_moment(place.value) if self._is_moment else place.value, place.pk][-len(self._last) :]
-        bound = (literal(one, key.type) for one, key in zip(values, self._last, strict=True))
-        return tuple_(*self._last), tuple_(*bound)
+        at = [literal(one, key.type) for one, key in zip(values, self._last, strict=True)]
+        return _LOOSELY.get(how, how)(self._last[0], at[0]) & how(tuple_(*self._last), tuple_(*at))
 
 
 class _Rows:
