@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -341,6 +342,64 @@ async def test_pages_fit_a_phone_and_are_used_by_keyboard(open_page, url, axe):
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="New payment")).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+@asynccontextmanager
+async def held_back(page, name):
+    """Keep the built file of a part of the page from coming until the block ends."""
+    coming = asyncio.Event()
+
+    async def hold(route):
+        await coming.wait()
+        await route.continue_()
+
+    pattern = f"**/{name}-*.js"
+    await page.route(pattern, hold)
+    try:
+        yield
+    finally:
+        coming.set()
+
+
+async def test_what_is_typed_before_the_palette_has_come_is_kept(open_page, url):
+    page = await open_page()
+    await sign_up_to_payments(page, url)
+    field = page.get_by_label("What do you want to do?")
+    async with held_back(page, "PaletteSearch"):
+        await page.reload()
+        await expect(page.get_by_text("No payments yet")).to_be_visible()
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("new pa")
+        await expect(field).to_have_value("new pa")
+    await expect(page.get_by_role("option", name="New payment")).to_be_visible()
+    await page.keyboard.type("y")
+    await expect(field).to_have_value("new pay")
+    await page.keyboard.press("Escape")
+    await expect(field).to_have_count(0)
+
+
+async def test_a_menu_opens_once_it_has_come_and_gives_the_focus_back(open_page, url):
+    page = await open_page()
+    await sign_up_to_payments(page, url)
+    button = page.get_by_role("button", name="Colours and language")
+    async with held_back(page, "PreferencesMenu"):
+        await page.reload()
+        await expect(page.get_by_text("No payments yet")).to_be_visible()
+        await button.focus()
+        await page.keyboard.press("Enter")
+        await expect(button).to_have_attribute("aria-expanded", "true")
+        await expect(button).to_be_focused()
+    menu = page.get_by_role("menu", name="Colours and language")
+    await expect(menu).to_be_visible()
+    await page.keyboard.press("ArrowDown")
+    await expect(page.get_by_role("menuitemradio", name="Light")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(menu).to_be_hidden()
+    await expect(button).to_be_focused()
+    await button.click()
+    await expect(menu).to_be_visible()
+    await button.click()
+    await expect(menu).to_be_hidden()
 
 
 async def test_what_cannot_be_reached_is_told_and_tried_again(open_page, url):

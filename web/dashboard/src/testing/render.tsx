@@ -17,8 +17,9 @@ import { merchantSession } from "../merchant/api";
 import { meQuery, projectsQuery, type Member, type Project } from "../merchant/queries";
 import { operatorSession, type Schemas as OperatorSchemas } from "../operator/api";
 import { meQuery as operatorMeQuery } from "../operator/queries";
+import { loadParts } from "../ui/onDemand";
 import { makeQueryClient } from "../ui/Providers";
-import { StepUpDialog, stepUpWith } from "../ui/StepUp";
+import { StepUp, stepUpWith } from "../ui/StepUp";
 import { theme } from "../ui/theme";
 
 export const PROJECT = "prj_1";
@@ -149,6 +150,11 @@ export function knowOperator(client: QueryClient, permissions: readonly Operator
   client.setQueryData(operatorMeQuery.queryKey, { success: true, operator } as never);
 }
 
+/** Return what facts say that a part of the page names, in their order. */
+export function toldIn(part: HTMLElement): (readonly [title: string, text: string])[] {
+  return [...part.querySelectorAll("dt")].map((one) => [one.textContent, one.nextElementSibling?.textContent ?? ""]);
+}
+
 /** Wait until the page is there. */
 async function heading(): Promise<void> {
   await waitFor(() => {
@@ -201,11 +207,13 @@ export async function mount(Page: RouteComponent, { session, path, at, answer, k
     history: createMemoryHistory({ initialEntries: [at] }),
   });
   await router.load();
+  // Whoever does something a moment after a page has come finds there what it opens.
+  await loadParts();
   render(
     <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
       <QueryClientProvider client={client}>
         <RouterProvider router={router} />
-        <StepUpDialog />
+        <StepUp />
       </QueryClientProvider>
     </MantineProvider>,
   );

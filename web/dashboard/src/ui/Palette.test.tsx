@@ -4,7 +4,8 @@ import { expect, it } from "vitest";
 import { show } from "../testing/render";
 
 import { Page } from "./Page";
-import { matching, Palette, type Command } from "./Palette";
+import { Palette, type Command } from "./Palette";
+import { matching } from "./PaletteSearch";
 
 const command = (label: string, keywords = ""): Command => ({ id: label, label, keywords, run: () => undefined });
 const commands = [command("New payment", "invoice"), command("Payments"), command("Sign out")];

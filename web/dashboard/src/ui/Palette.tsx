@@ -1,8 +1,9 @@
-import { Kbd, Modal, TextInput, UnstyledButton } from "@mantine/core";
+import { Kbd, UnstyledButton } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
-import { useEffect, useRef, useState, type KeyboardEvent } from "react";
+import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { onDemand } from "./onDemand";
 import styles from "./Palette.module.css";
 
 export interface Command {
@@ -23,31 +24,30 @@ export interface Finder {
   readonly hasFailed: boolean;
 }
 
-const SHOWN_MAX = 12;
-
-/** Return the commands that contain every word that was typed, those first that begin with the first of them. */
-export function matching(commands: readonly Command[], typed: string): readonly Command[] {
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = commands.filter((one) => {
-    const text = `${one.label} ${one.keywords ?? ""}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
-  const first = words[0];
-  if (first === undefined) return found.slice(0, SHOWN_MAX);
-  const rank = (one: Command) => (one.label.toLowerCase().startsWith(first) ? 0 : 1);
-  return found.toSorted((a, b) => rank(a) - rank(b)).slice(0, SHOWN_MAX);
-}
-
 interface PaletteProps {
   readonly commands: readonly Command[];
   readonly finder?: Finder | undefined;
 }
 
+export interface SearchProps extends PaletteProps {
+  readonly typed: string;
+  readonly onTyped: (typed: string) => void;
+  readonly onClose: () => void;
+}
+
+const Search = onDemand(async () => (await import("./PaletteSearch")).Search, { meanwhile: Typing });
+
 /** Everything that can be reached, by its name: Ctrl K or ⌘ K from anywhere. */
 export function Palette({ commands, finder }: PaletteProps) {
   const { t } = useTranslation();
   const [isOpen, dialog] = useDisclosure();
+  const [typed, setTyped] = useState("");
   const focused = useRef<Element>(null);
+
+  function type(text: string): void {
+    setTyped(text);
+    finder?.onTyped(text);
+  }
 
   function open(): void {
     if (!isOpen) focused.current = document.activeElement;
@@ -56,6 +56,7 @@ export function Palette({ commands, finder }: PaletteProps) {
 
   function close(): void {
     dialog.close();
+    type(""); // what was typed is gone with the dialog
     if (focused.current instanceof HTMLElement) focused.current.focus();
   }
 
@@ -68,85 +69,27 @@ export function Palette({ commands, finder }: PaletteProps) {
           {"Ctrl K"}
         </Kbd>
       </UnstyledButton>
-      {isOpen && <Search commands={commands} finder={finder} onClose={close} />}
+      {isOpen && <Search commands={commands} finder={finder} typed={typed} onTyped={type} onClose={close} />}
     </>
   );
 }
 
-function Search({ commands, finder, onClose }: PaletteProps & { readonly onClose: () => void }) {
+/** Takes what is typed until there is something that looks for it: who types on after Ctrl K loses no letter. */
+function Typing({ typed, onTyped, onClose }: SearchProps) {
   const { t } = useTranslation();
-  const [typed, setTyped] = useState("");
-  const [at, setAt] = useState(0);
-  const onTyped = finder?.onTyped;
-  // What was typed is gone with the dialog.
-  useEffect(() => () => onTyped?.(""), [onTyped]);
-  const shown = [...matching(commands, typed), ...(finder?.found ?? [])];
-  const hasFailed = finder?.hasFailed === true;
-  const none = finder?.isLooking === true ? "ui.loading" : hasFailed ? "palette.failed" : "palette.none";
-
-  function run(command: Command | undefined): void {
-    if (command === undefined) return;
-    onClose();
-    command.run();
-  }
-
-  function onKey(event: KeyboardEvent): void {
-    if (event.key === "ArrowDown") setAt((at + 1) % Math.max(shown.length, 1));
-    else if (event.key === "ArrowUp") setAt((at - 1 + shown.length) % Math.max(shown.length, 1));
-    else if (event.key === "Enter") run(shown[at]);
-    else return;
-    event.preventDefault();
-  }
-
   return (
-    <Modal.Root opened onClose={onClose} lockScroll={false} yOffset="12vh" centered={false}>
-      <Modal.Overlay />
-      <Modal.Content aria-label={t("palette.open")}>
-        <Modal.Body p={0}>
-          <TextInput
-            // At once, and not a moment later as the dialog's own focus: who types on after Ctrl K loses no letter.
-            autoFocus
-            data-autofocus
-            size="lg"
-            variant="unstyled"
-            className={styles.input}
-            placeholder={t("palette.placeholder")}
-            aria-label={t("palette.placeholder")}
-            role="combobox"
-            aria-expanded
-            aria-controls="palette-found"
-            aria-activedescendant={shown[at] === undefined ? undefined : `palette-${shown[at].id}`}
-            value={typed}
-            onChange={(event) => {
-              setTyped(event.currentTarget.value);
-              onTyped?.(event.currentTarget.value);
-              setAt(0);
-            }}
-            onKeyDown={onKey}
-          />
-          <div id="palette-found" role="listbox" aria-label={t("palette.found")} className={styles.found}>
-            {shown.map((one, index) => (
-              <UnstyledButton
-                key={one.id}
-                id={`palette-${one.id}`}
-                role="option"
-                tabIndex={-1}
-                aria-selected={index === at}
-                className={styles.option}
-                onMouseMove={() => {
-                  setAt(index);
-                }}
-                onClick={() => {
-                  run(one);
-                }}
-              >
-                {one.label}
-              </UnstyledButton>
-            ))}
-            {(shown.length === 0 || hasFailed) && <p className={styles.none}>{t(none)}</p>}
-          </div>
-        </Modal.Body>
-      </Modal.Content>
-    </Modal.Root>
+    <input
+      autoFocus
+      className={styles.typing}
+      placeholder={t("palette.placeholder")}
+      aria-label={t("palette.placeholder")}
+      value={typed}
+      onChange={(event) => {
+        onTyped(event.currentTarget.value);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onClose();
+      }}
+    />
   );
 }

@@ -7,7 +7,7 @@ import type { ReactNode } from "react";
 import { asApiError } from "../api/errors";
 
 import { LanguageNote } from "./LanguageNote";
-import { StepUpDialog } from "./StepUp";
+import { StepUp } from "./StepUp";
 import { theme } from "./theme";
 
 const STALE_MS = 5_000;
@@ -59,7 +59,7 @@ export function Providers({ client, children }: ProvidersProps) {
       <DirectionProvider>
         <QueryClientProvider client={client}>
           {children}
-          <StepUpDialog />
+          <StepUp />
           <LanguageNote />
         </QueryClientProvider>
       </DirectionProvider>

@@ -1,4 +1,4 @@
-import { Burger, Drawer } from "@mantine/core";
+import { Burger } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link } from "@tanstack/react-router";
 import { useSyncExternalStore, type ReactNode } from "react";
@@ -6,10 +6,14 @@ import { useTranslation } from "react-i18next";
 
 import type { Session } from "../api/session";
 
+import { onDemand } from "./onDemand";
 import { Palette, type Command, type Finder } from "./Palette";
 import { Preferences } from "./Preferences";
 import { StillSignedIn } from "./StillSignedIn";
 import styles from "./Shell.module.css";
+import { useEver } from "./useEver";
+
+const SideDrawer = onDemand(async () => (await import("./SideDrawer")).SideDrawer);
 
 export interface NavItem {
   readonly to: string;
@@ -43,6 +47,7 @@ interface ShellProps {
 export function Shell({ nav, head, user, session, band, commands, finder, isTold, children }: ShellProps) {
   const { t } = useTranslation();
   const [isOpen, drawer] = useDisclosure();
+  const wasOpen = useEver(isOpen);
   return (
     <div className={styles.shell}>
       <a href="#main" className={styles.skip}>
@@ -75,16 +80,12 @@ export function Shell({ nav, head, user, session, band, commands, finder, isTold
           {children}
         </main>
       </div>
-      <Drawer
-        opened={isOpen}
-        onClose={drawer.close}
-        size={300}
-        title={t("shell.menu")}
-        closeButtonProps={{ "aria-label": t("ui.close") }}
-      >
-        <div className={styles.head}>{head}</div>
-        <Navigation nav={nav} onChosen={drawer.close} />
-      </Drawer>
+      {wasOpen && (
+        <SideDrawer isOpen={isOpen} onClose={drawer.close}>
+          <div className={styles.head}>{head}</div>
+          <Navigation nav={nav} onChosen={drawer.close} />
+        </SideDrawer>
+      )}
     </div>
   );
 }

@@ -1,16 +1,18 @@
-import { Button, Modal, PinInput } from "@mantine/core";
-import { useEffect, useRef, useState, useSyncExternalStore } from "react";
-import { useTranslation } from "react-i18next";
+import { useEffect, useSyncExternalStore } from "react";
 
 import { onStepUp } from "../api/client";
 import type { Session } from "../api/session";
 
-import { ErrorNote } from "./Feedback";
-import { Text } from "./Text";
+import { onDemand } from "./onDemand";
+import { useEver } from "./useEver";
 
-const CODE_DIGITS = 6;
-/** Above the dialog whose act needs the code: those have Mantine's 200. */
-const ABOVE_DIALOGS = 400;
+/** How the dialog is told what to do. */
+export interface StepUpProps {
+  readonly isOpen: boolean;
+  /** Steps up with a code. Throws why it was refused. */
+  readonly onCode: (code: string) => Promise<void>;
+  readonly onClose: () => void;
+}
 
 let session: Session | null = null;
 
@@ -20,6 +22,8 @@ export function stepUpWith(of: Session): void {
 }
 
 let isAsking = false;
+/** All acts that wait for the same code. */
+let waiting: ((steppedUp: boolean) => void)[] = [];
 const listeners = new Set<() => void>();
 
 function say(asking: boolean): void {
@@ -37,128 +41,43 @@ export function useIsSteppingUp(): boolean {
   return useSyncExternalStore(subscribe, () => isAsking);
 }
 
-/** Asks for a code of the authenticator when an act needs one, wherever that act was asked for. */
-export function StepUpDialog() {
-  const { t } = useTranslation();
-  const isOpen = useIsSteppingUp();
-  const [code, setCode] = useState("");
-  const [isRecovering, setRecovering] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const [isSending, setSending] = useState(false);
-  // All acts that wait for the same code.
-  const waiting = useRef<((steppedUp: boolean) => void)[]>([]);
+function close(steppedUp: boolean): void {
+  const those = waiting;
+  waiting = [];
+  say(false);
+  for (const resolve of those) resolve(steppedUp);
+}
 
+async function stepUp(code: string): Promise<void> {
+  if (session === null) return;
+  await session.stepUp(code);
+  close(true);
+}
+
+const Dialog = onDemand(async () => (await import("./StepUpDialog")).StepUpDialog);
+
+/** Asks for a code of the authenticator when an act needs one, wherever that act was asked for. */
+export function StepUp() {
+  const isOpen = useIsSteppingUp();
+  const wasOpen = useEver(isOpen);
   useEffect(() => {
     onStepUp(() => {
-      setCode("");
-      setRecovering(false);
-      setError(null);
       say(true);
-      return new Promise((resolve) => waiting.current.push(resolve));
+      return new Promise((resolve) => waiting.push(resolve));
     });
     return () => {
       onStepUp(() => Promise.resolve(false));
-      say(false);
+      close(false);
     };
   }, []);
-
-  function close(steppedUp: boolean): void {
-    say(false);
-    for (const resolve of waiting.current.splice(0)) resolve(steppedUp);
-  }
-
-  async function send(typed: string): Promise<void> {
-    if (session === null || isSending) return;
-    setSending(true);
-    setError(null);
-    try {
-      await session.stepUp(typed);
-      close(true);
-    } catch (refused) {
-      setError(refused);
-      setCode("");
-    } finally {
-      setSending(false);
-    }
-  }
-
+  if (!wasOpen) return null;
   return (
-    <Modal
-      opened={isOpen}
-      zIndex={ABOVE_DIALOGS}
+    <Dialog
+      isOpen={isOpen}
+      onCode={stepUp}
       onClose={() => {
         close(false);
       }}
-      title={t("stepUp.title")}
-      closeButtonProps={{ "aria-label": t("ui.close") }}
-    >
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send(code.trim());
-        }}
-      >
-        <p>{t("stepUp.words")}</p>
-        {isRecovering ? (
-          <Text
-            label={t("stepUp.recovery")}
-            required
-            autoFocus
-            autoComplete="off"
-            autoCapitalize="none"
-            autoCorrect="off"
-            spellCheck={false}
-            value={code}
-            disabled={isSending}
-            onText={setCode}
-          />
-        ) : (
-          <PinInput
-            dir="ltr"
-            length={CODE_DIGITS}
-            type="number"
-            inputMode="numeric"
-            oneTimeCode
-            data-autofocus
-            value={code}
-            disabled={isSending}
-            error={error !== null}
-            onChange={setCode}
-            onComplete={(typed) => void send(typed)}
-            aria-label={t("stepUp.code")}
-            getInputProps={(index) => ({ "aria-label": t("stepUp.digit", { number: index + 1 }) })}
-          />
-        )}
-        <div className="row">
-          <Button
-            variant="subtle"
-            size="compact-sm"
-            disabled={isSending}
-            onClick={() => {
-              setCode("");
-              setError(null);
-              setRecovering(!isRecovering);
-            }}
-          >
-            {t(isRecovering ? "stepUp.useDigits" : "stepUp.useRecovery")}
-          </Button>
-        </div>
-        {error !== null && <ErrorNote error={error} />}
-        <div className="row end">
-          <Button
-            variant="default"
-            onClick={() => {
-              close(false);
-            }}
-          >
-            {t("ui.cancel")}
-          </Button>
-          <Button type="submit" loading={isSending} disabled={code.trim().length < CODE_DIGITS}>
-            {t("stepUp.confirm")}
-          </Button>
-        </div>
-      </form>
-    </Modal>
+    />
   );
 }

@@ -1,11 +1,15 @@
-import { Menu, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import type { Session } from "../api/session";
 
+import { onDemand } from "./onDemand";
+import { useMenu } from "./useMenu";
 import styles from "./UserMenu.module.css";
 
-interface UserMenuProps {
+const Items = onDemand(async () => (await import("./UserMenuItems")).UserMenuItems);
+
+export interface UserMenuProps {
   readonly person: { readonly name: string; readonly email: string };
   readonly role: string;
   readonly session: Session;
@@ -14,24 +18,15 @@ interface UserMenuProps {
 }
 
 /** Who is signed in, as what, and how to leave. */
-export function UserMenu({ person, role, session, onSecurity }: UserMenuProps) {
+export function UserMenu(props: UserMenuProps) {
   const { t } = useTranslation();
+  const { button, menu } = useMenu();
   return (
-    <Menu position="bottom-end" width={240}>
-      <Menu.Target>
-        <UnstyledButton className={styles.user} aria-label={t("user.menu", { name: person.name })}>
-          <span aria-hidden>{Array.from(person.name)[0]?.toLocaleUpperCase()}</span>
-        </UnstyledButton>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          {person.name} · {role}
-          <br />
-          {person.email}
-        </Menu.Label>
-        {onSecurity !== undefined && <Menu.Item onClick={onSecurity}>{t("security.title")}</Menu.Item>}
-        <Menu.Item onClick={() => void session.end()}>{t("user.signOut")}</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <UnstyledButton {...button} className={styles.user} aria-label={t("user.menu", { name: props.person.name })}>
+        <span aria-hidden>{Array.from(props.person.name)[0]?.toLocaleUpperCase()}</span>
+      </UnstyledButton>
+      {menu !== null && <Items {...props} menu={menu} />}
+    </>
   );
 }

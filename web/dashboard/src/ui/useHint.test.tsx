@@ -1,9 +1,12 @@
 import { MantineProvider } from "@mantine/core";
 import { act, fireEvent, render, screen } from "@testing-library/react";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 
 import { Copyable } from "./Copyable";
+import { loadParts } from "./onDemand";
 import { theme } from "./theme";
+
+beforeAll(loadParts);
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core";
 import {
   useEffect,
   useId,
@@ -9,6 +8,10 @@ import {
   type PointerEvent,
   type ReactNode,
 } from "react";
+
+import { onDemand } from "./onDemand";
+
+const Hint = onDemand(async () => (await import("./Hint")).Hint, { isDispensable: true });
 
 /** Nobody who only passes over something wants to read of it. */
 const OVER_MS = 250;
@@ -63,7 +66,9 @@ export function useHint(label: () => string) {
     },
   };
   const hint: ReactNode = target !== null && (
-    <Tooltip opened target={target} label={<span id={id}>{label()}</span>} multiline maw={480} />
+    <Hint id={id} target={target}>
+      {label()}
+    </Hint>
   );
   return { events, hint };
 }

@@ -7,7 +7,8 @@ import { knowMember, mount, PROJECT, projectOf, refused } from "../../testing/re
 import { useRoutePath } from "../../ui/address";
 import { useProject } from "../project";
 
-import { ProjectSwitch, sameIn } from "./ProjectSwitch";
+import { sameIn } from "./ProjectChoice";
+import { ProjectSwitch } from "./ProjectSwitch";
 
 const live = { projectId: "prj_2", mode: "live" } as const;
 const sandbox = { projectId: "prj_3", mode: "sandbox" } as const;

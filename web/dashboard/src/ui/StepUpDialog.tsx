@@ -1,0 +1,117 @@
+import { Button, Modal, PinInput } from "@mantine/core";
+import { useDeferredValue, useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { ErrorNote } from "./Feedback";
+import type { StepUpProps } from "./StepUp";
+import { Text } from "./Text";
+
+const CODE_DIGITS = 6;
+/** Above the dialog whose act needs the code: those have Mantine's 200. */
+const ABOVE_DIALOGS = 400;
+
+/** Asks for a code of the authenticator, or for one of those that are kept for when it is lost. */
+export function StepUpDialog({ isOpen, onCode, onClose }: StepUpProps) {
+  const { t } = useTranslation();
+  // It opens once it is there: so it knows where the focus was, and gives it back.
+  const isOpened = useDeferredValue(isOpen, false);
+  return (
+    <Modal
+      opened={isOpened}
+      zIndex={ABOVE_DIALOGS}
+      onClose={onClose}
+      title={t("stepUp.title")}
+      closeButtonProps={{ "aria-label": t("ui.close") }}
+    >
+      <CodeForm onCode={onCode} onClose={onClose} />
+    </Modal>
+  );
+}
+
+/** What was typed, and what was wrong with it, is gone with the dialog. */
+function CodeForm({ onCode, onClose }: Omit<StepUpProps, "isOpen">) {
+  const { t } = useTranslation();
+  const [code, setCode] = useState("");
+  const [isRecovering, setRecovering] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const [isSending, setSending] = useState(false);
+
+  async function send(typed: string): Promise<void> {
+    if (isSending) return;
+    setSending(true);
+    setError(null);
+    try {
+      await onCode(typed);
+    } catch (refused) {
+      setError(refused);
+      setCode("");
+    } finally {
+      setSending(false);
+    }
+  }
+
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(code.trim());
+      }}
+    >
+      <p>{t("stepUp.words")}</p>
+      {isRecovering ? (
+        <Text
+          label={t("stepUp.recovery")}
+          required
+          autoFocus
+          autoComplete="off"
+          autoCapitalize="none"
+          autoCorrect="off"
+          spellCheck={false}
+          value={code}
+          disabled={isSending}
+          onText={setCode}
+        />
+      ) : (
+        <PinInput
+          dir="ltr"
+          length={CODE_DIGITS}
+          type="number"
+          inputMode="numeric"
+          oneTimeCode
+          data-autofocus
+          value={code}
+          disabled={isSending}
+          error={error !== null}
+          onChange={setCode}
+          onComplete={(typed) => void send(typed)}
+          aria-label={t("stepUp.code")}
+          getInputProps={(index) => ({ "aria-label": t("stepUp.digit", { number: index + 1 }) })}
+        />
+      )}
+      <div className="row">
+        <Button
+          variant="subtle"
+          size="compact-sm"
+          disabled={isSending}
+          onClick={() => {
+            setCode("");
+            setError(null);
+            setRecovering(!isRecovering);
+          }}
+        >
+          {t(isRecovering ? "stepUp.useDigits" : "stepUp.useRecovery")}
+        </Button>
+      </div>
+      {error !== null && <ErrorNote error={error} />}
+      <div className="row end">
+        <Button variant="default" onClick={onClose}>
+          {t("ui.cancel")}
+        </Button>
+        <Button type="submit" loading={isSending} disabled={code.trim().length < CODE_DIGITS}>
+          {t("stepUp.confirm")}
+        </Button>
+      </div>
+    </form>
+  );
+}
