@@ -14,6 +14,7 @@ import { RecoveryCodes } from "../../ui/RecoveryCodes";
 import { Chip } from "../../ui/Status";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
+import { usePasswordAndCode } from "../../ui/usePasswordAndCode";
 import { meQuery, type Schemas } from "../queries";
 
 const twoFactorQuery = queryOptions({
@@ -102,14 +103,12 @@ function Off({ onCodes }: OnCodes) {
 function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusView"] }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [password, setPassword] = useState("");
-  const [code, setCode] = useState("");
-  const body = { password, totpCode: code.trim() };
+  const { fields, body, clear } = usePasswordAndCode();
   const [asked, setAsked] = useState<"renew" | "turnOff" | null>(null);
 
   async function renew(): Promise<void> {
     onCodes((await unwrap(api.POST("/api/dashboard/two-factor/recovery-codes", { body }))).recoveryCodes);
-    setCode("");
+    clear();
     void client.invalidateQueries(twoFactorQuery);
   }
 
@@ -133,13 +132,7 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
           <Chip tone="good">{t("twoFactor.on")}</Chip>
           <span>{t("twoFactor.left", { count: status.recoveryCodesLeft })}</span>
         </p>
-        <PasswordText
-          label={t("signIn.password")}
-          autoComplete="current-password"
-          value={password}
-          onText={setPassword}
-        />
-        <Text label={t("signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
+        {fields}
         <div className="row">
           <Button type="submit" variant="default">
             {t("twoFactor.renew")}

@@ -4,13 +4,12 @@ import { useState } from "react";
 
 import { Page, Section } from "../../ui/Page";
 import { PasswordSection } from "../../ui/PasswordSection";
-import { PasswordText } from "../../ui/PasswordText";
 import { QueryView } from "../../ui/QueryView";
 import { RecoveryCodes } from "../../ui/RecoveryCodes";
 import { SESSIONS_MAX, SessionsSection } from "../../ui/SessionsSection";
 import { Chip } from "../../ui/Status";
-import { Text } from "../../ui/Text";
 import { Confirm } from "../../ui/Confirm";
+import { usePasswordAndCode } from "../../ui/usePasswordAndCode";
 import { api, operatorSession, unwrap, useWords } from "../api";
 import { meQuery } from "../queries";
 
@@ -67,8 +66,7 @@ function TwoFactor() {
 function Renew({ onCodes }: { readonly onCodes: (codes: readonly string[]) => void }) {
   const { t } = useWords();
   const client = useQueryClient();
-  const [password, setPassword] = useState("");
-  const [code, setCode] = useState("");
+  const { fields, body, clear } = usePasswordAndCode();
   const [isAsked, setAsked] = useState(false);
   return (
     <>
@@ -79,13 +77,7 @@ function Renew({ onCodes }: { readonly onCodes: (codes: readonly string[]) => vo
           setAsked(true);
         }}
       >
-        <PasswordText
-          label={t("common:signIn.password")}
-          autoComplete="current-password"
-          value={password}
-          onText={setPassword}
-        />
-        <Text label={t("common:signIn.code")} required autoComplete="one-time-code" value={code} onText={setCode} />
+        {fields}
         <div className="row">
           <Button type="submit" variant="default">
             {t("common:twoFactor.renew")}
@@ -98,10 +90,8 @@ function Renew({ onCodes }: { readonly onCodes: (codes: readonly string[]) => vo
           act={t("common:twoFactor.renew")}
           isDangerous
           onConfirm={async () => {
-            const body = { password, totpCode: code.trim() };
             onCodes((await unwrap(api.POST("/api/admin/auth/recovery-codes", { body }))).recoveryCodes);
-            setPassword("");
-            setCode("");
+            clear();
             void client.invalidateQueries({ queryKey: meQuery.queryKey });
           }}
           onClose={() => {
