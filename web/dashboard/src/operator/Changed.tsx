@@ -2,17 +2,28 @@
 import { useState } from "react";
 
 import { ApiError } from "../api/errors";
+import { Arrow } from "../ui/Arrow";
 import { Facts } from "../ui/Page";
 
 import { useWords } from "./api";
 
 const NOTHING = "\u2013";
 
+/** A part of what is changed in a dialog, as the page names and shows it. */
+export interface Told {
+  /** By which it is found again. */
+  readonly key: string;
+  readonly title: string;
+  /** As the API has it, null for none: what two of them are compared by. */
+  readonly value: unknown;
+  readonly text: string;
+}
+
 interface Begun<Read> {
   /** What is so now, with the version that a change goes by. */
   readonly now: Read;
-  /** Returns the part of it in which changes are looked for. */
-  readonly shown: (read: Read) => object;
+  /** Returns the parts of it in which changes are looked for. */
+  readonly told: (read: Read) => readonly Told[];
   readonly readAgain: () => Promise<Read>;
   /** Lets a form take over what others have changed. */
   readonly onChanged?: (read: Read) => void;
@@ -22,7 +33,7 @@ interface Begun<Read> {
  * Keeps what a dialog began with. Where the API refuses a change because somebody else was faster, it is read again: what
  * is different is told, and whoever confirms once more sends the same by the version that was read then.
  */
-export function useBegun<Read>({ now, shown, readAgain, onChanged }: Begun<Read>) {
+export function useBegun<Read>({ now, told, readAgain, onChanged }: Begun<Read>) {
   const [begun, setBegun] = useState(now);
   const [read, setRead] = useState(now);
 
@@ -45,26 +56,19 @@ export function useBegun<Read>({ now, shown, readAgain, onChanged }: Begun<Read>
       setRead(now);
     },
     send,
-    changed: differences(shown(begun), shown(read)),
+    changed: differences(told(begun), told(read)),
   };
 }
 
-type Difference = readonly [name: string, before: string, now: string];
+type Difference = readonly [title: string, before: string, now: string];
 
-/** Return what is different, by its path. */
-function differences(before: object, now: object): readonly Difference[] {
-  const [old, fresh] = [new Map(leaves(before)), new Map(leaves(now))];
-  return [...new Set([...old.keys(), ...fresh.keys()])]
-    .filter((name) => old.get(name) !== fresh.get(name))
-    .map((name) => [name, old.get(name) ?? NOTHING, fresh.get(name) ?? NOTHING]);
-}
-
-function leaves(value: object, above = ""): [string, string][] {
-  return Object.entries(value).flatMap(([name, one]: [string, unknown]): [string, string][] => {
-    if (typeof one === "object" && one !== null && !Array.isArray(one)) return leaves(one, `${above}${name}.`);
-    if (one === null || one === undefined) return [];
-    return [[above + name, typeof one === "string" ? one : JSON.stringify(one)]];
-  });
+/** Return what is different. What was not there before, or is no more, is nothing. */
+function differences(before: readonly Told[], now: readonly Told[]): readonly Difference[] {
+  const [old, fresh] = [new Map(before.map((one) => [one.key, one])), new Map(now.map((one) => [one.key, one]))];
+  return [...new Map([...old, ...fresh])]
+    .map(([key, one]) => [one.title, old.get(key), fresh.get(key)] as const)
+    .filter(([, was, is]) => JSON.stringify(was?.value ?? null) !== JSON.stringify(is?.value ?? null))
+    .map(([title, was, is]) => [title, was?.text ?? NOTHING, is?.text ?? NOTHING]);
 }
 
 /** Tells of each change what it was and what it is. */
@@ -75,9 +79,11 @@ export function ChangedMeanwhile({ changed }: { readonly changed: readonly Diffe
     <section aria-label={t("act.changedMeanwhile")}>
       <h3>{t("act.changedMeanwhile")}</h3>
       <Facts
-        facts={changed.map(([name, before, now]) => [
-          name,
-          <bdi key={name} dir="ltr">{`${before} \u2192 ${now}`}</bdi>,
+        facts={changed.map(([title, before, now]) => [
+          title,
+          <span key={title}>
+            <bdi>{before}</bdi> <Arrow /> <bdi>{now}</bdi>
+          </span>,
         ])}
       />
     </section>

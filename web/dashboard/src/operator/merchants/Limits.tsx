@@ -4,11 +4,12 @@ import { useState } from "react";
 
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
+import { showAmount } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
-import { ChangedMeanwhile, useBegun } from "../Changed";
+import { ChangedMeanwhile, useBegun, type Told } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useCoinNames, usePermitted } from "../queries";
 
@@ -69,6 +70,23 @@ function Limit({ value }: { readonly value: string | null }) {
   return value === null ? t("merchants.asEverybody") : <Amount value={value} />;
 }
 
+/** Return what tells of limits, as the page names and shows them. */
+function useLimitsTold(): (read: Pick<LimitsProps, "limits">) => readonly Told[] {
+  const { t, i18n } = useWords();
+  return ({ limits }) =>
+    Object.entries(limits).flatMap(([coin, one]) =>
+      (["perTransaction", "perDay"] as const).map((name) => {
+        const value = one[name] ?? null;
+        return {
+          key: `${coin} ${name}`,
+          title: `${coin} \u00b7 ${t(`merchants.${name}`)}`,
+          value,
+          text: value === null ? t("merchants.asEverybody") : showAmount(value, i18n.language, value.length).text,
+        };
+      }),
+    );
+}
+
 /** Return how all limits are set at once, to what a dialog makes of those that were read. */
 function useLimits({ merchantId, limits, version }: LimitsProps) {
   const client = useQueryClient();
@@ -79,7 +97,7 @@ function useLimits({ merchantId, limits, version }: LimitsProps) {
     changed: others,
   } = useBegun({
     now: { limits, version },
-    shown: (read) => read.limits,
+    told: useLimitsTold(),
     readAgain: async () => {
       const page = await client.query({ ...merchantQuery(merchantId), staleTime: 0 });
       return { limits: page.limits, version: page.limitsVersion };

@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { json, one, refused, showOperator } from "../../testing/render";
+import { json, one, refused, showOperator, toldIn } from "../../testing/render";
 
 import { Limits } from "./Limits";
 import { MerchantActs } from "./MerchantActs";
@@ -81,8 +81,7 @@ it("a limit that is set beside somebody else’s tells of that one, and undoes n
   const act = within(dialog).getByRole("button", { name: "Set a limit" });
   fireEvent.click(act);
   const different = await within(dialog).findByRole("region", { name: "What is different by now" });
-  expect(within(different).getByText("memory/MEM.perDay")).toBeTruthy();
-  expect(within(different).getByText("\u2013 \u2192 9")).toBeTruthy();
+  expect(toldIn(different)).toEqual([["memory/MEM \u00b7 In 24 hours", "\u2013 \u2192 9"]]);
   expect(within(dialog).getByLabelText<HTMLInputElement>(/^In 24 hours/).value).toBe("250");
   fireEvent.click(act);
   await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();

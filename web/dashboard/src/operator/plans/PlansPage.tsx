@@ -4,13 +4,13 @@ import { useState } from "react";
 import { Fiat } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
-import { numbers, showList } from "../../ui/format";
+import { numbers, showFiat, showList } from "../../ui/format";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Chip } from "../../ui/Status";
 import { ActButton } from "../ActButton";
-import { ChangedMeanwhile, useBegun } from "../Changed";
+import { ChangedMeanwhile, useBegun, type Told } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 
@@ -165,7 +165,7 @@ function Acts({ plan }: { readonly plan: Plan }) {
 
   const others = useBegun({
     now: plan,
-    shown: draftOf,
+    told: usePlanTold(),
     readAgain: async () => {
       const { plans } = await client.query({ ...plansQuery, staleTime: 0 });
       return plans.find((one) => one.planId === plan.planId) ?? plan;
@@ -229,6 +229,40 @@ function Acts({ plan }: { readonly plan: Plan }) {
       )}
     </span>
   );
+}
+
+/** Return what tells of a plan, as the page names and shows it. */
+function usePlanTold(): (plan: Plan) => readonly Told[] {
+  const { t, i18n } = useWords();
+  const chainName = useChainName();
+  const number = numbers(i18n.language);
+  const count = (value: number | null) => (value === null ? "\u2013" : number.format(value));
+  const isOn = (value: boolean) => t(value ? "settings.on" : "settings.off");
+  return (plan) => {
+    const { name, hasTracker, chains, priceUsd, isPublic } = plan;
+    const counts = (["maxWebhooks", "maxAddresses", "requestsPerMinute", "cptPerMonth"] as const).map(
+      (one) => [one, t(`plans.${one}`), plan[one], count(plan[one])] as const,
+    );
+    const told: readonly (readonly [key: string, title: string, value: unknown, text: string])[] = [
+      ["name", t("record.name"), name, name],
+      ["hasTracker", t("plans.hasTracker"), hasTracker, isOn(hasTracker)],
+      [
+        "chains",
+        t("plans.chains"),
+        chains,
+        chains === null ? t("plans.everyChain") : showList(chains.map(chainName), i18n.language),
+      ],
+      ...counts,
+      [
+        "priceUsd",
+        t("plans.priceUsd"),
+        priceUsd,
+        priceUsd === null ? "\u2013" : showFiat(priceUsd, "usd", i18n.language),
+      ],
+      ["isPublic", t("plans.isPublic"), isPublic, isOn(isPublic)],
+    ];
+    return told.map(([key, title, value, text]) => ({ key, title, value, text }));
+  };
 }
 
 function draftOf(plan: Plan): Draft {

@@ -1,12 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { numbers, showFiat, showPercent, showUnit } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
-import { fromUnits, toUnits } from "../../ui/units";
+import { toUnits } from "../../ui/units";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { ChangedMeanwhile, useBegun } from "../Changed";
@@ -14,9 +13,11 @@ import { api, unwrap, useWords } from "../api";
 import { usePermitted } from "../queries";
 
 import { GROUPS, type Field, type Settings, type Value } from "./fields";
-import { decided, settingsQuery } from "./queries";
+import { settingsQuery } from "./queries";
+import { PERCENT_DECIMALS, typedOf, useShown } from "./shown";
 import { TABLES } from "./tables";
 import { TableSection } from "./TableSection";
+import { useTold } from "./useTold";
 
 /** What is decided while the gateway runs, each setting with what it means. */
 export function SettingsPage() {
@@ -126,28 +127,11 @@ function Shown({ field, settings }: FieldProps) {
   return <b className="number">{useShown()(field, field.read(settings))}</b>;
 }
 
-/** Return what writes a value with its unit. The API has hundredths of a percent, people have percents. */
-function useShown(): (field: Field, value: Value) => string {
-  const { t, i18n } = useWords();
-  return ({ kind, unit }, value) => {
-    if (typeof value === "boolean") return t(value ? "settings.on" : "settings.off");
-    if (kind === "percent") return showPercent(typedOf(kind, value), i18n.language);
-    if (unit === "usd") return showFiat(String(value), unit, i18n.language);
-    if (typeof value === "string") return value;
-    return unit === undefined ? numbers(i18n.language).format(value) : showUnit(value, unit, i18n.language);
-  };
-}
-
-const PERCENT_DECIMALS = 2;
 const PATTERNS = {
   whole: "-?[0-9]+",
   decimal: "[0-9]+([.][0-9]+)?",
   percent: "[0-9]+([.][0-9]{1,2})?",
 } as const;
-
-function typedOf(kind: Field["kind"], value: Value): string {
-  return kind === "percent" ? fromUnits(BigInt(value), PERCENT_DECIMALS) : String(value);
-}
 
 function valueOf(kind: Field["kind"], typed: string): Value {
   if (kind === "percent") return Number(toUnits(typed, PERCENT_DECIMALS) ?? "0");
@@ -167,7 +151,7 @@ function Change({ field, settings }: FieldProps) {
   const act = isSwitch ? t(now ? "settings.switchOff" : "settings.switchOn") : t("settings.change");
   const { begin, send, changed } = useBegun({
     now: settings,
-    shown: decided,
+    told: useTold(),
     readAgain: () => client.query({ ...settingsQuery, staleTime: 0 }),
   });
   return (

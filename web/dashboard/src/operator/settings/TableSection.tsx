@@ -13,10 +13,11 @@ import { useChainOptions, useCoinNames, usePermitted } from "../queries";
 
 import type { Settings } from "./fields";
 import { merged } from "./merged";
-import { decided, settingsQuery } from "./queries";
+import { settingsQuery } from "./queries";
 import { Rows, useColumnTitle } from "./Rows";
 import styles from "./Rows.module.css";
 import { cellOf, errorsOf, isTwice, opened, type Row, type Table, type TableColumn } from "./tables";
+import { useTold } from "./useTold";
 
 /** Weights of every chain that has none of its own stand under this name. */
 const DEFAULT_CHAIN = "default";
@@ -112,7 +113,7 @@ function Edit({ table, settings, onDone }: EditProps) {
   const [rows, setRows] = useState(begun);
   const { send, changed } = useBegun({
     now: settings,
-    shown: decided,
+    told: useTold(),
     readAgain: () => client.query({ ...settingsQuery, staleTime: 0 }),
     // All rows are sent, and what others made of them is not undone by it.
     onChanged: (read) => {

@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { json, one, refused, showOperator } from "../../testing/render";
+import { json, one, refused, showOperator, toldIn } from "../../testing/render";
 
 import { SettingsPage } from "./SettingsPage";
 
@@ -67,9 +67,10 @@ it("a setting is changed by the version that was seen, and whoever was faster is
   fireEvent.change(value, { target: { value: "2" } });
   fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
   const different = await within(dialog).findByRole("region", { name: "What is different by now" });
-  expect(within(different).getByText("1 \u2192 3")).toBeTruthy();
-  expect(within(different).getByText("exchanges.priceGuardBps")).toBeTruthy();
-  expect(within(different).queryByText(/derivedMinimums/)).toBeNull();
+  expect(toldIn(different)).toEqual([
+    ["Smallest payout, in fees", "1 \u2192 3"],
+    ["Largest loss of value", "3% \u2192 2.5%"],
+  ]);
   expect(value.value).toBe("2");
   fireEvent.click(within(dialog).getByRole("button", { name: "Change" }));
   await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
@@ -247,7 +248,9 @@ it("whoever was faster keeps what they added, and one's own changes stand", asyn
   fireEvent.click(within(part).getByRole("button", { name: "Save" }));
   const added = await within(part).findByRole("group", { name: "Row 2" });
   expect(within(added).getByDisplayValue("50")).toBeTruthy();
-  expect(within(part).getByRole("region", { name: "What is different by now" })).toBeTruthy();
+  expect(toldIn(within(part).getByRole("region", { name: "What is different by now" }))).toEqual([
+    ["Limits \u00b7 memory/USDX", "\u2013 \u2192 In 24 hours 50"],
+  ]);
   fireEvent.click(within(part).getByRole("button", { name: "Save" }));
   await within(part).findByRole("button", { name: "Change" });
   expect(bodies).toEqual([
