@@ -48,7 +48,7 @@ _WAITING: Mapping[str, str] = {
     " is proven dead. Look on the chain for what used its nonce, and name it.",
 }
 _GIVES_WAY = (
-    "It, or something else of its address, could not be planned when that was tried last: it is tried again then, and"
+    "It, or something else of its address, could not be planned when that was tried last: it is tried again later, and"
     " the others come first."
 )
 """Of what is due later without a reason: the engine postpones so, and the reasons that others give stay as they are."""
