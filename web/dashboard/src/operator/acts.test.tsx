@@ -2,7 +2,7 @@
 import { declareActs } from "../testing/acts";
 import { ABOUT_PEOPLE } from "../testing/actsAboutPeople";
 
-const sources = import.meta.glob<string>("./**/*.tsx", { query: "?raw", import: "default", eager: true });
+const sources = import.meta.glob<string>("./**/*.{ts,tsx}", { query: "?raw", import: "default", eager: true });
 
 const REASON = { Reason: "It is late." } as const;
 const reason = "It is late.";
@@ -218,7 +218,7 @@ declareActs({
     "POST /api/admin/auth/password": "security/security.test.tsx",
     "POST /api/admin/auth/recovery-codes": "security/security.test.tsx",
     "DELETE /api/admin/auth/sessions/{sessionId}": "security/security.test.tsx",
-    "POST /api/admin/auth/sign-in": "states.test.tsx",
+    "POST /api/admin/auth/sign-in": "auth/signin.test.tsx",
     "POST /api/admin/auth/two-factor/enrol": "auth/enrol.test.tsx",
     "POST /api/admin/auth/two-factor/confirm": "auth/enrol.test.tsx",
   },

@@ -37,7 +37,9 @@ interface Acts {
   readonly elsewhere: Readonly<Record<string, string>>;
 }
 
-const CALLS = /\bapi\s*\.(POST|PUT|PATCH|DELETE)\(\s*"([^"]+)"/g;
+const CALLS = /\bapi\s*\.(POST|PUT|PATCH|DELETE)\(\s*(?:"([^"]+)")?/g;
+/** What a test calls by a name, such as the path of what it asks for. */
+const NAMED = /\bconst (\w+) = ["`]([^"`]+)["`];/g;
 
 export function declareActs({ app, sources, rows, elsewhere }: Acts): void {
   const routes = routesOf(app);
@@ -46,15 +48,20 @@ export function declareActs({ app, sources, rows, elsewhere }: Acts): void {
     const missing: string[] = [];
     const used = new Set<string>();
     for (const [file, source] of Object.entries(sources)) {
-      if (file.endsWith(".test.tsx")) continue;
-      for (const [, method = "", path = ""] of source.matchAll(CALLS)) {
+      if (/\.test\.tsx?$/.test(file)) continue;
+      for (const [, method = "", path] of source.matchAll(CALLS)) {
+        // What is asked for by another name than its own cannot be looked for.
+        if (path === undefined) {
+          missing.push(`${method} of ${file}`);
+          continue;
+        }
         const call = `${method} ${path}`;
-        const pattern = new RegExp(`${method} ${asPattern(path)}(?![\\w/-])`);
-        if (rows.some(({ asks }) => pattern.test(asks))) continue;
+        const pattern = `${method} ${asPattern(path)}`;
+        if (rows.some(({ asks }) => new RegExp(`^${pattern}$`).test(asks))) continue;
         const test = elsewhere[call];
         const [, tested = ""] =
-          Object.entries(sources).find(([name]) => test !== undefined && name.endsWith(test)) ?? [];
-        if (tested.includes(lastOf(path))) used.add(call);
+          Object.entries(sources).find(([name]) => test !== undefined && name.endsWith(`/${test}`)) ?? [];
+        if (new RegExp(`["\`]${pattern}["\`]`).test(spelledOut(tested))) used.add(call);
         else missing.push(call);
       }
     }
@@ -111,9 +118,11 @@ function asPattern(path: string): string {
   return path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/\"'` ]+");
 }
 
-/** Return the last part of a path that it does not leave open: files may name what is before it once. */
-function lastOf(path: string): string {
-  return path.split("/").findLast((part) => !part.startsWith("{")) ?? path;
+/** Return a test's source with what it gave a name to in the place of the name. */
+function spelledOut(source: string): string {
+  let text = source;
+  for (const [, name = "", value = ""] of source.matchAll(NAMED)) text = text.replaceAll(`\${${name}}`, value);
+  return text;
 }
 
 async function press({ press: name, within }: Act): Promise<void> {
