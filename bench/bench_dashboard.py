@@ -29,10 +29,11 @@ WHERE project_pk = (SELECT id FROM projects WHERE project_id = $1)
 PAID, EXPIRED = "Paid", "Expired"
 
 # By the browser's own clock: from the moment of the event to the first task after the frame in which the table shows
-# rows that were not there before.
+# rows that were not there before. Texts are compared as they stand in the document: as they are shown (`innerText`), to
+# compare them would lay out the page anew, for 10 to 20 ms of what is measured.
 WATCH = """
 window.watch_paint = () => { window.painted = new Promise((resolve) => {
-  const text = (of) => document.querySelector(of)?.innerText;
+  const text = (of) => document.querySelector(of)?.textContent;
   const shown = () => text("tbody") + text("nav [role=status]");
   const before = shown();
   let began = null;
