@@ -402,6 +402,17 @@ async def test_a_menu_opens_once_it_has_come_and_gives_the_focus_back(open_page,
     await expect(menu).to_be_hidden()
 
 
+async def test_the_mode_is_named_in_the_header_of_a_phone_alone(open_page, url, axe):
+    page = await open_page()
+    await sign_up_to_payments(page, url)
+    mode = page.get_by_role("region", name="Search and account").locator("span", has_text=re.compile("^Sandbox$"))
+    await expect(mode.first).to_be_hidden()
+    await page.set_viewport_size(PHONE)
+    await expect(mode.first).to_be_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert await violations(page, axe) == []
+
+
 async def test_what_cannot_be_reached_is_told_and_tried_again(open_page, url):
     page = await open_page()
     await sign_up_to_payments(page, url)

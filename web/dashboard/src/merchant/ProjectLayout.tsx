@@ -10,6 +10,7 @@ import { useLive } from "../ui/useLive";
 import { UserMenu } from "../ui/UserMenu";
 
 import { merchantSession } from "./api";
+import { InMode } from "./InMode";
 import { useNav } from "./nav";
 import { useChainOptions, usePermitted, useProject } from "./project";
 import styles from "./ProjectLayout.module.css";
@@ -54,6 +55,7 @@ export function ProjectLayout() {
       isTold={isTold}
       session={merchantSession}
       head={<ProjectSwitch project={project} />}
+      place={<InMode />}
       user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}
     >

@@ -31,6 +31,8 @@ interface ShellProps {
   readonly nav: readonly NavGroup[];
   /** What stands above the navigation: the project, or the gateway. */
   readonly head: ReactNode;
+  /** What of that is named in the header where the navigation is put away. */
+  readonly place?: ReactNode;
   /** Who is signed in, and how to leave. */
   readonly user: ReactNode;
   readonly session: Session;
@@ -44,7 +46,7 @@ interface ShellProps {
 }
 
 /** What stands around every page: navigation, who one is, where one is. */
-export function Shell({ nav, head, user, session, band, commands, finder, isTold, children }: ShellProps) {
+export function Shell({ nav, head, place, user, session, band, commands, finder, isTold, children }: ShellProps) {
   const { t } = useTranslation();
   const [isOpen, drawer] = useDisclosure();
   const wasOpen = useEver(isOpen);
@@ -70,6 +72,7 @@ export function Shell({ nav, head, user, session, band, commands, finder, isTold
               onClick={drawer.toggle}
               aria-label={t("shell.menu")}
             />
+            {place !== undefined && <span className={styles.place}>{place}</span>}
             <Palette commands={commands} finder={finder} />
             <span className={styles.space} />
             <Preferences />
