@@ -161,8 +161,28 @@ async def test_its_merchant_sees_what_a_reorganization_took_away(payment_env):
     after = await payment_env.read(payment_id, payment_env.test)
     assert [one.tx_hash for one in after.deposits] == [kept.tx_id]
     (orphaned,) = after.orphaned_deposits
-    assert (orphaned.tx_hash, orphaned.amount, orphaned.counted) == (gone.tx_id, "6", True)
+    assert (orphaned.deposit_id, orphaned.tx_hash, orphaned.amount, orphaned.counted) == (
+        seen.deposit_id,
+        gone.tx_id,
+        "6",
+        True,
+    )
     assert orphaned.seen_at == seen.seen_at <= orphaned.orphaned_at
+    assert (seen.confirmed_at, orphaned.confirmed_at) == (None, None)
+
+
+async def test_what_had_its_confirmations_before_it_was_taken_away_says_when(payment_env):
+    payment_id = (await payment_env.create(payment_env.test)).payment.payment_id
+    await payment_env.deposit(payment_id, amount="4", confirmations=3)
+    (seen,) = (await payment_env.read(payment_id, payment_env.test)).deposits
+    assert (seen.status, seen.resolution) == ("confirmed", None)
+    await payment_env.reorg(4)
+    after = await payment_env.read(payment_id, payment_env.test)
+    assert (after.deposits, after.deposits_left_out, after.orphaned_deposits_left_out) == ([], 0, 0)
+    (orphaned,) = after.orphaned_deposits
+    assert orphaned.deposit_id == seen.deposit_id
+    assert orphaned.seen_at <= orphaned.confirmed_at <= orphaned.orphaned_at
+    assert orphaned.confirmed_at == seen.confirmed_at
 
 
 async def test_an_ended_payment_asks_for_nothing_more(payment_env):
@@ -187,6 +207,16 @@ async def test_many_small_deposits_do_not_make_the_answer_large(payment_env):
         )
     seen = await public(payment_env, payment.public_id)
     assert (len(seen.deposits), seen.deposits_left_out) == (50, 11)
+    assert not hasattr(seen.deposits[0], "deposit_id"), "a customer has no use for it"
+    mine = await payment_env.read(payment.payment_id, payment_env.test)
+    assert (len(mine.deposits), mine.deposits_left_out) == (50, 11)
+    assert (mine.orphaned_deposits, mine.orphaned_deposits_left_out) == ([], 0)
+    assert len({one.deposit_id for one in mine.deposits}) == 50
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE deposits SET status = 'orphaned', orphaned_at = mined_at")
+    mine = await payment_env.read(payment.payment_id, payment_env.test)
+    assert (mine.deposits, mine.deposits_left_out) == ([], 0)
+    assert (len(mine.orphaned_deposits), mine.orphaned_deposits_left_out) == (50, 11)
 
 
 async def test_what_is_not_there_is_not_found(payment_env):

@@ -54,8 +54,9 @@ async def test_a_payment_is_made_and_shown(client, merchant, make):
     assert "customerName" not in payment
     shown = (await client.get(f"/api/payment/{payment['paymentId']}", headers=merchant.key)).json()
     assert shown["success"] is True
-    more = {"customerName": "Ada", "customerEmail": None, "deposits": [], "orphanedDeposits": []}
-    assert shown["payment"] == {**payment, **more}
+    more = {"customerName": "Ada", "customerEmail": None}
+    none = {"deposits": [], "depositsLeftOut": 0, "orphanedDeposits": [], "orphanedDepositsLeftOut": 0}
+    assert shown["payment"] == {**payment, **more, **none}
 
 
 async def test_a_replay_is_200_and_idempotent(make):

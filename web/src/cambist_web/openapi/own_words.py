@@ -54,6 +54,7 @@ MerchantRow.projects          How many projects it has.
 MerchantRow.suspension_reason Why it was suspended; null where it is not.
 ReconcileRun.agrees           Whether nothing differs; null until the run has ended.
 ReconcileRun.requested_by     The operator who asked, or "operator" for the admin key.
+OrphanedDeposit.confirmed_at  When it had had its confirmations; null where it went before.
 OrphanedDeposit.orphaned_at   When a reorg took it away.
 RecurringJob.worker           The worker that ran it.
 Accept.token                  The token out of the invitation's link.
@@ -233,6 +234,7 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "DeliveryAnswer.event": (*_NAMES, *TRACKER_EVENTS, TEST_EVENT),
     "OperatorDelivery.event": (*_NAMES, *TRACKER_EVENTS, TEST_EVENT),
     "DeliveryAnswer.status": _LOGGED,
+    "CustomersDeposit.status": get_args(MovementStatus),
     "DepositView.status": get_args(MovementStatus),
     "EventAnswer.event": _NAMES,
     "EventAnswer.resource": dict.fromkeys(_NAMES.values()),

@@ -223,6 +223,7 @@ VALUES: Mapping[str, Any] = {
     "operation": "payout",
     "operator_id": "opr_5k3j2h",
     "order_id": "A-1001",
+    "orphaned_deposits_left_out": 0,
     "otpauth_uri": "otpauth://totp/Cambist:ada%40shop.example?secret=JBSWY3DPEHPK3PXP&issuer=Cambist",
     "over_limit": 0,
     "page": 1,

@@ -65,7 +65,8 @@ class Deposit(Base):
     ``accepted``, ``released`` or ``refunded``. ``merchant_pk`` is None for money that the operator sent
     to the platform's own address. ``ordinal`` is its position within the block.
 
-    ``detected_at`` is when it was seen in the block that it stands in, ``first_seen_at`` when in any.
+    ``detected_at`` is when it was seen in the block that it stands in, ``first_seen_at`` when in any. ``confirmed_at``
+    is when it had its confirmations there; one that was orphaned keeps when it had had them, until it is mined again.
 
     ``account_pk`` is the account to whose address it came; there ``matches`` says that it counts for the account, and
     ``held_reason`` why it does not. ``fiat`` is what one token was worth in each currency when it was detected, and

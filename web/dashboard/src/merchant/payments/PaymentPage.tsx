@@ -10,17 +10,19 @@ import { usePathPart } from "../../ui/address";
 import { Amount, Fiat, Rate } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { Meaning } from "../../ui/Meaning";
 import { Facts, Page, Section, type Fact } from "../../ui/Page";
 import { Scannable } from "../../ui/Scannable";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { usePermitted, useProjectId } from "../project";
+import { Decision } from "../resolutions/Decision";
 import { PaymentPanel } from "../sandbox/PaymentPanel";
 import { paymentLinksQuery, paymentQuery, type PaymentDetail } from "../queries";
 
-import { keyed } from "./deposits";
 import { Held } from "./Held";
+import { LeftOut } from "./LeftOut";
 import { Recalculate } from "./Recalculate";
 import { Refund } from "./Refund";
 import { Refunds } from "./Refunds";
@@ -162,24 +164,33 @@ function Deposits({ payment }: { readonly payment: PaymentDetail }) {
   const { t } = useTranslation();
   if (payment.deposits.length === 0) return <Empty title={t("payment.noDeposits")} />;
   return (
-    <ol className="timeline">
-      {keyed(payment.deposits).map(([key, one]) => (
-        <li key={key}>
-          <div className="row">
-            <Amount value={one.amount} token={one.token} />
-            <Status value={one.status} />
-            {!one.counted && <span className="muted">{t("payment.notCounted")}</span>}
-          </div>
-          <div className="row muted">
-            <Address value={one.txHash} />
-            <span className="number">
-              {t("payment.confirmed", { count: one.confirmations, required: one.requiredConfirmations })}
-            </span>
-            <When at={one.seenAt} />
-          </div>
-        </li>
-      ))}
-    </ol>
+    <>
+      <ol className="timeline">
+        {payment.deposits.map((one) => (
+          <li key={one.depositId}>
+            <div className="row">
+              <Amount value={one.amount} token={one.token} />
+              <Status value={one.status} />
+              {!one.counted && <span className="muted">{t("payment.notCounted")}</span>}
+              {one.resolution !== null && (
+                <>
+                  <Meaning of="resolution" code={one.resolution} />
+                  <Decision depositId={one.depositId} />
+                </>
+              )}
+            </div>
+            <div className="row muted">
+              <Address value={one.txHash} />
+              <span className="number">
+                {t("payment.confirmed", { count: one.confirmations, required: one.requiredConfirmations })}
+              </span>
+              <When at={one.seenAt} />
+            </div>
+          </li>
+        ))}
+      </ol>
+      <LeftOut count={payment.depositsLeftOut} />
+    </>
   );
 }
 

@@ -9,11 +9,12 @@ import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
 import type { PaymentDetail, Schemas } from "../queries";
 
-import { keyed, type Deposit, type Orphaned } from "./deposits";
 import { EventEntry } from "./EventEntry";
+import { LeftOut } from "./LeftOut";
 import { AllEvents, useEventsOf } from "./PaymentEvents";
 
 type Event = Schemas["EventAnswer"];
+type Deposit = Schemas["DepositView"] | Schemas["OrphanedDeposit"];
 
 interface Happening {
   readonly at: string;
@@ -23,7 +24,7 @@ interface Happening {
 type Entry = Happening &
   (
     | { readonly kind: "created" }
-    | { readonly kind: "detected" | "confirmed" | "orphaned"; readonly deposit: Deposit | Orphaned }
+    | { readonly kind: "detected" | "confirmed" | "orphaned"; readonly deposit: Deposit }
     | { readonly kind: "event"; readonly event: Event }
   );
 
@@ -31,18 +32,22 @@ type Entry = Happening &
 export function entriesOf(payment: PaymentDetail, events: readonly Event[]): readonly Entry[] {
   const entries: Entry[] = [
     ...events.map((event) => ({ at: event.createdAt, key: event.eventId, kind: "event", event }) as const),
-    ...keyed(payment.orphanedDeposits).flatMap(([key, deposit]): Entry[] => [
-      { at: deposit.orphanedAt, key: `orphaned ${key}`, kind: "orphaned", deposit },
-      { at: deposit.seenAt, key: `taken ${key}`, kind: "detected", deposit },
+    ...payment.orphanedDeposits.flatMap((one) => [
+      { at: one.orphanedAt, key: `orphaned ${one.depositId}`, kind: "orphaned", deposit: one } as const,
+      ...seen(one),
     ]),
-    ...keyed(payment.deposits).flatMap(([key, deposit]): Entry[] => {
-      const detected = { at: deposit.seenAt, key: `detected ${key}`, kind: "detected", deposit } as const;
-      if (deposit.confirmedAt === null) return [detected];
-      return [{ at: deposit.confirmedAt, key: `confirmed ${key}`, kind: "confirmed", deposit }, detected];
-    }),
+    ...payment.deposits.flatMap(seen),
     { at: payment.createdAt, key: "created", kind: "created" },
   ];
   return entries.sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+}
+
+/** Return that a deposit had its confirmations, where it had, and that it was seen. */
+function seen(deposit: Deposit): readonly Entry[] {
+  const { depositId, seenAt, confirmedAt } = deposit;
+  const detected = { at: seenAt, key: `detected ${depositId}`, kind: "detected", deposit } as const;
+  if (confirmedAt === null) return [detected];
+  return [{ at: confirmedAt, key: `confirmed ${depositId}`, kind: "confirmed", deposit }, detected];
 }
 
 interface TimelineProps {
@@ -53,7 +58,7 @@ interface TimelineProps {
 /** What happened to a payment: its deposits, their confirmation, what the merchant was told, and how that went. */
 export function Timeline({ projectId, payment }: TimelineProps) {
   const { t } = useTranslation();
-  const { paymentId } = payment;
+  const { paymentId, depositsLeftOut, orphanedDepositsLeftOut } = payment;
   const query = useEventsOf({ projectId, paymentId, version: `${payment.status} ${payment.updatedAt}` });
   return (
     <Section
@@ -73,6 +78,7 @@ export function Timeline({ projectId, payment }: TimelineProps) {
                 ),
               )}
             </ol>
+            <LeftOut count={depositsLeftOut + orphanedDepositsLeftOut} />
             {!isAll && <AllEvents projectId={projectId} paymentId={paymentId} />}
           </>
         )}

@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { json, nothing, PROJECT, show } from "../../testing/render";
 import type { PaymentDetail, Schemas } from "../queries";
 
-import type { Deposit } from "./deposits";
 import { PaymentEvents } from "./PaymentEvents";
 import { entriesOf, Timeline } from "./Timeline";
 
@@ -29,7 +28,10 @@ const EVENT = {
     },
   ],
 } as const satisfies Schemas["EventAnswer"];
+type Deposit = Schemas["DepositView"];
 const DEPOSIT: Deposit = {
+  depositId: "dep_1",
+  resolution: null,
   txHash: "0xaaaa",
   chain: "polygon",
   token: "USDT",
@@ -48,7 +50,9 @@ const PAYMENT = {
   createdAt: at("00"),
   updatedAt: at("20"),
   deposits: [DEPOSIT],
+  depositsLeftOut: 0,
   orphanedDeposits: [],
+  orphanedDepositsLeftOut: 0,
 } as unknown as PaymentDetail;
 
 function Shown() {
@@ -97,8 +101,10 @@ describe("the timeline of a payment", () => {
   });
 
   it("says of a deposit that it is not part of the order, and tells two of one transaction apart", async () => {
-    const other: Deposit = { ...DEPOSIT, token: "USDC", counted: false, confirmedAt: null, status: "detected" };
-    const payment = { ...PAYMENT, deposits: [DEPOSIT, DEPOSIT, other] };
+    const twin: Deposit = { ...DEPOSIT, depositId: "dep_2" };
+    const seen = { confirmedAt: null, status: "detected" } as const;
+    const other: Deposit = { ...twin, ...seen, depositId: "dep_3", token: "USDC", counted: false };
+    const payment = { ...PAYMENT, deposits: [DEPOSIT, twin, other] };
     const keys = entriesOf(payment, []).map((one) => one.key);
     expect(new Set(keys).size).toBe(6);
     const Three = () => (
@@ -115,10 +121,18 @@ describe("the timeline of a payment", () => {
     expect(entries).toHaveLength(6);
   });
 
-  it("has deposits that a reorganization took away, also where one is mined again", async () => {
+  it("has deposits that a reorganization took away, before and after they were confirmed, and says what is left out", async () => {
     const { txHash, chain, token, amount, counted } = DEPOSIT;
-    const orphaned = { txHash, chain, token, amount, counted, seenAt: at("05"), orphanedAt: at("07") };
-    const payment = { ...PAYMENT, orphanedDeposits: [orphaned] };
+    const gone = { txHash, chain, token, amount, counted, seenAt: at("05"), orphanedAt: at("07") };
+    const payment: PaymentDetail = {
+      ...PAYMENT,
+      depositsLeftOut: 2,
+      orphanedDeposits: [
+        { ...gone, depositId: "dep_2", confirmedAt: null },
+        { ...gone, depositId: "dep_3", seenAt: at("01"), confirmedAt: at("02"), orphanedAt: at("03") },
+      ],
+      orphanedDepositsLeftOut: 3,
+    };
     const Again = () => (
       <>
         <h1>One</h1>
@@ -128,9 +142,19 @@ describe("the timeline of a payment", () => {
     await show(Again, { path: "payments/pay_1", answers: { [`GET ${BASE}`]: { ...nothing, events: [] } } });
     const section = await screen.findByRole("region", { name: "Timeline" });
     const entries = await within(section).findAllByRole("listitem");
-    const said = ["Confirmed", "Detected", "Orphaned", "Detected"];
-    expect(entries.map((one) => said.find((word) => one.textContent.includes(word)))).toEqual([...said, undefined]);
+    const said = ["Confirmed", "Detected", "Orphaned"];
+    expect(entries.map((one) => said.find((word) => one.textContent.includes(word)))).toEqual([
+      "Confirmed",
+      "Detected",
+      "Orphaned",
+      "Detected",
+      "Orphaned",
+      "Confirmed",
+      "Detected",
+      undefined,
+    ]);
     expect(new Set(entriesOf(payment, []).map((one) => one.key)).size).toBe(entries.length);
+    expect(within(section).getByText("5 earlier deposits are not shown here.")).toBeTruthy();
   });
 
   it("says where there are older events, and that one is sent again", async () => {

@@ -68,6 +68,7 @@ it("takes back the block of the newest deposit, and says what was refused", asyn
   const deposits = [3, 7].map((confirmations) => ({
     ...(example(`${BASE}/payments/pay_1`) as { readonly payment: { readonly deposits: readonly object[] } }).payment
       .deposits[0],
+    depositId: `dep_${String(confirmations)}`,
     txHash: `0x${String(confirmations)}`,
     confirmations,
   }));

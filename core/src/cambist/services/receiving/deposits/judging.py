@@ -144,7 +144,7 @@ async def orphan_above(conn: AsyncConnection, chain_scope: WatchedChain, height:
     await mark_dirty(conn, chain_scope, {row.payment_pk for row in rows if row.payment_pk is not None})
     await conn.exec_driver_sql(
         "UPDATE deposits SET status = 'orphaned', available_units = 0, returned_units = 0, released_units = 0,"
-        " resolution = NULL, resolved_at = NULL, confirmed_at = NULL, orphaned_at = $2 WHERE id = ANY($1::bigint[])",
+        " resolution = NULL, resolved_at = NULL, orphaned_at = $2 WHERE id = ANY($1::bigint[])",
         ([row.id for row in rows], now),
     )
     # Exchanges that came of them hear of it from their claims.

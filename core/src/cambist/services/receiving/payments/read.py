@@ -23,7 +23,8 @@ from cambist.services.listing import Listed, ListOf, Part, Period, read_list
 from cambist.services.paging import read_one
 
 from . import views
-from .views import DEPOSITS, ORPHANED, PaymentDetail, PaymentView, PublicPayment
+from .deposits import DEPOSITS, ORPHANED, read_deposits
+from .views import PaymentDetail, PaymentView, PublicPayment
 
 
 def not_found() -> NotFoundError:
@@ -90,8 +91,7 @@ async def get_payment(conn: AsyncConnection, project_pk: int, payment_id: str, m
     row = found.mappings().one_or_none()
     if row is None:
         raise not_found()
-    deposits, _ = views.read_deposits(row["deposits"])
-    return views.payment_detail(row, deposits, macs)
+    return views.payment_detail(row, macs)
 
 
 async def get_links(conn: AsyncConnection, project_pk: int, payment_id: str) -> AnyRow:
@@ -118,6 +118,6 @@ async def get_public(db: Database, chains: Mapping[str, ChainInfo], public_id: s
     row = await db.fetch_row(_PUBLIC, public_id)
     if row is None:
         raise not_found()
-    if row["suspended"] and row["status"] == Status.PENDING and not views.read_deposits(row["deposits"])[0]:
+    if row["suspended"] and row["status"] == Status.PENDING and not read_deposits(row["deposits"])[0]:
         raise merchant_suspended()
     return views.public_payment(row, chains.get(row["chain"]), macs)

@@ -10,7 +10,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, cast
 
-import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from cambist.db.direct import Record
@@ -19,6 +18,8 @@ from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.pricing.quotes import DIRECT
+
+from .deposits import CustomersDeposit, DepositView, OrphanedDeposit, read_deposits, read_orphaned
 
 COLUMNS = (
     "id, payment_id, public_id, mode, chain, token, contract, decimals, address, pricing_mode, amount, fiat_currency,"
@@ -63,44 +64,18 @@ class PaymentView(Struct, frozen=True, kw_only=True, rename="camel"):
     rate_source: str | UnsetType = UNSET
 
 
-class DepositView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A transfer to the payment's address that stands in the chain now.
-
-    ``counted`` is False where it is of another token or on another chain than the payment asks for.
-    """
-
-    tx_hash: str
-    chain: str
-    token: str
-    amount: str
-    counted: bool
-    status: str
-    confirmations: int
-    required_confirmations: int
-    seen_at: datetime
-    mined_at: datetime
-    confirmed_at: datetime | None
-
-
-class OrphanedDeposit(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A transfer to the payment's address that stood in the chain, until a reorganization took its block away."""
-
-    tx_hash: str
-    chain: str
-    token: str
-    amount: str
-    counted: bool
-    seen_at: datetime
-    orphaned_at: datetime
-
-
 class PaymentDetail(PaymentView, frozen=True, kw_only=True, rename="camel"):
-    """A payment in full, for ``GET /api/payment/{paymentId}`` alone."""
+    """A payment in full, for ``GET /api/payment/{paymentId}`` alone.
+
+    Of both kinds of deposits the newest ``DEPOSITS_SHOWN_MAX`` are there, oldest first.
+    """
 
     customer_name: str | None
     customer_email: str | None
     deposits: Sequence[DepositView]
+    deposits_left_out: int
     orphaned_deposits: Sequence[OrphanedDeposit]
+    orphaned_deposits_left_out: int
 
 
 class PublicPayment(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -130,7 +105,7 @@ class PublicPayment(Struct, frozen=True, kw_only=True, rename="camel"):
     cancel_url: str | None
     expires_at: datetime
     created_at: datetime
-    deposits: Sequence[DepositView]
+    deposits: Sequence[CustomersDeposit]
     deposits_left_out: int
     fiat_currency: str | UnsetType = UNSET
     exchange_rate: str | UnsetType = UNSET
@@ -190,113 +165,18 @@ def payment_view(row: Record, macs: AddressMacs) -> PaymentView:
     return PaymentView(**_for_merchant(row, macs))
 
 
-def payment_detail(row: Record, deposits: Sequence[DepositView], macs: AddressMacs) -> PaymentDetail:
+def payment_detail(row: Record, macs: AddressMacs) -> PaymentDetail:
+    deposits, left_out = read_deposits(row["deposits"])
+    orphaned, orphaned_left_out = read_orphaned(row["orphaned"])
     return PaymentDetail(
         **_for_merchant(row, macs),
         customer_name=row["customer_name"],
         customer_email=row["customer_email"],
-        deposits=deposits,
-        orphaned_deposits=[one.view() for one in _orphaned.decode(row["orphaned"])],
+        deposits=[one.view() for one in deposits],
+        deposits_left_out=left_out,
+        orphaned_deposits=[one.view() for one in orphaned],
+        orphaned_deposits_left_out=orphaned_left_out,
     )
-
-
-class _TransferRow(Struct, frozen=True, kw_only=True):
-    """What is said of a deposit whatever became of it, as the database's JSON tells it."""
-
-    tx_id: str
-    chain: str
-    token: str
-    decimals: int
-    units: str
-    matches: bool
-    detected_at: datetime
-
-    def shown(self) -> dict[str, Any]:
-        return {
-            "tx_hash": self.tx_id,
-            "chain": self.chain,
-            "token": self.token,
-            "amount": format_units(int(self.units), self.decimals),
-            "counted": self.matches,
-            "seen_at": self.detected_at,
-        }
-
-
-class DepositRow(_TransferRow, frozen=True, kw_only=True):
-    """A deposit that stands. ``head`` is the newest block known of the deposit's own chain."""
-
-    status: str
-    height: int
-    head: int | None
-    required_confirmations: int
-    mined_at: datetime
-    confirmed_at: datetime | None
-
-    def view(self) -> DepositView:
-        """Show the deposit; it has as many confirmations as blocks stand on top of its own."""
-        return DepositView(
-            **self.shown(),
-            status=self.status,
-            confirmations=max(0, (self.head or self.height) - self.height),
-            required_confirmations=self.required_confirmations,
-            mined_at=self.mined_at,
-            confirmed_at=self.confirmed_at,
-        )
-
-
-DEPOSITS_SHOWN_MAX = 50
-"""Anyone can send dust to an address; an answer still has to stay small."""
-
-# Amounts as text, since JSON readers may know numbers only as floats.
-_TRANSFER = "d.id, d.tx_id, d.chain, d.token, d.decimals, d.units::text AS units, d.matches, d.detected_at"
-
-# Oldest first of the newest.
-DEPOSITS = f"""
-    (SELECT json_build_object('total', max(total), 'rows', json_agg(d ORDER BY mined_at, id)) FROM (
-        SELECT {_TRANSFER}, d.status, d.height, c.head, d.required_confirmations, d.mined_at, d.confirmed_at,
-               count(*) OVER () AS total
-        FROM deposits d LEFT JOIN chain_cursors c ON c.chain = d.chain AND c.scope = d.scope
-        WHERE d.payment_pk = p.id AND d.status <> 'orphaned'
-        ORDER BY d.mined_at DESC, d.id DESC LIMIT {DEPOSITS_SHOWN_MAX}
-    ) d)::text AS deposits
-"""  # noqa: S608  a constant
-
-
-ORPHANED = f"""
-    (SELECT coalesce(json_agg(d ORDER BY orphaned_at, id), '[]') FROM (
-        SELECT {_TRANSFER}, d.orphaned_at
-        FROM deposits d WHERE d.payment_pk = p.id AND d.status = 'orphaned'
-        ORDER BY d.orphaned_at DESC, d.id DESC LIMIT {DEPOSITS_SHOWN_MAX}
-    ) d)::text AS orphaned
-"""  # noqa: S608  a constant
-
-
-class OrphanedRow(_TransferRow, frozen=True, kw_only=True):
-    """A deposit that ``ORPHANED`` selected."""
-
-    orphaned_at: datetime
-
-    def view(self) -> OrphanedDeposit:
-        """Show the deposit as it was."""
-        return OrphanedDeposit(**self.shown(), orphaned_at=self.orphaned_at)
-
-
-_orphaned = msgspec.json.Decoder(list[OrphanedRow])
-
-
-class _Deposits(Struct, frozen=True):
-    total: int | None
-    rows: list[DepositRow] | None
-
-
-_deposits = msgspec.json.Decoder(_Deposits)
-
-
-def read_deposits(text: str) -> tuple[Sequence[DepositView], int]:
-    """Return the deposits that ``DEPOSITS`` selected, and how many it left out."""
-    found = _deposits.decode(text)
-    rows = found.rows or []
-    return [row.view() for row in rows], (found.total or 0) - len(rows)
 
 
 def public_payment(row: Record, chain: ChainInfo | None, macs: AddressMacs) -> PublicPayment:
@@ -312,6 +192,6 @@ def public_payment(row: Record, chain: ChainInfo | None, macs: AddressMacs) -> P
         chain_name=row["chain"] if chain is None else chain.name,
         token_label=row["token"] if token is None else token.label,
         remaining_amount=format_units(remaining, row["decimals"]),
-        deposits=deposits,
+        deposits=[one.public_view() for one in deposits],
         deposits_left_out=left_out,
     )
