@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cambist_web.live import hub
-from cambist_web.live.messages import KINDS, OF_MERCHANTS
+from cambist_web.live.messages import KINDS, OF_MERCHANTS, SENT_FOR
 from tests.support.access import MIRRORED, decided
 from tests.support.operators import Officer
 from tests.support.streams import served
@@ -245,9 +245,9 @@ async def test_a_changed_row_of_every_kind_is_told(gateway, everything, monkeypa
     assert CHANGED.keys() == KINDS - {"balance", "collection"}
 
 
-async def test_a_merchant_hears_of_its_collections_where_something_of_its_own_is_sent(gateway, everything):
+async def test_a_merchant_hears_of_what_is_sent_for_it_by_what_it_is_for(gateway, everything):
     of_merchant = "merchant_pk = (SELECT id FROM merchants WHERE merchant_id = $1)"
-    sent = f"UPDATE outbound_intents SET reason = 'a test' WHERE {of_merchant} RETURNING mode"  # noqa: S608
+    sent = f"UPDATE outbound_intents SET reason = 'a test' WHERE {of_merchant} RETURNING kind, mode"  # noqa: S608
     renamed = f"UPDATE members SET name = 'Another' WHERE {of_merchant}"  # noqa: S608  the test's own words
     ada, bob, stream = everything.ada, everything.bob, "/api/dashboard/stream"
     async with (
@@ -256,11 +256,16 @@ async def test_a_merchant_hears_of_its_collections_where_something_of_its_own_is
         here.stream(stream, bob.bearer) as other,
     ):
         async with gateway.db.transaction() as conn:
-            mode = (await conn.exec_driver_sql(sent, (ada.merchant_id,))).scalars().first()
-            await conn.exec_driver_sql(renamed, (bob.merchant_id,))
-        assert mode is not None
-        assert await page.told_of(kind="collection", mode=mode) == {"kind": "collection", "mode": mode}
-        await other.told_of(kind="member")
+            rows = (await conn.exec_driver_sql(sent, (ada.merchant_id,))).all()
+            for one in (ada, bob):
+                await conn.exec_driver_sql(renamed, (one.merchant_id,))
+        expected = {(SENT_FOR[kind], mode) for kind, mode in rows if kind in SENT_FOR}
+        assert {"payout", "refund"} <= {kind for kind, _ in expected}
+        for stream_of in (page, other):
+            await stream_of.told_of(kind="member")
+        told = [change for change in page.changes if change["kind"] != "member"]
+        assert {(change["kind"], change["mode"]) for change in told} == expected
+        assert all("id" not in change for change in told)
         assert {change["kind"] for change in other.changes} == {"member"}
 
 

@@ -8,7 +8,7 @@ from cambist.db.engine import connect
 from cambist.services import changes
 from cambist.services.changes import Change
 from cambist_web.live.hub import LiveOptions
-from cambist_web.live.messages import KINDS, OF_MERCHANTS, OF_TEAMS
+from cambist_web.live.messages import KINDS, OF_MERCHANTS, OF_TEAMS, with_consequences
 from cambist_web.live.reader import Reader
 from cambist_web.live.viewers import Viewer
 from tests.support.operators import Officer
@@ -157,7 +157,7 @@ def viewer(**access):
     return Viewer(person="mem_1", principal=None, expires_at=None, **{"merchant_pk": 1, **access})
 
 
-def changed(kind="payment", object_id="pay_1", *, merchant=1, project=10, mode="live", status="paid"):
+def changed(kind="payment", object_id="pay_1", *, merchant=1, project=10, mode="live", status="paid", intent_kind=None):
     return Change(
         kind=kind,
         object_id=object_id,
@@ -167,6 +167,7 @@ def changed(kind="payment", object_id="pay_1", *, merchant=1, project=10, mode="
         project_pk=project,
         merchant_id=f"mer_{merchant}",
         project_id=f"prj_{project}",
+        intent_kind=intent_kind,
     )
 
 
@@ -191,6 +192,33 @@ def test_a_viewer_sees_what_is_open_to_it():
     ]
     for one, expected in table:
         assert tuple(who.sees(one) for who in (whole, some, operator, asked)) == expected, one
+
+
+@pytest.mark.parametrize(
+    "intent_kind, told",
+    [
+        ("payout", ["payout"]),
+        ("auto_payout", ["payout"]),
+        ("refund", ["refund"]),
+        ("withdrawal", ["withdrawal"]),
+        ("collection", ["collection"]),
+        ("swap", ["exchange"]),
+        ("bridge", ["exchange"]),
+        ("sweep", []),
+        ("loan", []),
+        ("top_up", []),
+        ("approval", []),
+    ],
+)
+def test_what_is_sent_is_told_to_its_merchant_by_what_it_is_for(intent_kind, told):
+    sent = changed("outbound", "int_1", project=None, status="waiting", intent_kind=intent_kind)
+    first, *others = with_consequences([sent])
+    assert first is sent
+    assert [(one.kind, one.object_id, one.status, one.mode) for one in others] == [
+        (kind, "", None, "live") for kind in told
+    ]
+    assert all(viewer().sees(one) for one in others)
+    assert list(with_consequences([changed("outbound", "int_1", merchant=None, intent_kind=intent_kind)]))[1:] == []
 
 
 def test_what_changed_again_is_told_once_and_last_and_who_falls_behind_reads_everything_again():

@@ -21,7 +21,10 @@ FORGOTTEN_MAX = 10_000
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Something to read again: see ``db/models/changes.py``. ``merchant_id`` and ``project_id`` are the public ones."""
+    """Something to read again: see ``db/models/changes.py``. ``merchant_id`` and ``project_id`` are the public ones.
+
+    ``intent_kind`` is an ``IntentKind`` where the kind is ``outbound``.
+    """
 
     kind: str
     object_id: str
@@ -31,6 +34,7 @@ class Change(Struct, frozen=True, kw_only=True):
     project_pk: int | None
     merchant_id: str | None
     project_id: str | None
+    intent_kind: str | None = None
 
 
 class News(Struct, frozen=True, kw_only=True):
@@ -48,7 +52,7 @@ class News(Struct, frozen=True, kw_only=True):
 
 _READ = """
 SELECT c.kind, c.object_id, c.status, c.mode, c.merchant_pk, c.project_pk, m.merchant_id, p.project_id,
-    now.snapshot::text AS snapshot, pg_snapshot_xmin(now.snapshot)::text::bigint AS resume_xid
+    c.intent_kind, now.snapshot::text AS snapshot, pg_snapshot_xmin(now.snapshot)::text::bigint AS resume_xid
 FROM (SELECT pg_current_snapshot() AS snapshot) AS now
 LEFT JOIN changes c ON c.xid >= pg_snapshot_xmin($1::text::pg_snapshot)
     AND NOT pg_visible_in_snapshot(c.xid, $1::text::pg_snapshot)
@@ -58,7 +62,8 @@ ORDER BY c.id
 LIMIT $2
 """
 _SINCE = """
-SELECT c.kind, c.object_id, c.status, c.mode, c.merchant_pk, c.project_pk, m.merchant_id, p.project_id
+SELECT c.kind, c.object_id, c.status, c.mode, c.merchant_pk, c.project_pk, m.merchant_id, p.project_id,
+    c.intent_kind
 FROM changes c
 LEFT JOIN merchants m ON m.id = c.merchant_pk
 LEFT JOIN projects p ON p.id = c.project_pk

@@ -59,7 +59,9 @@ class MerchantStream(Controller):
     ) -> LiveStream:
         """Tell which things of the projects that are open to you changed, until the access token expires.
 
-        Each message names a thing to read again. After `ready` with `resumed` false, and after `resync`, read
+        Each message names a thing to read again. What is on its way over a chain is told by what it is for: `payout`,
+        `refund`, `withdrawal`, `collection` or `exchange` without `id`, where its waiting or its transaction changed.
+        After `ready` with `resumed` false, and after `resync`, read
         everything again that the page shows. 429 `STREAMS_LIMITED` for too many streams of one person.
         """
         modes: Collection[str] = ()

@@ -13,12 +13,13 @@ Between them come comments, so that proxies see that the connection is alive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from cambist.domain.intents import IntentKind
 from cambist.domain.payments import OPEN
 from cambist.services.changes import Change
 
@@ -36,6 +37,16 @@ OF_TEAMS = frozenset({"invitation", "member"})
 """What every member sees, whatever projects are open to them."""
 WHOLE_MERCHANTS = frozenset({"withdrawal"})
 """What concerns the merchant as a whole: members to whom only some projects are open do not see it."""
+SENT_FOR: Mapping[str, str] = {
+    IntentKind.PAYOUT: "payout",
+    IntentKind.AUTO_PAYOUT: "payout",
+    IntentKind.REFUND: "refund",
+    IntentKind.WITHDRAWAL: "withdrawal",
+    IntentKind.COLLECTION: "collection",
+    IntentKind.SWAP: "exchange",
+    IntentKind.BRIDGE: "exchange",
+}
+"""What a merchant reads again where something is to be sent, by what that is for. Gas and the like is nobody's."""
 
 EndReason: TypeAlias = Literal["session_ended", "access_changed", "token_expired", "closing"]
 ResyncReason: TypeAlias = Literal["behind", "gap"]
@@ -60,16 +71,16 @@ _encoder = msgspec.json.Encoder()
 
 
 def with_consequences(changes: Iterable[Change]) -> Iterator[Change]:
-    """Yield the changes, and after each what else changed with it of its merchant: its balances, its collections."""
+    """Yield the changes, and after each what else changed with it of its merchant: its balances, or what is sent."""
     for change in changes:
         yield change
         if change.merchant_pk is None:
             continue
         if _moves_money(change):
             yield _all_of("balance", change)
-        # What is to be sent is told to operators alone: a merchant hears that some of it may be a collection.
-        if change.kind == "outbound":
-            yield _all_of("collection", change)
+        # What is to be sent is told to operators alone: a merchant hears of what it is for.
+        if change.kind == "outbound" and (kind := SENT_FOR.get(change.intent_kind or "")) is not None:
+            yield _all_of(kind, change)
 
 
 def _all_of(kind: str, change: Change) -> Change:

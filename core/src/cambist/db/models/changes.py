@@ -15,7 +15,8 @@ class Change(Base):
 
     It says what to read again, not what it is now. ``object_id`` is its public identifier. Without ``merchant_pk`` it
     is the platform's; without ``project_pk`` it belongs to no single project. ``xid`` tells readers which transactions
-    they have not seen. Rows are kept for minutes, and refer to others without constraints, which would lock those.
+    they have not seen. ``intent_kind`` is what something that is to be sent is for. Rows are kept for minutes, and
+    refer to others without constraints, which would lock those.
     """
 
     __tablename__ = "changes"
@@ -30,3 +31,4 @@ class Change(Base):
     project_pk: Mapped[int | None]
     mode: Mapped[str | None]
     status: Mapped[str | None]
+    intent_kind: Mapped[str | None]

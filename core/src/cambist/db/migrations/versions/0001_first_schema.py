@@ -389,6 +389,7 @@ TABLES = (
         project_pk BIGINT,
         mode TEXT,
         status TEXT,
+        intent_kind TEXT,
         CONSTRAINT pk_changes PRIMARY KEY (id),
         CONSTRAINT ck_changes_mode CHECK (mode IN ('live', 'sandbox'))
     )
@@ -2093,16 +2094,17 @@ FUNCTIONS = (
     """
     CREATE OR REPLACE FUNCTION note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        INSERT INTO changes (kind, object_id, merchant_pk, mode, status)
-            VALUES ('outbound', NEW.intent_id, NEW.merchant_pk, NEW.mode, NEW.state);
+        INSERT INTO changes (kind, object_id, merchant_pk, mode, status, intent_kind)
+            VALUES ('outbound', NEW.intent_id, NEW.merchant_pk, NEW.mode, NEW.state, NEW.kind);
         RETURN NULL;
     END $$
     """,
     """
     CREATE OR REPLACE FUNCTION note_slot() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        INSERT INTO changes (kind, object_id, merchant_pk, mode, status)
-            SELECT 'outbound', intent_id, merchant_pk, mode, state FROM outbound_intents WHERE id = NEW.intent_pk;
+        INSERT INTO changes (kind, object_id, merchant_pk, mode, status, intent_kind)
+            SELECT 'outbound', intent_id, merchant_pk, mode, state, kind
+            FROM outbound_intents WHERE id = NEW.intent_pk;
         RETURN NULL;
     END $$
     """,
