@@ -28,6 +28,7 @@ COMMANDS = (
     "plugins",
     "reconcile",
     "restore",
+    "settings",
     "signer",
     "stake",
     "sweeper",
