@@ -12,6 +12,7 @@ from cambist.services.exchanges import refunding
 from cambist.services.exchanges.runner import claim_due, follow_exchange
 from cambist.services.listing import Part
 from cambist.services.sending.queue.listing import list_queue
+from cambist.services.sending.queue.waits import Seen
 from cambist.services.sending.suspended import wake
 from cambist.testing.memory import Output
 from cambist_tasks.exchanges import ExchangeFollower
@@ -346,8 +347,10 @@ async def test_the_queue_finds_an_exchange_by_what_its_call_waits_for(env):
     txn_id = await env.ask("memory/USDX", 60 * USDX, "memory/MEM")
 
     async def found(reason):
+        seen = Seen(sendable=["memory"], paused=[], now=env.clock.now())
         async with env.db.transaction() as conn:
-            return [one.txn_id for one in (await list_queue(conn, Part(), mode="live", reason=reason)).items]
+            page = await list_queue(conn, Part(), mode="live", seen=seen, reason=reason)
+        return [one.txn_id for one in page.items]
 
     async with env.db.transaction() as conn:
         noted = (await conn.exec_driver_sql("UPDATE outbound_intents SET reason = 'call' RETURNING state")).scalars()

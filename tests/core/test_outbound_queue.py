@@ -13,6 +13,7 @@ from cambist.services.sending.giving_way import PAUSE, give_way
 from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.queue.listing import QueuedIntent
 from cambist.services.sending.queue.reasons import Why, why
+from cambist.services.sending.queue.waits import Seen
 from cambist.signer.rules import Rules
 from tests.support.dated_treasury import dated_treasury
 from tests.support.treasury import Treasury
@@ -31,13 +32,21 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
-async def queue(treasury: Treasury, **filters) -> list[tuple[QueuedIntent, Why]]:
+async def queue(
+    treasury: Treasury, *, is_paused: bool = False, is_sendable: bool = True, **filters
+) -> list[tuple[QueuedIntent, Why]]:
     """Return what is open, newest first, with why it is."""
     async with treasury.db.transaction() as conn:
-        page = await listing.list_queue(conn, Part(), mode="live", **filters)
-        txs = await listing.txs_of(conn, page.items)
-    now, paused = treasury.clock.now(), treasury.info.id in filters.get("paused", ())
-    return [(one, why(one, txs.get(one.pk, []), treasury.info, paused=paused, now=now)) for one in page.items]
+        return await read_queue(conn, treasury, is_paused=is_paused, is_sendable=is_sendable, **filters)
+
+
+async def read_queue(conn, treasury, *, is_paused=False, is_sendable=True, **filters):
+    chains, now = [treasury.info.id], treasury.clock.now()
+    seen = Seen(sendable=chains * is_sendable, paused=chains * is_paused, now=now)
+    page = await listing.list_queue(conn, Part(limit=100), mode="live", seen=seen, **filters)
+    txs = await listing.txs_of(conn, page.items)
+    info = treasury.info if is_sendable else None
+    return [(one, why(one, txs.get(one.pk, []), info, paused=is_paused, now=now)) for one in page.items]
 
 
 async def raise_fee(treasury: Treasury, one: QueuedIntent, fee_max: int | None = None) -> None:
@@ -138,16 +147,75 @@ async def test_what_is_found_by_a_reason_says_that_it_waits_for_it(treasury, rea
         noted = "UPDATE outbound_intents SET reason = $1 WHERE cancel_asked_at IS NULL"
         await conn.exec_driver_sql(noted, (reason,))
 
-    async def found(asked, paused=()):
-        return [(one.payout_id, said.code) for one, said in await queue(treasury, reason=asked, paused=paused)]
+    async def found(asked, *, is_paused=False):
+        return [(one.payout_id, said.code) for one, said in await queue(treasury, reason=asked, is_paused=is_paused)]
 
     assert await found(reason) == [(waits, reason)]
     assert await found("allowance") == []
-    everywhere = [treasury.info.id]
-    assert await found("paused", everywhere) == [(waits, "paused")]
-    assert await found("cancellation", everywhere) == [(cancelled, "cancellation")]
+    assert await found("paused", is_paused=True) == [(waits, "paused")]
+    assert await found("cancellation", is_paused=True) == [(cancelled, "cancellation")]
     if reason != "paused":
-        assert await found(reason, everywhere) == []
+        assert await found(reason, is_paused=True) == []
+
+
+NOTED = (
+    "collection", "gas", "gas_station_empty", "fees_above_ceiling", "turn", "call", "allowance", "provider", "paused",
+    "merchant_suspended", "cancellation", "signed_before", "signer: HOURLY_CAP", "signer: HOURLY_FEES",
+    "signer: TARGET_TOO_FRESH", "signer: APPROVAL_NEEDED", "signer: ALREADY_SIGNED", "signer: TARGET_NOT_ALLOWED",
+    "signer: FEE_ABOVE_CAP", "signer: PRICE_UNKNOWN", "signer: SOMETHING_NEW",
+)  # fmt: skip
+SEEN = (
+    "new", "gives_way", "not_looked_at", "chain_unavailable", "swept", "confirming", "sequence_taken", "gap", "behind",
+    "not_taken", "pending",
+)  # fmt: skip
+
+
+async def test_each_reason_that_is_said_finds_what_says_it_and_nothing_else(treasury):
+    engine = await treasury.ready()
+    treasury.chain.faults.mining_paused = True
+    for number in range(4):
+        await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(number))
+    await engine.tick()
+    payouts = [await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(9)) for _ in range(len(NOTED) + 4)]
+    treasury.clock.advance(120)
+    now, said_in_all = treasury.clock.now(), set[str]()
+
+    async def compare(conn, **besides):
+        every = [(one.intent_id, said.code) for one, said in await read_queue(conn, treasury, **besides)]
+        assert len(every) >= 4 + len(payouts)
+        for reason in {*NOTED, *SEEN, *(code for _, code in every)}:
+            found = await read_queue(conn, treasury, reason=reason, **besides)
+            said = [intent_id for intent_id, code in every if code == reason]
+            assert [one.intent_id for one, _ in found] == said, (reason, besides)
+        said_in_all.update(code for _, code in every)
+
+    async with treasury.db.transaction() as conn:
+        before = await conn.begin_nested()
+        ids = "SELECT id FROM outbound_intents WHERE state = $1 ORDER BY id"
+        waiting = list((await conn.exec_driver_sql(ids, ("waiting",))).scalars())
+        first, second, _, last = (await conn.exec_driver_sql(ids, ("sending",))).scalars()
+        noted = "UPDATE outbound_intents SET reason = $2 WHERE id = $1"
+        for pk, reason in zip(waiting, NOTED, strict=False):
+            await conn.exec_driver_sql(noted, (pk, reason))
+        is_new, gives_way, is_swept = waiting[len(NOTED) :][:3]
+        await conn.exec_driver_sql("UPDATE outbound_intents SET created_at = $2 WHERE id = $1", (is_new, now))
+        later = now + PAUSE
+        await conn.exec_driver_sql("UPDATE outbound_intents SET due_at = $2 WHERE id = $1", (gives_way, later))
+        await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'sending' WHERE id = $1", (is_swept,))
+        await compare(conn)
+        tx = "UPDATE outbound_txs t SET {} FROM outbound_slots s WHERE s.id = t.slot_pk AND s.intent_pk = $1"
+        await conn.exec_driver_sql(tx.format("sent_at = NULL"), (first,))
+        await compare(conn)
+        await conn.exec_driver_sql(tx.format("state = 'mined', height = 7"), (first,))
+        await conn.exec_driver_sql("UPDATE outbound_slots SET missing_since = 7 WHERE intent_pk = $1", (second,))
+        await conn.exec_driver_sql("UPDATE outbound_slots SET sequence = sequence + 9 WHERE intent_pk = $1", (last,))
+        await compare(conn)
+        await compare(conn, is_paused=True)
+        await compare(conn, is_sendable=False)
+        await before.rollback()
+    assert said_in_all == {*NOTED, *SEEN}
+    treasury.chain.faults.mining_paused = False
+    await treasury.work(engine)
 
 
 async def test_what_waits_is_looked_at_at_once_when_that_is_asked_for(db, clock, ids, tmp_path):

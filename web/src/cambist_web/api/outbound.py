@@ -21,6 +21,7 @@ from cambist.services.payouts.cancel import cancel_intent
 from cambist.services.pricing.quotes import AmountText, read_units
 from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.queue.listing import State
+from cambist.services.sending.queue.waits import Seen
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
@@ -86,18 +87,23 @@ class Outbound(Controller):
         before = None if older_than_minutes is None else now - timedelta(minutes=older_than_minutes)
         # Read beforehand: it may take a connection of its own.
         pauses = await web.gateway.pauses.get()
-        paused = sorted(chain for chain, what in pauses if what is Pausable.SENDING)
+        chains = web.gateway.registry.chains
+        seen = Seen(
+            sendable=sorted(one.id for one in chains.values() if mode != "live" or one.availability == "live"),
+            paused=sorted(chain for chain, what in pauses if what is Pausable.SENDING),
+            now=now,
+        )
 
         async def read(conn: AsyncConnection, part: Part) -> Listed[OutboundView]:
             found = await listing.list_queue(
                 conn,
                 part,
                 mode=mode,
+                seen=seen,
                 chain=chain,
                 kind=kind,
                 state=is_in,
                 reason=reason,
-                paused=paused,
                 merchant_id=merchant_id,
                 before=before,
                 period=period,

@@ -20,7 +20,7 @@ import { WaitsFor } from "./WaitsFor";
 import { queueQuery, type Filters as Asked, type Intent } from "./queries";
 
 const FILTERS = ["state", "chain", "kind", "mode", "reason", "merchantId", "olderThanMinutes", "sort"] as const;
-/** What is said of what waits, and is found by. The signer's reasons begin with its name. */
+/** What is said of what is open, and is found by. The signer's reasons begin with its name. */
 const REASONS = [
   "collection",
   "gas",
@@ -34,6 +34,17 @@ const REASONS = [
   "merchant_suspended",
   "cancellation",
   "signed_before",
+  "new",
+  "gives_way",
+  "not_looked_at",
+  "chain_unavailable",
+  "swept",
+  "confirming",
+  "sequence_taken",
+  "gap",
+  "behind",
+  "not_taken",
+  "pending",
 ] as const;
 const REASONS_OF_SIGNER = [
   "HOURLY_CAP",

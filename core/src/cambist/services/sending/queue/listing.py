@@ -7,24 +7,22 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, Boolean, ColumnElement, Text, and_, literal_column, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Text, and_, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.orm import aliased, join, outerjoin
+from sqlalchemy.orm import join, outerjoin
 
-from cambist.db.models import Address, Exchange, Merchant, OutboundIntent, OutboundSlot, OutboundTx
+from cambist.db.models import Address, Exchange, Merchant, OutboundSlot, OutboundTx
 from cambist.db.structs import AnyRow, AnySelect, columns_of, literally, one_of, to_struct
-from cambist.domain.intents import WAITS_FOR_TURN, IntentKind
+from cambist.domain.intents import IntentKind
 from cambist.plugin import Fee, Units
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 from cambist.services.paging import read_one
-from cambist.services.sending.batches import WAITS_FOR_CALL, WAITS_FOR_OPERATOR
+
+from .waits import BEHIND, INTENT, IS_GAP, SLOT, Seen, waits_for
 
 TXS_MAX = 2_000
 """Transactions shown with one page, the newest of them."""
-
-EXCHANGE_REASONS = ("allowance", "provider", WAITS_FOR_TURN)
-"""What a swap or a bridge waits for before its call is built: it says more than that its call is."""
 
 State: TypeAlias = Literal["waiting", "cancelling", "sending"]
 
@@ -105,33 +103,15 @@ class QueuedTx(Struct, frozen=True, kw_only=True):
     tries: int
 
 
-# Of the same sender and chain; what is under way at once is bounded, and so is what these look through.
-_BEHIND = """
-(SELECT o.intent_id FROM outbound_intents o JOIN outbound_slots p ON p.intent_pk = o.id AND p.state = 'open'
-    WHERE o.source_address_pk = i.source_address_pk AND o.chain = i.chain AND o.state = 'sending' AND o.id <> i.id
-    AND o.scope = i.scope AND (s.id IS NULL OR p.sequence < s.sequence) ORDER BY p.sequence LIMIT 1)
-"""
-_IS_GAP = """
-coalesce(s.sequence > greatest(
-    (SELECT n.mined_sequence FROM outbound_senders n WHERE n.address_pk = s.address_pk AND n.chain = s.chain
-        AND n.scope = s.scope),
-    (SELECT c.sequence + 1 FROM outbound_slots c WHERE c.address_pk = s.address_pk AND c.chain = s.chain
-        AND c.scope = s.scope AND c.state <> 'open' ORDER BY c.sequence DESC LIMIT 1)
-) + (SELECT count(*) FROM outbound_intents o JOIN outbound_slots p ON p.intent_pk = o.id AND p.state = 'open'
-    WHERE o.source_address_pk = s.address_pk AND o.chain = s.chain AND o.scope = s.scope AND o.state = 'sending'
-    AND p.sequence < s.sequence), false)
-"""
 _PAYOUT = """
 coalesce((SELECT p.payout_id FROM payouts p WHERE p.intent_pk = i.id),
     (SELECT p.payout_id FROM exchanges e JOIN payouts p ON p.id = e.payout_pk WHERE e.intent_pk = i.id))
 """
 _HEIGHT = "(SELECT c.height FROM chain_cursors c WHERE c.chain = i.chain AND c.scope = i.scope)"
-_INTENT = aliased(OutboundIntent, name="i")
-_SLOT = aliased(OutboundSlot, name="s")
 _COLUMNS = columns_of(
     QueuedIntent,
-    _INTENT,
-    pk=_INTENT.id,
+    INTENT,
+    pk=INTENT.id,
     merchant_id=Merchant.merchant_id,
     merchant_name=Merchant.name,
     payout_id=literal_column(_PAYOUT, Text),
@@ -139,34 +119,34 @@ _COLUMNS = columns_of(
     source=Address.address,
     source_purpose=Address.purpose,
     exchange_reason=Exchange.waits_for,
-    is_swept=_INTENT.sweep_pk.is_not(None),
-    sequence=_SLOT.sequence,
-    slot_pk=_SLOT.id,
-    missing_since=_SLOT.missing_since,
-    raise_asked_at=_SLOT.raise_asked_at,
-    raise_fee_max=_SLOT.raise_fee_max,
-    raise_refusal=_SLOT.raise_refusal,
-    behind=literal_column(_BEHIND, Text),
-    is_gap=literal_column(_IS_GAP, Boolean),
+    is_swept=INTENT.sweep_pk.is_not(None),
+    sequence=SLOT.sequence,
+    slot_pk=SLOT.id,
+    missing_since=SLOT.missing_since,
+    raise_asked_at=SLOT.raise_asked_at,
+    raise_fee_max=SLOT.raise_fee_max,
+    raise_refusal=SLOT.raise_refusal,
+    behind=BEHIND,
+    is_gap=IS_GAP,
     height=literal_column(_HEIGHT, BigInteger),
 )
-_OPEN_SLOT = and_(_SLOT.intent_pk == _INTENT.id, _SLOT.state == literal_column("'open'"))
+_OPEN_SLOT = and_(SLOT.intent_pk == INTENT.id, SLOT.state == literal_column("'open'"))
 _JOINED = outerjoin(
     outerjoin(
         outerjoin(
-            join(_INTENT, Address, Address.id == _INTENT.source_address_pk),
+            join(INTENT, Address, Address.id == INTENT.source_address_pk),
             Merchant,
-            Merchant.id == _INTENT.merchant_pk,
+            Merchant.id == INTENT.merchant_pk,
         ),
         Exchange,
-        Exchange.intent_pk == _INTENT.id,
+        Exchange.intent_pk == INTENT.id,
     ),
-    _SLOT,
+    SLOT,
     _OPEN_SLOT,
 )
 _ANY: AnySelect = select(*_COLUMNS).select_from(_JOINED)
-_LIST = ListOf(_INTENT.id, _INTENT.created_at)
-_QUEUE = _ANY.where(literally(_INTENT.state, "waiting", "sending"))
+_LIST = ListOf(INTENT.id, INTENT.created_at)
+_QUEUE = _ANY.where(literally(INTENT.state, "waiting", "sending"))
 
 
 async def list_queue(  # noqa: PLR0913  filters, each by name
@@ -174,58 +154,45 @@ async def list_queue(  # noqa: PLR0913  filters, each by name
     part: Part,
     *,
     mode: str,
+    seen: Seen,
     chain: str | None = None,
     kind: IntentKind | None = None,
     state: State | None = None,
     reason: str | None = None,
-    paused: Sequence[str] = (),
     merchant_id: str | None = None,
     before: datetime | None = None,
     period: Period = ALWAYS,
 ) -> Listed[QueuedIntent]:
     """Return one part of what is open; with ``before``, what was asked for until then.
 
-    ``reason`` is what it waits for, as ``reasons.why`` says it of live chains on which sending is ``paused``.
+    ``reason`` is what it waits for, as ``reasons.why`` says it by what is ``seen`` besides.
 
     Raises InvalidError as ``read_list`` does.
     """
     also: list[ColumnElement[bool]] = []
     if state is not None:
-        also.append(_INTENT.state == ("sending" if state == "sending" else "waiting"))
+        also.append(INTENT.state == ("sending" if state == "sending" else "waiting"))
     if state in {"waiting", "cancelling"}:
-        is_cancelling = _INTENT.cancel_asked_at.is_not(None)
+        is_cancelling = INTENT.cancel_asked_at.is_not(None)
         also.append(is_cancelling if state == "cancelling" else ~is_cancelling)
     if reason is not None:
-        also.append(_waits_for(reason, paused))
+        also.append(waits_for(reason, seen))
     filters = {
-        _INTENT.chain: chain,
-        _INTENT.kind: kind,
+        INTENT.chain: chain,
+        INTENT.kind: kind,
         Merchant.merchant_id: merchant_id,
     }
-    where = [] if before is None else [_INTENT.created_at <= before]
-    own: Owner = {_INTENT.mode: mode}
+    where = [] if before is None else [INTENT.created_at <= before]
+    own: Owner = {INTENT.mode: mode}
     return await read_list(
         conn, _QUEUE, _intent, _LIST, part, own=own, where=where, filters=filters, also=also, period=period
     )
 
 
-def _waits_for(reason: str, paused: Sequence[str]) -> ColumnElement[bool]:
-    """Say that an intent waits for this: a pause comes before what the engine has noted, and is noted nowhere."""
-    noted: ColumnElement[bool] = _INTENT.reason == reason
-    held = and_(_INTENT.mode == "live", one_of(_INTENT.chain, paused), _INTENT.cancel_asked_at.is_(None))
-    if reason == WAITS_FOR_OPERATOR:
-        return and_(_INTENT.state == "waiting", or_(held, noted))
-    if reason == WAITS_FOR_CALL:
-        noted = and_(noted, or_(Exchange.waits_for.is_(None), Exchange.waits_for.not_in(EXCHANGE_REASONS)))
-    elif reason in EXCHANGE_REASONS:
-        noted = or_(noted, and_(_INTENT.reason == WAITS_FOR_CALL, Exchange.waits_for == reason))
-    return and_(_INTENT.state == "waiting", ~held, noted)
-
-
 async def find_intent(conn: AsyncConnection, intent_id: str) -> QueuedIntent:
     """Return an intent, open or ended. Raises NotFoundError."""
     missing = NotFoundError("INTENT_NOT_FOUND", "There is no such transfer.")
-    return _intent(await read_one(conn, _ANY.where(_INTENT.intent_id == intent_id), missing))
+    return _intent(await read_one(conn, _ANY.where(INTENT.intent_id == intent_id), missing))
 
 
 async def txs_of(conn: AsyncConnection, intents: Sequence[QueuedIntent]) -> dict[int, list[QueuedTx]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -21,9 +21,9 @@ from cambist.services.sending.batches import (
 from cambist.services.sending.cancelling import WAITS_FOR_PROOF
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION
 
-from .listing import EXCHANGE_REASONS, QueuedIntent, QueuedTx
+from .listing import QueuedIntent, QueuedTx
+from .waits import EXCHANGE_REASONS, UNSEEN
 
-UNSEEN = timedelta(minutes=1)
 OF_SIGNER = "signer: "
 
 
@@ -71,7 +71,10 @@ _SIGNER: Mapping[str, str] = {
 
 
 def why(one: QueuedIntent, txs: Sequence[QueuedTx], info: ChainInfo | None, *, paused: bool, now: datetime) -> Why:
-    """Say why an open intent has not happened yet. ``info`` is None for a chain that is not configured any more."""
+    """Say why an open intent has not happened yet. ``info`` is None for a chain that is not configured any more.
+
+    ``waits.waits_for`` says the same to the database: what is changed here is changed there.
+    """
     if info is None or (one.mode == "live" and info.availability != "live"):
         return Why("chain_unavailable", "Its chain is not configured, so no worker sends on it.")
     return _why_waiting(one, paused=paused, now=now) if one.state == "waiting" else _why_sending(one, txs, info)
