@@ -8,12 +8,14 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from cambist.domain.troubles import Said, Trouble
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.jobs import leases, requests
 from cambist.services.jobs.leases import LeaseLostError
 from cambist.services.jobs.requests import Kind, NewJob
 
 LEASE = timedelta(seconds=60)
+LATE = Said(Trouble.OTHER, "late")
 NEW = NewJob(kind=Kind.RECONCILE, arguments={"chain": "memory"}, requested_by="operator", unique_key="all")
 
 
@@ -98,7 +100,7 @@ async def test_nothing_is_written_under_a_lease_that_another_worker_took(jobs):
     assert living.progress == {"n": 0}
     with pytest.raises(LeaseLostError):
         await jobs.save(dead, {"n": 1})
-    for end in (leases.release, *((lambda c, j, n, f=f: f(c, j, "late", n)) for f in (leases.fail,))):
+    for end in (leases.release, *((lambda c, j, n, f=f: f(c, j, LATE, n)) for f in (leases.fail,))):
         with pytest.raises(LeaseLostError):
             await jobs.now(end, dead)
     with pytest.raises(LeaseLostError):
@@ -147,14 +149,15 @@ async def test_what_failed_is_due_again_after_a_pause_and_can_be_tried_again_by_
     job = await jobs.request()
     held = await jobs.claim(job)
     async with jobs.db.transaction() as conn:
-        await leases.retry_later(conn, held, "no", jobs.clock.now() + timedelta(seconds=5))
+        await leases.retry_later(conn, held, Said(Trouble.OTHER, "no"), jobs.clock.now() + timedelta(seconds=5))
     assert await jobs.due() == []
     jobs.clock.advance(5)
     held = await jobs.claim(job)
     assert held.attempts == 1
     async with jobs.db.transaction() as conn:
-        await leases.fail(conn, held, "x" * 1_000, jobs.clock.now())
+        await leases.fail(conn, held, Said(Trouble.CHAIN_UNAVAILABLE, "x" * 1_000), jobs.clock.now())
     ended = await jobs.get(job)
+    assert ended.error_code == "CHAIN_UNAVAILABLE"
     assert (ended.state, len(ended.error), ended.finished_at) == ("failed", 500, jobs.clock.now())
     with pytest.raises(ConflictError, match="failed already"):
         await jobs.now(requests.cancel, job.job_id)
@@ -162,7 +165,8 @@ async def test_what_failed_is_due_again_after_a_pause_and_can_be_tried_again_by_
     with pytest.raises(ConflictError, match="asked for again meanwhile"):
         await jobs.now(requests.retry, job.job_id)
     await jobs.now(requests.cancel, other.job_id)
-    assert (await jobs.now(requests.retry, job.job_id)).error is None
+    again = await jobs.now(requests.retry, job.job_id)
+    assert (again.error, again.error_code) == (None, None)
     with pytest.raises(ConflictError, match="queued; only failed"):
         await jobs.now(requests.retry, job.job_id)
     with pytest.raises(NotFoundError):

@@ -6,6 +6,7 @@ from collections import Counter
 import msgspec
 import pytest
 
+from cambist.domain.troubles import Trouble
 from cambist.hints import Hints
 from cambist.plugin import InconsistentChainError
 from cambist.services.receiving.history import reader
@@ -269,10 +270,10 @@ class TestLies:
         chain.lie = lie
         await past.read()
         step = past.steps[-1]
-        assert step.error
+        assert step.error.code is Trouble.CHAIN_INCONSISTENT
         assert step.retry_s == 5
         row = await told_of(watchers, tracker)
-        assert (row.error, row.read_block) == (step.error, -1)
+        assert (row.error, row.read_block) == (step.error.words, -1)
         clock.advance(6)
         await past.read()
         assert past.steps[-1].retry_s == 10, "each time after twice as long"
@@ -318,7 +319,7 @@ async def test_a_node_without_old_blocks_holds_up_nobody_who_does_not_want_them(
     assert await heard(watchers, young) == whole(paid[8:])
     assert await heard(watchers, old) == Counter()
     words = "What the endpoints answer does not agree: block 4 was pruned"
-    assert past.steps[-1].error == (await told_of(watchers, old)).error == words
+    assert past.steps[-1].error.words == (await told_of(watchers, old)).error == words
 
 
 @pytest.mark.parametrize("has_stages", [True, False], ids=["seen live again", "found in the past only"])
@@ -361,7 +362,7 @@ async def test_an_endpoint_on_another_branch_or_behind_is_not_believed(move, wat
     tracker = await watchers.make([ALICE], past=True)
     chain.faults.lag_blocks = 9
     await past.read()
-    assert "newest block is 2" in past.steps[-1].error
+    assert "newest block is 2" in past.steps[-1].error.words
     chain.faults.lag_blocks = 0
     clock.advance(6)
     await past.read()

@@ -12,6 +12,7 @@ from sqlalchemy import insert, select, update
 
 from cambist.bootstrap import Parts, open_gateway
 from cambist.db.models import AuditEntry, ChainEndpoint, ChainToken, Cursor, Payment
+from cambist.domain.troubles import SetupProblem
 from cambist.plugin import Token
 from cambist.registry import Registry
 from cambist.services.accounting.ledger import asset_key
@@ -412,7 +413,7 @@ async def test_one_name_in_the_operators_file_stands_above_rows(keeping, databas
         keeping.db, keeping.gateway.connections, registry, keeping.gateway.secrets, keeping.gateway.token_rules
     )
     problems = (await follower.follow()).problems
-    assert "stands for another contract in the operator's file" in problems["memory"]
+    assert problems["memory"].code is SetupProblem.SYMBOL_TAKEN
 
 
 async def test_the_signers_own_file_says_what_can_be_sent(keeping):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from cambist.bootstrap import Parts
+from cambist.domain.troubles import Said, Trouble
 from cambist.registry import Registry
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.accounting.statements import entries, export
@@ -112,7 +113,7 @@ async def test_the_audit_log_is_compared_with_its_seals_and_what_was_changed_is_
 
 async def one_slice(gateway, lease):
     assert await verify_audit_log(gateway, lease) is None
-    raise LaterError("It is another worker's turn.", 0)
+    raise LaterError(Said(Trouble.OTHER, "It is another worker's turn."), 0)
 
 
 ONE_SLICE = {Kind.AUDIT_VERIFICATION: Requested(handler=one_slice, slice_timeout_s=30)}
@@ -195,7 +196,8 @@ async def test_a_statement_of_an_unknown_token_fails_at_once_with_a_sentence(wor
     job = await done(
         worker_gateway, kind=Kind.STATEMENT_EXPORT, arguments={"token": "MOON"}, merchant_pk=shop.merchant, mode="live"
     )
-    assert (job.state, job.error) == ("failed", "token is not supported on any chain")
+    told = job.state, job.error, job.error_code
+    assert told == ("failed", "token is not supported on any chain", "OTHER")
 
 
 async def test_a_stored_statement_is_bounded(worker_gateway, shop, monkeypatch):

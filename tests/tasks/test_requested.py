@@ -301,7 +301,7 @@ async def test_a_failing_job_is_tried_again_with_growing_pauses_and_then_left(ga
     for _ in range(TRIES - 1):
         await runner.run(job.pk)
         job = await found(gateway, job)
-        assert job.error == "LookupError: no such thing"
+        assert (job.error, job.error_code) == ("LookupError: no such thing", "UNEXPECTED")
         pauses.append((job.due_at - clock.now()).total_seconds())
         await runner.run(job.pk)
         clock.advance(pauses[-1])
@@ -323,5 +323,6 @@ async def test_a_job_that_kills_its_workers_is_given_up(gateway, clock, db, slic
             "UPDATE jobs SET state = 'running', leased_until = $1, attempts = $2", (clock.now(), TRIES - 1)
         )
     await runner.run(job.pk)
-    assert (await found(gateway, job)).error == "A worker died of this job, again and again."
+    job = await found(gateway, job)
+    assert (job.error, job.error_code) == ("A worker died of this job, again and again.", "WORKER_DIED")
     assert slices.calls == 0

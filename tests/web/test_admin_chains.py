@@ -35,6 +35,7 @@ async def seen(gateway):
         state = states.ChainStateRow(
             chain="memory",
             setup_problem="Its plugin cannot change it while the gateway runs.",
+            setup_problem_code="NOT_CHANGEABLE",
             error="nobody answers",
             error_code="CHAIN_UNAVAILABLE",
             failing_since=now,

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 
+from cambist.domain.troubles import Said, Trouble
 from cambist.services.audit.entries import newest
 from cambist.services.jobs import cron_runs, leases, requests
 from tests.support.operators import Officer
@@ -75,7 +76,7 @@ async def test_what_recurs_is_listed_with_its_latest_run(client, gateway, clock)
     # PostgreSQL's clock refuses moments that lie ahead of it.
     assert (await client.get(f"{JOBS}/recurring", headers=ADMIN)).json()["recurring"] == []
     await run("prices")
-    await run("prices", "RateUnavailableError: nobody answers")
+    await run("prices", Said(Trouble.UNEXPECTED, "RateUnavailableError: nobody answers"))
     await run("usage")
     prices, usage = (await client.get(f"{JOBS}/recurring", headers=ADMIN)).json()["recurring"]
     assert (prices["name"], prices["error"]) == ("prices", "RateUnavailableError: nobody answers")
@@ -142,7 +143,7 @@ async def test_what_differs_is_filtered_paged_and_saved_as_every_list(client, ga
     assert await listed(officer, path, "differences") == [], "nothing was compared yet"
     lines = [LINE | {"merchantId": merchant.merchant_id}, LINE | {"merchantId": None, "group": "gas", "token": "MEM"}]
     summary = {"height": 7, "blockHash": "0x1", "addressesAsked": 3, "balances": 2, "differences": lines}
-    problem = {"problem": "No endpoint answers.", "problemCode": "CONNECTION"}
+    problem = {"problem": "No endpoint answers.", "problemCode": "CHAIN_UNAVAILABLE"}
     done = {"memory": summary, "pretend": summary | {"height": 9}, "idle": problem}
     job = await started(gateway, made["jobId"])
     async with gateway.db.transaction() as conn:

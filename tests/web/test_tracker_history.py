@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from cambist.domain.troubles import Trouble, say
 from cambist.services.jobs import requests
 from cambist.services.jobs.leases import LeaseLostError
 from cambist_tasks.job_lease import Lease
@@ -169,12 +170,13 @@ async def test_a_chain_that_cannot_be_read_is_said_in_the_job_and_tried_again(
     await tracker.done("address/add", {"address": paid})
 
     def unconnected(*_):
-        raise tracker_history.LaterError("memory is not connected.", 300)
+        raise tracker_history.LaterError(say(Trouble.CHAIN_NOT_CONNECTED, chain="memory"), 300)
 
     with monkeypatch.context() as patch:
         patch.setattr(tracker_history, "_chain", unconnected)
         (job,) = await work(gateway)
-    assert (job.state, job.error) == ("queued", "memory is not connected.")
+    in_the_way = job.state, job.error, job.error_code
+    assert in_the_way == ("queued", "memory is not connected.", "CHAIN_NOT_CONNECTED")
     assert (job.due_at - gateway.clock.now()).total_seconds() == 300
     await work(gateway)
     assert await told(tracker) == ["1", "2", "3"], "whoever asks anew hurries it"

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import Gateway
 from cambist.db.engine import BusyError
-from cambist.domain.troubles import PROBLEMS, ChainProblem
+from cambist.domain.troubles import PROBLEMS, ChainProblem, SetupSaid
 from cambist.services.chains import adding, checking, sendable, states
 from cambist.services.chains.following import INTERVAL_S, Follower
 from cambist.services.chains.setups import TOPIC, any_checking
@@ -40,7 +40,7 @@ class ChainKeeper:
             gateway.db, gateway.connections, gateway.registry, gateway.secrets, gateway.token_rules
         )
         self._readings = states.Readings(gateway.secrets, gateway.ids)
-        self._problems: Mapping[str, str] = {}
+        self._problems: Mapping[str, SetupSaid] = {}
         self._failing_since: dict[str, datetime] = {}
         self._reported_at = float("-inf")
 
@@ -92,8 +92,9 @@ class ChainKeeper:
             watched = self._watched.get(chain)
             async with gateway.db.transaction() as conn:
                 if chain not in gateway.chains:
-                    words = PROBLEMS[ChainProblem.NOT_CONNECTED]
-                    await states.save_problem(conn, states.ChainStateRow(chain=chain, problem=words, seen_at=now))
+                    code = ChainProblem.NOT_CONNECTED
+                    told = states.ChainStateRow(chain=chain, problem=PROBLEMS[code], problem_code=code, seen_at=now)
+                    await states.save_problem(conn, told)
                 elif watched is not None and watched.watching:
                     setup = gateway.connections.setups.get(chain)
                     await states.save(conn, self._state(chain, watched, 1 if setup is None else setup.quorum, now))
@@ -105,9 +106,11 @@ class ChainKeeper:
             self._failing_since.setdefault(chain, now)
         else:
             self._failing_since.pop(chain, None)
+        told = self._problems.get(chain)
         return states.ChainStateRow(
             chain=chain,
-            setup_problem=self._problems.get(chain),
+            setup_problem=None if told is None else told.words,
+            setup_problem_code=None if told is None else told.code,
             error=watched.error,
             error_code=watched.error_code,
             failing_since=self._failing_since.get(chain),

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cambist.bootstrap import Gateway
+from cambist.domain.troubles import Said, raised
 from cambist.services.jobs import cron_runs
 from cambist.services.jobs.cron_runs import CronRun
 from cambist.settings import PriceSettings
@@ -123,11 +124,11 @@ class CronRunner:
             await asyncio.shield(self._release(run))
             raise
         except Exception as error:
-            await self._finish(run, f"{type(error).__name__}: {error}")
+            await self._finish(run, raised(error))
             raise
         await self._finish(run)
 
-    async def _finish(self, run: CronRun, error: str | None = None) -> None:
+    async def _finish(self, run: CronRun, error: Said | None = None) -> None:
         async with self._gateway.db.autocommit() as conn:
             await cron_runs.finish(conn, run, self._gateway.clock.now(), error)
 

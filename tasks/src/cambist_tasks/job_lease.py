@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.bootstrap import Gateway
+from cambist.domain.troubles import Said
 from cambist.services.jobs import leases
 from cambist.services.jobs.requests import Job
 
@@ -24,11 +25,11 @@ def lease_end(now: datetime) -> datetime:
 
 
 class LaterError(Exception):
-    """The slice did what it could; the job goes on after ``pause_s``. The message says what is in the way."""
+    """The slice did what it could; the job goes on after ``pause_s``. ``said`` is what is in the way."""
 
-    def __init__(self, reason: str, pause_s: float) -> None:
-        super().__init__(reason)
-        self.pause_s = pause_s
+    def __init__(self, said: Said, pause_s: float) -> None:
+        super().__init__(said.words)
+        self.said, self.pause_s = said, pause_s
 
 
 class Lease:

@@ -16,7 +16,7 @@ from arq.connections import ArqRedis
 from msgspec import Struct
 
 from cambist.bootstrap import Gateway
-from cambist.domain.troubles import SENTENCES, Trouble
+from cambist.domain.troubles import Said, Trouble, raised, say
 from cambist.services.errors import ServiceError
 from cambist.services.jobs import leases, requests
 from cambist.services.jobs.leases import LeaseLostError
@@ -105,17 +105,17 @@ class JobRunner:
             await asyncio.shield(self._release(job))
             raise
         except LaterError as later:
-            await self._release(job, str(later), later.pause_s)
+            await self._release(job, later.said, later.pause_s)
         except LeaseLostError:
             log.info("job_lease_lost", job=job.job_id, kind=job.kind)
         except ServiceError as error:
-            state.failed += await self._fail(lease.job, error.message, again=False)
-        except _DiedError as error:
+            state.failed += await self._fail(lease.job, Said(Trouble.OTHER, error.message), again=False)
+        except _DiedError:
             log.exception("job_failed", job=job.job_id, kind=job.kind, attempts=job.attempts)
-            state.failed += await self._fail(lease.job, str(error), again=False)
+            state.failed += await self._fail(lease.job, say(Trouble.WORKER_DIED), again=False)
         except Exception as error:
             log.exception("job_failed", job=job.job_id, kind=job.kind, attempts=job.attempts)
-            state.failed += await self._fail(lease.job, f"{type(error).__name__}: {error}", again=True)
+            state.failed += await self._fail(lease.job, raised(error), again=True)
         state.duration_s += self._gateway.clock.monotonic() - started
 
     async def _slices(self, lease: Lease) -> bool:
@@ -123,7 +123,7 @@ class JobRunner:
         job = lease.job
         requested = self._requested[Kind(job.kind)]
         if job.attempts >= TRIES:
-            raise _DiedError(SENTENCES[Trouble.WORKER_DIED])
+            raise _DiedError
         loop = asyncio.get_running_loop()
         until = loop.time() + RUN_S - requested.slice_timeout_s
         result = None
@@ -137,13 +137,13 @@ class JobRunner:
             await leases.succeed(conn, job, result, self._gateway.clock.now())
         return True
 
-    async def _release(self, job: Job, error: str | None = None, pause_s: float = 0) -> None:
+    async def _release(self, job: Job, error: Said | None = None, pause_s: float = 0) -> None:
         due_at = self._gateway.clock.now() + timedelta(seconds=pause_s)
         async with self._gateway.db.transaction() as conn:
             await leases.release(conn, job, due_at, error)
         await self._gateway.hints.publish(requests.TOPIC)
 
-    async def _fail(self, job: Job, error: str, *, again: bool) -> bool:
+    async def _fail(self, job: Job, error: Said, *, again: bool) -> bool:
         """Have the job tried again later, or end it; return whether it has ended."""
         now = self._gateway.clock.now()
         over = not again or job.attempts + 1 >= TRIES

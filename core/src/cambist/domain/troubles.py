@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Trouble(StrEnum):
@@ -43,6 +44,13 @@ SENTENCES: Mapping[Trouble, str] = {
 """What jobs say in the same words always, with what differs in braces."""
 
 
+class Said(Struct, frozen=True):
+    """What is in the way: a code for programs, and the sentence for people that it was found with."""
+
+    code: Trouble
+    words: str
+
+
 class ChainProblem(StrEnum):
     """Why nobody watches a chain."""
 
@@ -72,12 +80,13 @@ SETUP_PROBLEMS: Mapping[SetupProblem, str] = {
 }
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\\{\w+\\\}", ".*", re.escape(text)), re.DOTALL)
+class SetupSaid(Struct, frozen=True):
+    """Why a change of a chain does not hold."""
+
+    code: SetupProblem
+    words: str
 
 
-_SAID = [(code, _pattern(text)) for code, text in SENTENCES.items()]
-_SETUP = [(code, _pattern(text)) for code, text in SETUP_PROBLEMS.items()]
 _RAISED: Mapping[str, Trouble] = {
     "RateLimitedError": Trouble.RATE_LIMITED,
     "StateUnavailableError": Trouble.NODE_CANNOT_TELL,
@@ -87,19 +96,7 @@ _RAISED: Mapping[str, Trouble] = {
     "SignerUnavailableError": Trouble.SIGNER_UNAVAILABLE,
     "TimeoutError": Trouble.TIMED_OUT,
 }
-"""By the names of classes: a worker writes down what was raised behind the name of its class."""
-_EXCEPTION = re.compile(r"(\w+): ", re.ASCII)
-
-
-def trouble_of(sentence: str | None) -> Trouble | None:
-    """Return the code of a sentence that says what is in a job's way; None where nothing is."""
-    if sentence is None:
-        return None
-    found = next((code for code, pattern in _SAID if pattern.fullmatch(sentence)), None)
-    if found is not None:
-        return found
-    raised = _EXCEPTION.match(sentence)
-    return Trouble.OTHER if raised is None else _RAISED.get(raised[1], Trouble.UNEXPECTED)
+"""By the names of classes."""
 
 
 def trouble_with(error: Exception) -> Trouble:
@@ -108,24 +105,19 @@ def trouble_with(error: Exception) -> Trouble:
     return next((code for code in kinds if code is not None), Trouble.UNEXPECTED)
 
 
-def words_for(error: Exception, *, timeout_s: float) -> str:
-    """Say in a sentence why blocks could not be read; what took longer than ``timeout_s`` says nothing by itself."""
+def say(code: Trouble, **values: str) -> Said:
+    """Return a code with its sentence, in which ``values`` stand for what is in braces."""
+    return Said(code, SENTENCES[code].format(**values))
+
+
+def raised(error: Exception) -> Said:
+    """Return what a worker writes down of what was raised: the words of an exception, behind the name of its class."""
+    return Said(trouble_with(error), f"{type(error).__name__}: {error}")
+
+
+def unread(error: Exception, *, timeout_s: float) -> Said:
+    """Say why blocks could not be read; what took longer than ``timeout_s`` says nothing by itself."""
     code = trouble_with(error)
     if code is Trouble.TIMED_OUT:
-        return SENTENCES[code].format(seconds=f"{timeout_s:g}")
-    text = SENTENCES.get(code)
-    return str(error) if text is None else text.format(words=error)
-
-
-def problem_of(sentence: str | None) -> ChainProblem | None:
-    """Return the code of a sentence that says why nobody watches a chain; None where somebody does."""
-    if sentence is None:
-        return None
-    return next((code for code, text in PROBLEMS.items() if text == sentence), ChainProblem.NOT_CONNECTED)
-
-
-def setup_problem_of(sentence: str | None) -> SetupProblem | None:
-    """Return the code of a sentence that says why a change of a chain does not hold; None where all do."""
-    if sentence is None:
-        return None
-    return next((code for code, pattern in _SETUP if pattern.fullmatch(sentence)), SetupProblem.SETUP_REFUSED)
+        return say(code, seconds=f"{timeout_s:g}")
+    return say(code, words=str(error)) if code in SENTENCES else Said(code, str(error))

@@ -13,7 +13,7 @@ from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.services.receiving.history.rescan import Bounds, Progress, Rescanner
 from cambist_tasks.job_lease import LaterError, Lease
 
-from .tracker_history import connected, wait_while_paused
+from .tracker_history import UNREADABLE, connected, wait_while_paused
 
 FILTERS_FOLDER = "filters"
 
@@ -27,7 +27,7 @@ async def rescan(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:
         rescanner = lease.kept = _rescanner(gateway, chain_id, Bounds(first=first, last=last))
     step = await rescanner.step(msgspec.convert(lease.job.progress, Progress), lease)
     if step.retry_s is not None:
-        raise LaterError(step.error or "The chain cannot be read.", step.retry_s)
+        raise LaterError(step.error or UNREADABLE, step.retry_s)
     if not step.over:
         return None
     done = step.progress

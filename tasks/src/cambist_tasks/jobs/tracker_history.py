@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cambist.bootstrap import Gateway
-from cambist.domain.troubles import SENTENCES, Trouble
+from cambist.domain.troubles import Said, Trouble, say
 from cambist.plugin import Chain
 from cambist.services.chain_pauses import Pausable
 from cambist.services.jobs import requests
@@ -20,6 +20,7 @@ from cambist_tasks.job_lease import LaterError, Lease
 
 UNCONNECTED_PAUSE_S = 300
 PAUSED_PAUSE_S = 5
+UNREADABLE = Said(Trouble.OTHER, "The chain cannot be read.")
 
 
 async def queue_histories(gateway: Gateway) -> bool:
@@ -51,14 +52,14 @@ async def read_history(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | No
         reader = lease.kept = _reader(gateway, lease.job.arguments["chain"], lease.job.arguments["scope"])
     step = await reader.step(msgspec.convert(lease.job.progress, Progress), lease.saving)
     if step.retry_s is not None:
-        raise LaterError(step.error or "The chain cannot be read.", step.retry_s)
+        raise LaterError(step.error or UNREADABLE, step.retry_s)
     return {"readBlock": step.progress.height} if step.over else None
 
 
 async def wait_while_paused(gateway: Gateway, chain_id: str) -> None:
     """Raise LaterError while an operator has paused the watching of a live chain: then nothing of it is read."""
     if await gateway.pauses.are_in_force(chain_id, Pausable.WATCHING):
-        raise LaterError(SENTENCES[Trouble.CHAIN_PAUSED].format(chain=chain_id), PAUSED_PAUSE_S)
+        raise LaterError(say(Trouble.CHAIN_PAUSED, chain=chain_id), PAUSED_PAUSE_S)
 
 
 def _reader(gateway: Gateway, chain_id: str, scope: int) -> HistoryReader:
@@ -85,5 +86,5 @@ def _chain(gateway: Gateway, chain_id: str, scope: int) -> Chain:
 def connected(gateway: Gateway, chain_id: str) -> Chain:
     """Return a live chain. Raises LaterError where this worker is not connected to it."""
     if chain_id not in gateway.chains:
-        raise LaterError(SENTENCES[Trouble.CHAIN_NOT_CONNECTED].format(chain=chain_id), UNCONNECTED_PAUSE_S)
+        raise LaterError(say(Trouble.CHAIN_NOT_CONNECTED, chain=chain_id), UNCONNECTED_PAUSE_S)
     return gateway.chains[chain_id]

@@ -16,7 +16,7 @@ from litestar.response import Stream
 from msgspec import Meta, Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.troubles import Trouble, trouble_of
+from cambist.domain.troubles import Trouble
 from cambist.services.audit.entries import Action
 from cambist.services.errors import ConflictError
 from cambist.services.identity.merchants import find_pk
@@ -104,7 +104,7 @@ def job_view(job: Job, now: datetime) -> JobView:
         progress=job.progress,
         result=job.result,
         error=job.error,
-        error_code=trouble_of(job.error),
+        error_code=msgspec.convert(job.error_code, Trouble | None),
         attempts=job.attempts,
         worker=job.worker,
         mode=job.mode,

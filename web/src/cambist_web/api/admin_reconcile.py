@@ -14,7 +14,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.troubles import Trouble, trouble_of
+from cambist.domain.troubles import Trouble
 from cambist.services.errors import InvalidError, NotFoundError
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Job, Kind, NewJob
@@ -241,7 +241,7 @@ def _run(web: Web, job: Job) -> ReconcileRun:
         waiting=[] if job.finished_at else [chain for chain in wanted if chain not in done],
         requested_by=job.requested_by,
         error=job.error,
-        error_code=trouble_of(job.error),
+        error_code=msgspec.convert(job.error_code, Trouble | None),
         created_at=job.created_at,
         finished_at=job.finished_at,
     )

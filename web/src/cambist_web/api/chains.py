@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
+import msgspec
 from litestar import Controller, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
@@ -13,7 +14,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.chain_status import ChainReading, Status
-from cambist.domain.troubles import PROBLEMS, ChainProblem, SetupProblem, Trouble, problem_of, setup_problem_of
+from cambist.domain.troubles import PROBLEMS, ChainProblem, SetupProblem, Trouble
 from cambist.plugin import ChainInfo
 from cambist.services import chain_pauses
 from cambist.services.audit.entries import Action
@@ -156,9 +157,9 @@ def _view(web: Web, info: ChainInfo, facts: _Facts) -> AdminChainView:
     reading, state = facts.readings.get(info.id), facts.states.get(info.id) if is_live else None
     status = chain_status(info, reading, facts.pauses, facts.at)
     silent = state is None or (facts.at - state.seen_at).total_seconds() > SILENT_S
-    problem = None if state is None else state.problem
+    problem, code = (None, None) if state is None else (state.problem, state.problem_code)
     if is_live and silent:
-        problem = PROBLEMS[ChainProblem.NO_WORKER]
+        problem, code = PROBLEMS[ChainProblem.NO_WORKER], ChainProblem.NO_WORKER
     return AdminChainView(
         chain=info.id,
         name=info.name,
@@ -167,9 +168,9 @@ def _view(web: Web, info: ChainInfo, facts: _Facts) -> AdminChainView:
         status=status.status if is_live else None,
         connected=problem is None if is_live else None,
         problem=problem,
-        problem_code=problem_of(problem),
+        problem_code=None if code is None else ChainProblem(code),
         setup_problem=None if state is None else state.setup_problem,
-        setup_problem_code=None if state is None else setup_problem_of(state.setup_problem),
+        setup_problem_code=msgspec.convert(None if state is None else state.setup_problem_code, SetupProblem | None),
         error=None if state is None else state.error,
         error_code=None if state is None or state.error_code is None else Trouble(state.error_code),
         failing_since=None if state is None else state.failing_since,

@@ -57,14 +57,16 @@ class ChainState(Base):
     """How a live chain stands, as the worker that watches it saw it last; ``problem`` says why it is not connected.
 
     ``error`` is what the last poll said that failed; it stays while polls fail. ``setup_problem`` is why the worker
-    goes on with what it had before a change. ``quorum`` is how many endpoints must agree.
+    goes on with what it had before a change. Each has its code beside it. ``quorum`` is how many endpoints must agree.
     """
 
     __tablename__ = "chain_states"
 
     chain: Mapped[str] = mapped_column(primary_key=True)
     problem: Mapped[str | None]
+    problem_code: Mapped[str | None]
     setup_problem: Mapped[str | None]
+    setup_problem_code: Mapped[str | None]
     error: Mapped[str | None]
     error_code: Mapped[str | None]
     failing_since: Mapped[datetime | None]

@@ -15,7 +15,7 @@ class Job(Base):
 
     ``lease_token`` counts its leases: what is written under an older one is refused. A running job whose
     ``leased_until`` has passed may be taken over. ``progress`` is what the next slice goes on from. At most one
-    unfinished job of a kind has the same ``unique_key``.
+    unfinished job of a kind has the same ``unique_key``. ``error_code`` is what ``error`` says, one of ``Trouble``.
     """
 
     __tablename__ = "jobs"
@@ -49,6 +49,7 @@ class Job(Base):
     progress: Mapped[dict[str, object]] = mapped_column(server_default="{}")
     result: Mapped[dict[str, object] | None]
     error: Mapped[str | None]
+    error_code: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
@@ -68,8 +69,8 @@ class JobOutput(Base):
 class CronRun(Base):
     """One moment of a recurring job. Whoever inserts the row runs the job; a second worker finds it taken.
 
-    A run that was neither finished nor given up when ``leased_until`` passes may be taken over. ``error`` is None
-    where it succeeded.
+    A run that was neither finished nor given up when ``leased_until`` passes may be taken over. ``error`` and its code,
+    ``error_code``, are None where it succeeded.
     """
 
     __tablename__ = "cron_runs"
@@ -83,3 +84,4 @@ class CronRun(Base):
     leased_until: Mapped[datetime]
     finished_at: Mapped[datetime | None]
     error: Mapped[str | None]
+    error_code: Mapped[str | None]

@@ -103,6 +103,7 @@ class TrackerHistory(Base):
     version: Mapped[int] = mapped_column(server_default="0")
     failures: Mapped[int] = mapped_column(server_default="0")
     error: Mapped[str | None]
+    error_code: Mapped[str | None]
     due_at: Mapped[datetime | None]
     begun_at: Mapped[datetime | None]
     untold: Mapped[int] = mapped_column(server_default="0")

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainEndpoint, ChainToken
 from cambist.db.structs import columns_of, to_struct
-from cambist.domain.troubles import SETUP_PROBLEMS, SetupProblem
+from cambist.domain.troubles import SETUP_PROBLEMS, SetupProblem, SetupSaid
 from cambist.plugin import NetworkSetup, Token, endpoint_key
 from cambist.registry import ChainConnections, Registry, SetupError
 from cambist.secrets import SecretsBox, SecretsError
@@ -165,7 +165,7 @@ def with_tokens(
 class Refreshed(Struct, frozen=True, kw_only=True):
     """What became of a refresh: by chain, why something that was asked for does not hold here."""
 
-    problems: Mapping[str, str]
+    problems: Mapping[str, SetupSaid]
 
 
 class Setups:
@@ -179,20 +179,22 @@ class Setups:
 
     async def refresh(self, changes: Changes) -> Refreshed:
         """Let every chain follow what is in force. A chain that cannot goes on as it is, and says why."""
-        problems: dict[str, str] = {}
+        problems: dict[str, SetupSaid] = {}
         for chain in self._registry.chains:
             file = self._registry.setup(chain)
             if file is None:
                 if changes.concern(chain):
-                    problems[chain] = SETUP_PROBLEMS[SetupProblem.NOT_CHANGEABLE]
+                    code = SetupProblem.NOT_CHANGEABLE
+                    problems[chain] = SetupSaid(code, SETUP_PROBLEMS[code])
                 continue
             try:
-                told = await self._refresh(chain, file, changes)
+                taken = await self._refresh(chain, file, changes)
             except (SetupError, SecretsError) as error:
                 log.warning("chain_not_changed", chain=chain, error=str(error))
-                told = [str(error)]
-            if told:
-                problems[chain] = " ".join(told)
+                problems[chain] = SetupSaid(SetupProblem.SETUP_REFUSED, str(error))
+            else:
+                if taken:
+                    problems[chain] = SetupSaid(SetupProblem.SYMBOL_TAKEN, " ".join(taken))
         return Refreshed(problems=problems)
 
     async def _refresh(self, chain: str, file: NetworkSetup, changes: Changes) -> Sequence[str]:

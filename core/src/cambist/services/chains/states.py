@@ -26,12 +26,14 @@ WATCHED_LATELY = timedelta(seconds=30)
 class ChainStateRow(Struct, frozen=True, kw_only=True):
     """How a chain stands: ``problem`` is why it is not connected, ``error`` what polls fail with.
 
-    ``error_code`` is the latter's code, one of ``Trouble``.
+    Each has its code, a ``ChainProblem``, a ``SetupProblem`` or a ``Trouble``.
     """
 
     chain: str
     problem: str | None = None
+    problem_code: str | None = None
     setup_problem: str | None = None
+    setup_problem_code: str | None = None
     error: str | None = None
     error_code: str | None = None
     failing_since: datetime | None = None

@@ -11,6 +11,7 @@ from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
+from cambist.domain.troubles import Said
 
 log = structlog.get_logger(__name__)
 
@@ -57,9 +58,10 @@ async def claim(  # noqa: PLR0913  each by name
     return None if found is None else CronRun(name=name, due_at=due_at, attempts=found.attempts)
 
 
-async def finish(conn: AsyncConnection, run: CronRun, now: datetime, error: str | None = None) -> None:
+async def finish(conn: AsyncConnection, run: CronRun, now: datetime, error: Said | None = None) -> None:
     """Record the end of a run, unless another worker took it over."""
-    await _change(conn, run, finished_at=now, error=error and error[:ERROR_CHARS_MAX])
+    told = {} if error is None else {"error": error.words[:ERROR_CHARS_MAX], "error_code": error.code}
+    await _change(conn, run, finished_at=now, **told)
 
 
 async def release(conn: AsyncConnection, run: CronRun, now: datetime) -> None:

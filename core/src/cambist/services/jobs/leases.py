@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.db.structs import columns_of, to_struct
+from cambist.domain.troubles import Said
 
 from .requests import COLUMNS, Job
 
@@ -69,28 +70,34 @@ async def save(conn: AsyncConnection, job: Job, progress: Mapping[str, Any], lea
     await _change(conn, job, progress=progress, leased_until=leased_until, attempts=0)
 
 
-async def release(conn: AsyncConnection, job: Job, due_at: datetime, error: str | None = None) -> None:
+async def release(conn: AsyncConnection, job: Job, due_at: datetime, error: Said | None = None) -> None:
     """Give the lease up before the job has ended: it can be claimed from ``due_at`` on. Raises LeaseLostError."""
     later = {"state": "queued", "leased_until": None, "due_at": due_at}
-    await _change(conn, job, **later, error=error and error[:ERROR_CHARS_MAX])
+    await _change(conn, job, **later, **_told(error))
 
 
 async def succeed(conn: AsyncConnection, job: Job, result: Mapping[str, Any], now: datetime) -> None:
     """End the job with its result. Raises LeaseLostError."""
     ended = {"state": "succeeded", "leased_until": None, "finished_at": now}
-    await _change(conn, job, **ended, result=result, error=None)
+    await _change(conn, job, **ended, result=result, **_told(None))
 
 
-async def fail(conn: AsyncConnection, job: Job, error: str, now: datetime) -> None:
+async def fail(conn: AsyncConnection, job: Job, error: Said, now: datetime) -> None:
     """End the job without a result. Raises LeaseLostError."""
     ended = {"state": "failed", "leased_until": None, "finished_at": now}
-    await _change(conn, job, **ended, error=error[:ERROR_CHARS_MAX])
+    await _change(conn, job, **ended, **_told(error))
 
 
-async def retry_later(conn: AsyncConnection, job: Job, error: str, due_at: datetime) -> None:
+async def retry_later(conn: AsyncConnection, job: Job, error: Said, due_at: datetime) -> None:
     """Count a failed attempt, and give the lease up until ``due_at``. Raises LeaseLostError."""
     later = {"state": "queued", "leased_until": None, "due_at": due_at}
-    await _change(conn, job, **later, error=error[:ERROR_CHARS_MAX], attempts=models.Job.attempts + 1)
+    await _change(conn, job, **later, **_told(error), attempts=models.Job.attempts + 1)
+
+
+def _told(error: Said | None) -> Mapping[str, str | None]:
+    if error is None:
+        return {"error": None, "error_code": None}
+    return {"error": error.words[:ERROR_CHARS_MAX], "error_code": error.code}
 
 
 async def _change(conn: AsyncConnection, job: Job, **columns: object) -> None:

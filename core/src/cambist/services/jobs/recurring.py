@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.troubles import Trouble, trouble_of
+from cambist.domain.troubles import Trouble
 
 
 class RecurringJob(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -36,7 +37,7 @@ WITH RECURSIVE names AS (
     SELECT (SELECT r.name FROM cron_runs r WHERE r.name > names.name ORDER BY r.name LIMIT 1)
     FROM names WHERE names.name IS NOT NULL
 )
-SELECT names.name, run.due_at, run.finished_at, run.attempts, run.worker, run.error,
+SELECT names.name, run.due_at, run.finished_at, run.attempts, run.worker, run.error, run.error_code,
     (extract(epoch FROM run.finished_at - run.claimed_at) * 1000)::bigint AS duration_ms,
     success.finished_at AS last_success_at
 FROM names
@@ -52,4 +53,6 @@ WHERE names.name IS NOT NULL ORDER BY names.name
 async def list_recurring(conn: AsyncConnection) -> Sequence[RecurringJob]:
     """Return every recurring job that has run, by name."""
     rows = await conn.exec_driver_sql(_RECURRING)
-    return [RecurringJob(**row._asdict(), error_code=trouble_of(row.error)) for row in rows]
+    return [
+        RecurringJob(**row._asdict() | {"error_code": msgspec.convert(row.error_code, Trouble | None)}) for row in rows
+    ]

@@ -63,6 +63,7 @@ class Job(Struct, frozen=True, kw_only=True):
     progress: Mapping[str, Any]
     result: Mapping[str, Any] | None
     error: str | None
+    error_code: str | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -141,7 +142,7 @@ async def retry(conn: AsyncConnection, job_id: str, now: datetime) -> Job:
 
     Raises NotFoundError and ConflictError.
     """
-    again = {"state": "queued", "attempts": 0, "error": None, "finished_at": None, "due_at": now}
+    again = {"state": "queued", "attempts": 0, "error": None, "error_code": None, "finished_at": None, "due_at": now}
     progress = case(
         (models.Job.kind.in_([str(kind) for kind in COMPARISONS]), literal({}, JSONB)), else_=models.Job.progress
     )

@@ -33,10 +33,11 @@ _RESTART = """
 INSERT INTO tracker_histories AS h (tracker_pk, chain, scope) SELECT id, chain, scope FROM trackers WHERE id = $1
 ON CONFLICT (tracker_pk) DO UPDATE SET
     state = 'reading', xid = excluded.xid, again = false, from_block = NULL, to_block = NULL, read_block = NULL,
-    version = h.version + 1, failures = 0, error = NULL, due_at = NULL
+    version = h.version + 1, failures = 0, error = NULL, error_code = NULL, due_at = NULL
 """
 _CANCEL = """
-UPDATE tracker_histories SET state = 'cancelled', again = false, version = version + 1, error = NULL, due_at = NULL
+UPDATE tracker_histories SET
+    state = 'cancelled', again = false, version = version + 1, error = NULL, error_code = NULL, due_at = NULL
 WHERE tracker_pk = $1 AND state = 'reading'
 """
 _READ_AGAIN = "UPDATE tracker_histories SET version = version + 1 WHERE tracker_pk = $1"

@@ -157,6 +157,7 @@ TABLES = (
         leased_until TIMESTAMP WITH TIME ZONE NOT NULL,
         finished_at TIMESTAMP WITH TIME ZONE,
         error TEXT,
+        error_code TEXT,
         CONSTRAINT pk_cron_runs PRIMARY KEY (name, due_at)
     )
     """,
@@ -414,6 +415,7 @@ TABLES = (
         progress JSONB DEFAULT '{}' NOT NULL,
         result JSONB,
         error TEXT,
+        error_code TEXT,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         started_at TIMESTAMP WITH TIME ZONE,
         finished_at TIMESTAMP WITH TIME ZONE,
@@ -1000,6 +1002,7 @@ TABLES = (
         version BIGINT DEFAULT '0' NOT NULL,
         failures BIGINT DEFAULT '0' NOT NULL,
         error TEXT,
+        error_code TEXT,
         due_at TIMESTAMP WITH TIME ZONE,
         begun_at TIMESTAMP WITH TIME ZONE,
         untold BIGINT DEFAULT '0' NOT NULL,
@@ -1060,7 +1063,9 @@ TABLES = (
     CREATE TABLE chain_states (
         chain TEXT NOT NULL,
         problem TEXT,
+        problem_code TEXT,
         setup_problem TEXT,
+        setup_problem_code TEXT,
         error TEXT,
         error_code TEXT,
         failing_since TIMESTAMP WITH TIME ZONE,

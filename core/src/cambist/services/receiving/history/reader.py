@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.domain.troubles import SENTENCES, Trouble, words_for
+from cambist.domain.troubles import Said, Trouble, say, unread
 from cambist.hints import Hints
 from cambist.plugin import (
     AddressFamily,
@@ -56,7 +56,6 @@ UNTOLD_MAX = 100
 MOVEMENTS_MAX = 600
 """Movements that are told of in one transaction."""
 KEYS_MAX = 10_000
-ERROR_CHARS_MAX = 300
 
 Saving: TypeAlias = Callable[[Mapping[str, Any]], AbstractAsyncContextManager[AsyncConnection]]
 """Opens a transaction that also keeps the progress, and is committed only by who may still read."""
@@ -82,7 +81,7 @@ class Step(Struct, frozen=True, kw_only=True):
     blocks: int = 0
     over: bool = False
     retry_s: float | None = None
-    error: str | None = None
+    error: Said | None = None
 
 
 class _Part(Struct, frozen=True, kw_only=True):
@@ -172,17 +171,17 @@ class HistoryReader:
         self._pauses += 1
         if self._pauses > BEHIND_PAUSES_MAX:
             self._pauses = 0
-            return Step(progress=progress, retry_s=BEHIND_RETRY_S, error=SENTENCES[Trouble.WATCH_BEHIND])
+            return Step(progress=progress, retry_s=BEHIND_RETRY_S, error=say(Trouble.WATCH_BEHIND))
         await asyncio.sleep(BEHIND_PAUSE_S)
         return Step(progress=progress)
 
     async def _idle(self, progress: Progress) -> Step:
         now = self._clock.now()
         async with self._db.autocommit() as conn:
-            due_at, error = await rows.failed(conn, self._chain_scope, now)
-        if due_at is None:
+            failed = await rows.failed(conn, self._chain_scope, now)
+        if failed is None:
             return Step(progress=progress, over=True)
-        return Step(progress=progress, retry_s=(due_at - now) / timedelta(seconds=1), error=error)
+        return Step(progress=progress, retry_s=(failed.due_at - now) / timedelta(seconds=1), error=failed.error)
 
     def _next(self, progress: Progress, ground: Ground, everybody: Sequence[Wanting]) -> tuple[Span, Sequence[Wanting]]:
         """Return the next blocks, and who wants them: at the lift's height or above it, or else from the bottom on."""
@@ -221,11 +220,12 @@ class HistoryReader:
         """Have those tried again later who want the first of these blocks; the others begin behind it."""
         # Should the chain have left the block that was read last, the next try must not insist on it.
         progress = replace(progress, block_hash=None)
-        text = words_for(error, timeout_s=SCAN_TIMEOUT_S)
-        log.warning("history_failed", chain=self._chain.info.id, scope=self._chain_scope.scope, error=text)
+        is_untold = isinstance(error, _UntoldError)
+        said = Said(Trouble.OTHER, str(error)) if is_untold else unread(error, timeout_s=SCAN_TIMEOUT_S)
+        log.warning("history_failed", chain=self._chain.info.id, scope=self._chain_scope.scope, error=said.words)
         async with self._saving(saving, progress) as conn:
             first = [one for one in served if one.read_block < span.first]
-            await rows.postpone(conn, first, text[:ERROR_CHARS_MAX], self._clock.now())
+            await rows.postpone(conn, first, said, self._clock.now())
         return Step(progress=progress)
 
     async def _store(

@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.domain.troubles import SENTENCES, Trouble, words_for
+from cambist.domain.troubles import Said, Trouble, say, unread
 from cambist.hints import Hints
 from cambist.plugin import Chain, ChainError, InconsistentChainError, ScanResult, Span, SpanTooWideError, Transfer
 from cambist.ports import Clock, Ids
@@ -70,7 +70,7 @@ class Step(Struct, frozen=True, kw_only=True):
     progress: Progress
     over: bool = False
     retry_s: float | None = None
-    error: str | None = None
+    error: Said | None = None
 
 
 async def ask(  # noqa: PLR0913, PLR0917  who asks for what
@@ -125,6 +125,10 @@ class Keeper(Protocol):
 class _LeftError(Exception):
     """The live watch has left the block that the endpoint was compared by."""
 
+    def __init__(self, height: int) -> None:
+        self.said = say(Trouble.BLOCKS_LEFT, blocks=f"block {height}")
+        super().__init__(self.said.words)
+
 
 class Rescanner:
     """Reads blocks of one live chain again. What is stored twice changes nothing."""
@@ -169,13 +173,13 @@ class Rescanner:
         except (ChainError, _LeftError) as error:
             return _failed(progress, error)
 
-    async def _why_not_now(self) -> str | None:
+    async def _why_not_now(self) -> Said | None:
         """Return why the live watch comes first, or None where it leaves room."""
         async with self._db.autocommit() as conn:
             row = (await conn.exec_driver_sql(_BOUNDS, (self._chain.info.id,))).one_or_none()
         if row is None or row.height < self._bounds.last:
-            return SENTENCES[Trouble.BLOCKS_LEFT].format(blocks="blocks that were to be read")
-        return SENTENCES[Trouble.WATCH_BEHIND] if row.head - row.height > BEHIND_MAX else None
+            return say(Trouble.BLOCKS_LEFT, blocks="blocks that were to be read")
+        return say(Trouble.WATCH_BEHIND) if row.head - row.height > BEHIND_MAX else None
 
     async def _store(self, progress: Progress, result: ScanResult, anchor: Anchor, keeper: Keeper) -> Step:
         last, now = result.blocks[-1], self._clock.now()
@@ -192,7 +196,7 @@ class Rescanner:
             await lock_cursor(conn, *self._chain_scope.key)
             if await store.stored_hash(conn, self._chain_scope, anchor.height) != anchor.hash:
                 # A reorg, or the live watch is so far ahead that it has forgotten this block: nothing is stored.
-                raise _LeftError(SENTENCES[Trouble.BLOCKS_LEFT].format(blocks=f"block {anchor.height}"))
+                raise _LeftError(anchor.height)
             saved = await store.save_missing(conn, self._chain_scope, result, now)
             found = (*progress.found, *saved.deposit_ids)[:FOUND_MAX]
             read = replace(read, deposits=progress.deposits + saved.deposits, found=found)
@@ -218,5 +222,5 @@ class Rescanner:
 
 def _failed(progress: Progress, error: Exception) -> Step:
     # Should the chain have left the block that was read last, the next try must not insist on it.
-    text = words_for(error, timeout_s=SCAN_TIMEOUT_S)
-    return Step(progress=replace(progress, block_hash=None), retry_s=FAILED_RETRY_S, error=text)
+    said = error.said if isinstance(error, _LeftError) else unread(error, timeout_s=SCAN_TIMEOUT_S)
+    return Step(progress=replace(progress, block_hash=None), retry_s=FAILED_RETRY_S, error=said)

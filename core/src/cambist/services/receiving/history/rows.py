@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
+from cambist.domain.troubles import Said, Trouble
 from cambist.services.chain_scope import ChainScope
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.trackers import movements
@@ -16,6 +17,7 @@ from cambist.services.trackers.bodies import Stage
 from cambist.services.trackers.history import DEEP
 
 RETRY_FIRST_S, RETRY_MAX_S = 5, 600
+ERROR_CHARS_MAX = 300
 
 
 class Wanting(NamedTuple):
@@ -34,6 +36,13 @@ class Ground(NamedTuple):
     height: int
     head: int
     deep: int
+
+
+class Failed(NamedTuple):
+    """When blocks that could not be read are tried again, and why they could not."""
+
+    due_at: datetime
+    error: Said | None
 
 
 class Anchor(NamedTuple):
@@ -91,9 +100,10 @@ WHERE h.chain = $1 AND h.scope = $2 AND h.state = 'reading' AND h.read_block < l
 ORDER BY h.read_block
 """
 _FAILED = """
-SELECT min(h.due_at) AS due_at, max(h.error) AS error
+SELECT h.due_at, h.error, h.error_code
 FROM tracker_histories h JOIN trackers t ON t.id = h.tracker_pk AND t.is_active
 WHERE h.chain = $1 AND h.scope = $2 AND h.state = 'reading' AND h.due_at > $3
+ORDER BY h.due_at LIMIT 1
 """
 _ANCHOR = """
 SELECT height, hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height >= $3 ORDER BY height LIMIT 1
@@ -128,7 +138,8 @@ WITH served AS (
 """
 _ADVANCE = f"""{_LOCKED}
 UPDATE tracker_histories h
-SET read_block = greatest(h.read_block, least($3, h.to_block)), failures = 0, error = NULL, due_at = NULL
+SET read_block = greatest(h.read_block, least($3, h.to_block)),
+    failures = 0, error = NULL, error_code = NULL, due_at = NULL
 FROM served WHERE h.tracker_pk = served.tracker_pk
 """  # noqa: S608  constants
 _UNTOLD = f"""{_LOCKED}, concerned AS (
@@ -142,7 +153,7 @@ UPDATE tracker_histories h SET untold = h.untold + concerned.movements
 FROM concerned WHERE h.tracker_pk = concerned.tracker_pk
 """  # noqa: S608  constants
 _POSTPONE = f"""{_LOCKED}
-UPDATE tracker_histories h SET error = $3, failures = h.failures + 1,
+UPDATE tracker_histories h SET error = $3, error_code = $7, failures = h.failures + 1,
     due_at = $4::timestamptz + make_interval(secs => least($5 * 2 ^ least(h.failures, 20), $6))
 FROM served WHERE h.tracker_pk = served.tracker_pk
 """  # noqa: S608  constants
@@ -179,10 +190,12 @@ async def wanting(conn: AsyncConnection, chain_scope: ChainScope, deep: int, now
     return [Wanting(row.tracker_pk, row.read_block, row.to_block, row.xid, row.version) for row in rows]
 
 
-async def failed(conn: AsyncConnection, chain_scope: ChainScope, now: datetime) -> tuple[datetime | None, str | None]:
-    """Return when the next of those is tried again whose blocks could not be read, and why they could not."""
-    row = (await conn.exec_driver_sql(_FAILED, (*chain_scope.key, now))).one()
-    return row.due_at, row.error
+async def failed(conn: AsyncConnection, chain_scope: ChainScope, now: datetime) -> Failed | None:
+    """Return what is tried again next of what could not be read; None where there is no such."""
+    row = (await conn.exec_driver_sql(_FAILED, (*chain_scope.key, now))).one_or_none()
+    if row is None:
+        return None
+    return Failed(row.due_at, None if row.error is None else Said(Trouble(row.error_code), row.error))
 
 
 async def anchor_of(conn: AsyncConnection, chain_scope: ChainScope, height: int) -> Anchor | None:
@@ -228,6 +241,7 @@ async def count_untold(conn: AsyncConnection, served: Sequence[Wanting], movemen
         await conn.exec_driver_sql(_UNTOLD, (*_who(served), list(movement_pks)))
 
 
-async def postpone(conn: AsyncConnection, served: Sequence[Wanting], error: str, now: datetime) -> None:
+async def postpone(conn: AsyncConnection, served: Sequence[Wanting], error: Said, now: datetime) -> None:
     """Have these tried again later, each time after twice as long."""
-    await conn.exec_driver_sql(_POSTPONE, (*_who(served), error, now, RETRY_FIRST_S, RETRY_MAX_S))
+    words, again = error.words[:ERROR_CHARS_MAX], (now, RETRY_FIRST_S, RETRY_MAX_S)
+    await conn.exec_driver_sql(_POSTPONE, (*_who(served), words, *again, error.code))
