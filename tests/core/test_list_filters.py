@@ -118,10 +118,16 @@ async def test_a_rare_events_name_is_found_without_reading_the_others(db, watche
             assert all(rows <= 3 for _, rows in rows_of(plan["Plan"]))
 
 
-async def test_what_a_project_sent_to_a_busy_address_is_found_without_reading_what_others_sent_there(
-    db, ids, watchers, project
+@pytest.mark.parametrize("of", ["project_pk", "merchant_pk"])
+async def test_what_somebody_sent_to_a_busy_address_is_found_without_reading_what_others_sent_there(
+    db, ids, watchers, project, of
 ):
     own, (other, _), asked = project[0], await make_project(db, ids), []
+    [[merchant, others]] = await watchers.rows(
+        "SELECT o.merchant_pk, p.merchant_pk FROM projects o, projects p WHERE o.id = $1 AND p.id = $2", own, other
+    )
+    assert merchant != others
+    owners = Owners(**{of: {"project_pk": own, "merchant_pk": merchant}[of]})
     await watchers.rows(
         "INSERT INTO payouts (payout_id, kind, project_pk, merchant_pk, mode, chain, scope, token, decimals,"
         " to_address, units, created_at, updated_at)"
@@ -135,9 +141,7 @@ async def test_what_a_project_sent_to_a_busy_address_is_found_without_reading_wh
     event.listen(db.engine.sync_engine, "before_cursor_execute", lambda *call: asked.append(call[2:4]))
     async with db.transaction() as conn:
         for name in (Name.PAYOUTS, Name.REFUNDS, Name.WITHDRAWALS):
-            named = await find(
-                conn, Registry({}, found=[]), name, "busy", with_people=True, owners=Owners(project_pk=own)
-            )
+            named = await find(conn, Registry({}, found=[]), name, "busy", with_people=True, owners=owners)
             assert (len(named.pks), named.is_all) == (2, True)
         for statement, values in asked[:3]:
             [[plan]] = list(await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values))
