@@ -1,4 +1,5 @@
 /** What a browser has and jsdom lacks. */
+import * as React from "react";
 import { afterEach, vi } from "vitest";
 import { cleanup, configure } from "@testing-library/react";
 
@@ -37,6 +38,16 @@ globalThis.Request = class extends NodeRequest {
     super(typeof input === "string" ? new URL(input, location.origin) : input, { ...init, signal: null });
   }
 };
+
+// React keeps the stack at which each element is made, up to ten thousand a second, for warnings that nobody reads here.
+interface Kept {
+  recentlyCreatedOwnerStacks: number;
+}
+const INSIDE = "__CLIENT_INTERNALS_DO_NOT_USE_OR_WARN_USERS_THEY_CANNOT_UPGRADE";
+const inside = (React as unknown as Readonly<Record<string, Kept | undefined>>)[INSIDE];
+if (inside === undefined)
+  throw new Error("this version of React has no such inside: see whether it still keeps stacks");
+Object.defineProperty(inside, "recentlyCreatedOwnerStacks", { get: () => 10_000, set: () => undefined });
 
 // What must come is waited for: others may load the machine.
 configure({ asyncUtilTimeout: 20_000 });
