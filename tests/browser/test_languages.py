@@ -120,10 +120,11 @@ async def test_a_refusal_is_said_in_the_readers_language_and_its_code_is_shown(o
 
 
 async def test_a_page_is_marked_before_anything_is_painted(open_page, url):
+    page = await open_page()
+    # The app itself does not come: what marks the page is what runs before it.
+    await page.route(re.compile(r"/dashboard-assets/(?!first-paint).*\.js"), lambda route: route.abort())
     for language, mark in MARKS.items():
-        page = await open_page()
-        # The app itself does not come: what marks the page is what runs before it.
-        await page.route(re.compile(r"/dashboard-assets/(?!first-paint).*\.js"), lambda route: route.abort())
+        # The last of all that were added has the last word.
         await page.add_init_script(f"localStorage.setItem('cambist-language', '{language}')")
         await page.goto(f"{url}/dashboard/sign-in", wait_until="commit")
         # English is in the file itself: only the direction says that the script has run.

@@ -36,6 +36,11 @@ class Person:
             await navigation.get_by_role("link", name=name, exact=True).click()
             await expect(self.page.get_by_role("heading", name=name, level=1, exact=True)).to_be_visible()
 
+    async def leave(self) -> None:
+        """Close the page, which has kept to its policy, so that it follows no more what others do."""
+        assert await self.page.evaluate("window.breaches") == []
+        await self.page.close()
+
     async def choose(self, name: str, option: str | re.Pattern[str], inside: Any = None) -> None:
         await (inside or self.page).get_by_role("combobox", name=name).click()
         await self.page.get_by_role("option", name=option).first.click()

@@ -91,7 +91,7 @@ async def begin_live(ada: Person, webhook_url: str) -> tuple[str, str]:
     return secret, await page.get_by_role("region", name="New key").locator("code").inner_text()
 
 
-async def is_paid(ada: Person, customer: Any, shop: Shop, coin: Coin, amount: str) -> None:
+async def is_paid(ada: Person, customer: Person, shop: Shop, coin: Coin, amount: str) -> None:
     """Have a customer pay at the checkout what the shop's server asked for, while the merchant looks on."""
     page = ada.page
     await ada.go("Payments")
@@ -105,11 +105,12 @@ async def is_paid(ada: Person, customer: Any, shop: Shop, coin: Coin, amount: st
     made = await shop.ask("/api/payment", body)
     row = page.get_by_role("row").filter(has_text="NL-1").filter(has_text=coin.symbol)
     await expect(row).to_contain_text("Pending")
-    await customer.goto(made["checkoutUrl"])
+    await customer.page.goto(made["checkoutUrl"])
     address = made["payment"]["depositAddress"]
-    await expect(customer.get_by_text(address).first).to_be_visible()
+    await expect(customer.page.get_by_text(address).first).to_be_visible()
     await shop.market.give(coin, address, coin.units(amount))
-    await expect(customer.get_by_text("Paid").first).to_be_visible(timeout=LONG_MS)
+    await expect(customer.page.get_by_text("Paid").first).to_be_visible(timeout=LONG_MS)
+    await customer.leave()
     await expect(row).to_contain_text("Paid")
     await row.get_by_role("link").click()
     await expect(page.get_by_text("payment.paid")).to_be_visible()
@@ -199,7 +200,7 @@ async def invite(ada: Person, open_page: Any, role: str, email: str) -> Person:
 
 
 async def sees(other: Person, *, payouts: bool, keys: bool, team: bool) -> None:
-    """Look at what one who has joined is offered."""
+    """Look at what one who has joined is offered, who then leaves."""
     page = other.page
     await other.go("Payouts")
     await expect(page.get_by_role("link", name="New payout").first).to_be_visible(visible=payouts)
@@ -209,6 +210,7 @@ async def sees(other: Person, *, payouts: bool, keys: bool, team: bool) -> None:
     if await links.count():
         await other.go("Team")
     await expect(page.get_by_role("button", name="Make the link")).to_have_count(int(team))
+    await other.leave()
 
 
 async def begin(officer: Person, gateway: Any, email: str) -> None:
@@ -365,7 +367,7 @@ async def test_a_merchant_and_an_operator_spend_a_day_at_their_pages(
     await grant_live(olga, email)
     receiver.secret, key = await begin_live(ada, receiver.url)
     shop = Shop(gateway.url, key, session, receiver, market)
-    await is_paid(ada, await open_page(), shop, usdx, "60")
+    await is_paid(ada, Person(await open_page()), shop, usdx, "60")
     await refund(ada, strangers[0])
     await pay_out(ada, {strangers[1]: "3", strangers[2]: "4.5"})
     await swap(ada)
