@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from playwright.async_api import Page
 
-from tests.browser.described import go, until_shown
+from tests.browser.described import go
 
 OPEN = """async clicked => {
   const skipped =
@@ -68,8 +68,11 @@ class Shown(NamedTuple):
     has_forms: bool
 
 
-async def opened(page: Page, address: str) -> AsyncIterator[Shown]:
-    """Go to a page and open all that its buttons open; what closes something else is opened in a round of its own."""
+async def opened(page: Page, address: str, *, another: str) -> AsyncIterator[Shown]:
+    """Go to a page and open all that its buttons open; what closes something else is opened in a round of its own.
+
+    Between rounds it goes to ``another`` page, which closes what is open.
+    """
     await go(page, address)
     clicked: list[str] = []
     while True:
@@ -80,8 +83,8 @@ async def opened(page: Page, address: str) -> AsyncIterator[Shown]:
             await page.evaluate(PUT_BACK)
         if not found["isMore"]:
             return
-        await page.goto(address)
-        await until_shown(page)
+        await go(page, another)
+        await go(page, address)
 
 
 async def lay_out(page: Page) -> None:

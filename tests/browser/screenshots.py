@@ -69,24 +69,26 @@ async def take_dashboard(folder: Path, app: App) -> None:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         gateway = DescribedGateway(app)
+        addresses = list(gateway.addresses())
         async with described_page(browser, gateway) as page:
             page.set_default_timeout(PATIENCE_MS)
             for screen, (width, height, scheme) in DASHBOARD_SCREENS.items():
                 await page.set_viewport_size({"width": width, "height": height})
                 await page.emulate_media(color_scheme=scheme)
-                for address in gateway.addresses():
+                for number, address in enumerate(addresses):
                     await go(page, address)
                     name = address.removeprefix(gateway.home).partition("?")[0].strip("/").replace("/", "-")
                     await page.screenshot(path=folder / f"{app}-{name}-{screen}.png", full_page=True)
                     if screen != "4k":
-                        await take_opened(page, address, folder / f"{app}-{name}-{screen}")
+                        base = folder / f"{app}-{name}-{screen}"
+                        await take_opened(page, address, addresses[number - 1], base)
         await browser.close()
 
 
-async def take_opened(page: Page, address: str, base: Path) -> None:
+async def take_opened(page: Page, address: str, another: str, base: Path) -> None:
     """Take the forms of a page and its dialogs, all that can be open at once in one picture."""
     number = 0
-    async for shown in opened(page, address):
+    async for shown in opened(page, address, another=another):
         number += 1
         if shown.has_forms:
             await page.screenshot(path=f"{base}-forms-{number}.png", full_page=True)

@@ -8,7 +8,7 @@ import pytest
 
 from cambist_web.dashboard.files import BUILT
 from tests.browser.described import DescribedGateway, described_page, go
-from tests.browser.dialogs import lay_out, opened
+from tests.browser.dialogs import Shown, lay_out, opened
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
 from tests.browser.test_dashboard import violations
 
@@ -23,35 +23,31 @@ DIALOGS_LEAST = {"merchant": 30, "operator": 45}
 
 
 @pytest.mark.parametrize("app", ["merchant", "operator"])
-async def test_axe_finds_nothing_wrong_with_any_filled_page(chromium, app, axe):
+async def test_axe_finds_nothing_wrong_with_any_filled_page_nor_with_its_dialogs_and_forms(chromium, app, axe):
     gateway = DescribedGateway(app, rows=3)
-    wrong = []
+    addresses, wrong, dialogs = list(gateway.addresses()), [], []
     async with described_page(chromium, gateway, viewport=DESKTOP) as page:
-        for number, address in enumerate(gateway.addresses()):
+        for number, address in enumerate(addresses):
             await go(page, address)
             # What stands around every page is looked at once.
-            part = "main" if number else ""
-            failed = await page.get_by_role("alert").all_inner_texts()
-            wrong += [f"{address}: {one}" for one in [*failed, *await violations(page, axe, part=part)]]
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("app", ["merchant", "operator"])
-async def test_axe_finds_nothing_wrong_with_any_dialog_or_form(chromium, app, axe):
-    gateway = DescribedGateway(app, rows=3)
-    wrong, dialogs = [], []
-    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
-        for address in gateway.addresses():
-            async for shown in opened(page, address):
+            found = await violations(page, axe, part="main" if number else "")
+            found += [*await page.get_by_role("alert").all_inner_texts(), *gateway.unknown]
+            async for shown in opened(page, address, another=addresses[number - 1]):
                 dialogs += shown.dialogs
-                found = await violations(page, axe, part="main") if shown.has_forms else []
-                if shown.dialogs:
-                    await lay_out(page)
-                    found += await violations(page, axe, part="[role=dialog]")
-                # Several dialogs have several headers, which of one dialog would be wrong.
-                wrong += [f"{address}: {one}" for one in found if "landmark-" not in one.partition(":")[0]]
-        # Some buttons do something at once or save a file, which examples have no answer for.
-        gateway.unknown.clear()
+                found += await of_opened(page, axe, shown)
+            wrong += [f"{address}: {one}" for one in found]
+            # Some buttons do something at once or save a file, which examples have no answer for.
+            gateway.unknown.clear()
     assert not wrong, "\n".join(wrong)
     # None of them is left out because a button does nothing.
     assert len(dialogs) >= DIALOGS_LEAST[app], dialogs
+
+
+async def of_opened(page, axe: str, shown: Shown) -> list[str]:
+    """Return what axe finds wrong with forms and dialogs that are open."""
+    found = await violations(page, axe, part="main") if shown.has_forms else []
+    if shown.dialogs:
+        await lay_out(page)
+        found += await violations(page, axe, part="[role=dialog]")
+    # Several dialogs have several headers, which of one dialog would be wrong.
+    return [one for one in found if "landmark-" not in one.partition(":")[0]]
