@@ -30,7 +30,7 @@ def fresh_gateway() -> Iterator[psutil.Process]:
     if sized(full=False, tiny=True):
         # One that runs already, on servers that are others': to start one takes longer than to measure it.
         with simulated_gateway(workers=1) as (port, _):
-            yield listening_on(port)
+            yield serving_at(port)
         return
     port = free_port()
     with TemporaryDirectory(prefix="cambist-bench-", ignore_cleanup_errors=True) as name:
@@ -40,13 +40,14 @@ def fresh_gateway() -> Iterator[psutil.Process]:
         config.touch()
         argv = [cambist, "up", "--config", str(config), "--data-dir", f"{name}/data", "--port", str(port)]
         with Path(name, "log").open("wb") as log, serving(argv, b"ready ", log):
-            yield listening_on(port)
+            ends = ["--port", str(port)]
+            yield next(one for one in psutil.process_iter(["cmdline"]) if (one.info["cmdline"] or [])[-2:] == ends)
 
 
-def listening_on(port: int) -> psutil.Process:
-    """Return the process of the gateway that was told to listen there."""
-    ends = ["--port", str(port)]
-    return next(one for one in psutil.process_iter(["cmdline"]) if (one.info["cmdline"] or [])[-2:] == ends)
+def serving_at(port: int) -> psutil.Process:
+    """Return a process of the gateway that listens there."""
+    listening = (one for one in psutil.net_connections("tcp") if one.status == psutil.CONN_LISTEN)
+    return psutil.Process(next(one.pid for one in listening if one.laddr.port == port))
 
 
 def kind_of(process: psutil.Process, up: psutil.Process) -> str:

@@ -82,7 +82,7 @@ async def test_a_reorg_takes_a_credit_back_and_what_comes_back_is_credited_and_t
     await env.reorg(1 + REQUIRED, "return")
     assert await env.balance("USDX") == {}
     (gone,) = await accounts.deposits(user)
-    assert (gone.status, gone.confirmations) == ("orphaned", 0)
+    assert (gone.status, gone.confirmations, gone.confirmed_at) == ("orphaned", 0, None)
     assert await accounts.balances(user) == {}
     await env.mine(1 + REQUIRED)
     (back,) = await accounts.deposits(user)

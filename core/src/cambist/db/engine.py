@@ -17,6 +17,7 @@ from .direct import TLS_OPTIONS, Direct, tls_of
 IDLE_IN_TRANSACTION_MS_MAX = 60_000
 STATEMENT_MS_MAX = 60_000
 PREPARED_STATEMENTS_MAX = 500
+RECYCLE_S = 900
 KEEPALIVE_S = 60
 """After which a connection that nobody uses says that it is there, to whatever lies between and would forget it."""
 
@@ -76,8 +77,8 @@ def connect(
             "application_name": application_name,
             "timezone": "UTC",
             "jit": "off",
-            # To start others that help takes longer than to find the rows of a list, and they would take the cores from
-            # what is paid meanwhile.
+            # Whatever is asked: to start others that help takes longer than to find the rows of a list, and for a long
+            # sum they would take the cores from what is paid meanwhile.
             "max_parallel_workers_per_gather": "0",
             # Rows stand in memory or on flash. For a disk that turns, which PostgreSQL is set for, it would rather read
             # a whole table than look up some thousands of its rows, and a list be four times as slow now and then.
@@ -92,7 +93,8 @@ def connect(
         pool_size=pool_size,
         max_overflow=pool_overflow,
         pool_timeout=pool_timeout_s,
-        pool_recycle=3600,
+        # Whatever lies between may have forgotten one that nobody used.
+        pool_recycle=RECYCLE_S,
         # The fewer of them work, the fewer keep plans and what they know of tables: ten megabytes each in the server.
         pool_use_lifo=True,
         # They would be in the text of every error, and so in logs: names, addresses, hashes of passwords.

@@ -37,6 +37,8 @@ OF_TEAMS = frozenset({"invitation", "member"})
 """What every member sees, whatever projects are open to them."""
 WHOLE_MERCHANTS = frozenset({"withdrawal"})
 """What concerns the merchant as a whole: members to whom only some projects are open do not see it."""
+OF_PROJECTS = frozenset({"exchange", "payout", "refund"})
+"""What is always some project's: told without one, it may be any's, and such members do not see it either."""
 SENT_FOR: Mapping[str, str] = {
     IntentKind.PAYOUT: "payout",
     IntentKind.AUTO_PAYOUT: "payout",

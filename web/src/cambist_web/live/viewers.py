@@ -11,7 +11,7 @@ from cambist.services.changes import Change
 from cambist.services.identity.operators import OperatorPrincipal
 from cambist.services.identity.sessions import SessionPrincipal
 
-from .messages import OF_MERCHANTS, OF_TEAMS, WHOLE_MERCHANTS
+from .messages import OF_MERCHANTS, OF_PROJECTS, OF_TEAMS, WHOLE_MERCHANTS
 
 
 class Viewer(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,9 @@ class Viewer(Struct, frozen=True, kw_only=True):
             return True
         if change.kind in WHOLE_MERCHANTS:
             return False
-        return change.mode in self.modes if change.project_pk is None else change.project_pk in self.project_pks
+        if change.project_pk is None:
+            return change.mode in self.modes and change.kind not in OF_PROJECTS
+        return change.project_pk in self.project_pks
 
     def has_same_access(self, now: SessionPrincipal | OperatorPrincipal) -> bool:
         """Tell whether the session still has the access with which the stream was opened."""

@@ -82,9 +82,10 @@ INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
 SELECT $1, $2, id, 'confirmed', $4, $6 FROM confirmed ORDER BY id
 """  # noqa: S608  constants
 
+# What is to be told of it is kept as if it was stored now: retention may be about to take an old one away.
 _ORPHAN = """
 WITH gone AS (
-    UPDATE movements SET status = 'orphaned'
+    UPDATE movements SET status = 'orphaned', stored_at = now()
     WHERE chain = $1 AND scope = $2 AND height > $3 AND status <> 'orphaned' RETURNING id
 )
 INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)

@@ -209,6 +209,6 @@ def _view(row: AnyRow) -> AccountDeposit:
         fiat_reason=row.fiat_reason,
         seen_at=row.detected_at,
         mined_at=row.mined_at,
-        confirmed_at=row.confirmed_at,
+        confirmed_at=row.confirmed_at if stands else None,
         orphaned_at=row.orphaned_at,
     )
