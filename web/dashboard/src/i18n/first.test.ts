@@ -4,9 +4,10 @@ import first from "./first.json";
 import { splitTexts, type Tree } from "./split";
 
 const sources = import.meta.glob<string>("../**/*.{ts,tsx}", { eager: true, import: "default", query: "?raw" });
-const texts = import.meta.glob<Tree>("./en/*.json", { eager: true, import: "default" });
+const texts = import.meta.glob<Tree>(["./en/*.json", "./de/said.json"], { eager: true, import: "default" });
 
 const PLURAL = /_(?:zero|one|two|few|many|other)$/;
+const SAID = "../ui/Said.tsx";
 /** What is seen before anybody is signed in, around every page, and on the overviews. */
 const SEEN_FIRST = [
   ...["main", "auth/SignIn", "auth/SignUp", "auth/LostPassword", "ProjectLayout", "overview/OverviewPage"].map(
@@ -42,6 +43,11 @@ function reached(from: readonly string[]): Map<string, string> {
   return found;
 }
 
+/** Return what the keys begin with of what is said with a code's meaning, by its name or by `useMeaning`. */
+function meant(source: string): string[] {
+  return [...source.matchAll(/(?:<Meaning\b[^>]*?\bof=|\bmeaning\()"(\w+)"/g)].map(([, of]) => `${of ?? ""}.`);
+}
+
 function keysOf(tree: Tree, above = ""): string[] {
   return Object.entries(tree).flatMap(([key, value]) =>
     typeof value === "string" ? [`${above}${key}`.replace(PLURAL, "")] : keysOf(value, `${above}${key}.`),
@@ -56,6 +62,7 @@ it("has every text that is said before the others are loaded", () => {
     const keys = keysOf(splitTexts(texts[`./en/${name}.json`] ?? {}, first[name]).rest);
     return [...files].flatMap(([path, source]) => {
       const begun = [...source.matchAll(/`(?:\w+:)?([\w.]+\.)\$\{/g)].map(([, one]) => one ?? "");
+      if (name === "api") begun.push(...meant(source));
       return keys
         .filter(
           (key) =>
@@ -69,11 +76,21 @@ it("has every text that is said before the others are loaded", () => {
   expect(late).toEqual([]);
 });
 
+it("has every sentence of the API's that is said before the others are loaded, and no others", () => {
+  const said = [...(sources[SAID] ?? "").matchAll(/^export function (\w+)\((?:(?!^\}).)*?<Said of="(\w+)"/gms)];
+  expect(said.map(([, part]) => part)).toEqual(["Waits", "Failed", "Trouble"]);
+  const groups = [...reached(SEEN_FIRST)].flatMap(([path, source]) => {
+    if (path === SAID) return []; // what it says it says where it is asked to
+    const own = [...source.matchAll(/<Said\b[^>]*?\bof="(\w+)"/g)].map(([, of]) => of);
+    return [...own, ...said.filter(([, part]) => source.includes(`<${part} `)).map(([, , of]) => of)];
+  });
+  expect([...new Set(groups)].toSorted()).toEqual(first.said);
+});
+
 it("names no text that is not there", () => {
   for (const [name, names] of Object.entries(first)) {
-    const language = name === "said" ? "de" : "en";
-    const tree = language === "en" ? texts[`./en/${name}.json`] : undefined;
-    if (tree === undefined) continue;
+    const tree = texts[name === "said" ? "./de/said.json" : `./en/${name}.json`];
+    if (tree === undefined) throw new Error(`There is no ${name}.`);
     for (const one of names) expect(keysOf(splitTexts(tree, [one]).first), `${name}:${one}`).not.toEqual([]);
   }
 });
