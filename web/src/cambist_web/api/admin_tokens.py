@@ -32,6 +32,8 @@ from cambist_web.schemas import Answer, CursorPageAnswer, NonEmptyFilter, sent
 from .chains import find_admin_chain
 
 TokenState = Literal["checking", "enabled", "disabled", "refused", "replaced"]
+ListedState = Literal["checking", "enabled", "disabled", "refused"]
+"""A replaced one is read by its id alone."""
 TokenOrigin = Literal["file", "added"]
 TokenSort = Literal["chain", "-chain", "symbol", "-symbol"]
 
@@ -151,7 +153,7 @@ class Tokens(Controller):
         *,
         chain: NonEmptyFilter = None,
         symbol: NonEmptyFilter = None,
-        in_state: Annotated[TokenState | None, QueryParameter(name="state")] = None,
+        in_state: Annotated[ListedState | None, QueryParameter(name="state")] = None,
         origin: Annotated[TokenOrigin | None, QueryParameter()] = None,
         sort: Annotated[TokenSort, QueryParameter(description="`-` is the last name first.")] = "chain",
     ) -> Response[AdminTokenList]:

@@ -28,7 +28,7 @@ const TONES = {
   refused: "bad",
   replaced: "calm",
 } as const satisfies Record<Token["state"], Tone>;
-const STATES = Object.keys(TONES) as readonly Token["state"][];
+const STATES = ["checking", "enabled", "disabled", "refused"] as const satisfies readonly NonNullable<Asked["state"]>[];
 const POLL_MS = 10_000;
 
 /** The tokens that merchants can be paid in, with those that were added while the gateway runs. */
