@@ -13,8 +13,9 @@ import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
-import { ROWS, useChainOptions } from "../queries";
+import { ROWS } from "../queries";
 import { IntentState } from "../queue/IntentState";
 
 type Collection = Schemas["CollectionView"];
@@ -40,7 +41,6 @@ export function CollectionsPage() {
       return listed(answer.collections, answer);
     },
   });
-  const chains = useChainOptions();
   const columns: readonly Column<Collection>[] = [
     {
       id: "created",
@@ -93,10 +93,8 @@ export function CollectionsPage() {
               search.filter({ mode: mode === "live" ? "" : mode });
             }}
           />
-          <SelectFilter
-            label={t("record.chain")}
+          <ChainFilter
             value={filters.chain}
-            options={chains}
             onFilter={(chain) => {
               search.filter({ chain });
             }}

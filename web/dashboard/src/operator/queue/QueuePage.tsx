@@ -11,9 +11,9 @@ import { Meaning, useMeaning } from "../../ui/Meaning";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
+import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
 import { MerchantFilter } from "../merchants/MerchantSelect";
-import { useChainOptions } from "../queries";
 
 import { IntentState } from "./IntentState";
 import { WaitsFor } from "./WaitsFor";
@@ -85,7 +85,6 @@ export function QueuePage() {
     ...queueQuery({ ...filters, page: search.page } as unknown as Asked),
     refetchInterval: POLL_MS,
   });
-  const chains = useChainOptions();
   const columns: readonly Column<Intent>[] = [
     {
       id: "created",
@@ -121,10 +120,8 @@ export function QueuePage() {
               search.filter({ state });
             }}
           />
-          <SelectFilter
-            label={t("record.chain")}
+          <ChainFilter
             value={filters.chain}
-            options={chains}
             onFilter={(chain) => {
               search.filter({ chain });
             }}

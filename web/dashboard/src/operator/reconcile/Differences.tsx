@@ -12,9 +12,10 @@ import { Section } from "../../ui/Page";
 import { Quoted } from "../../ui/Said";
 import { beginsWith, useListSearch } from "../../ui/search";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
 import { MerchantFilter } from "../merchants/MerchantSelect";
-import { ROWS, useChainOptions } from "../queries";
+import { ROWS } from "../queries";
 
 type Difference = Schemas["Difference"];
 type Asked = NonNullable<Operations["listReconcileDifferences"]["parameters"]["query"]>;
@@ -32,7 +33,6 @@ interface DifferencesProps {
 export function Differences({ run: { jobId, finishedAt } }: DifferencesProps) {
   const { t } = useWords();
   const meaning = useMeaning();
-  const chains = useChainOptions();
   const search = useListSearch(FILTERS);
   const { filters } = search;
   const query = useQuery({
@@ -71,10 +71,8 @@ export function Differences({ run: { jobId, finishedAt } }: DifferencesProps) {
       }
     >
       <Filters>
-        <SelectFilter
-          label={t("record.chain")}
+        <ChainFilter
           value={filters.chain}
-          options={chains}
           onFilter={(chain) => {
             search.filter({ chain });
           }}

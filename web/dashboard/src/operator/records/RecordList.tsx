@@ -10,9 +10,9 @@ import { newestFirst, useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
+import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
 import { MerchantFilter } from "../merchants/MerchantSelect";
-import { useChainOptions } from "../queries";
 
 import type { Filters as Asked, Kind, Owned } from "./kinds";
 
@@ -31,7 +31,6 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
     // What stands in the address is checked by the API, which says what is wrong with it.
     queryFn: ({ signal }) => kind.list({ ...filters, page: search.page } as Asked, signal),
   });
-  const chains = useChainOptions();
   const columns: readonly Column<Row>[] = [
     {
       id: "created",
@@ -67,10 +66,8 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
             }}
           />
           {kind.name !== "accounts" && (
-            <SelectFilter
-              label={t("record.chain")}
+            <ChainFilter
               value={filters.chain}
-              options={chains}
               onFilter={(chain) => {
                 search.filter({ chain });
               }}

@@ -10,9 +10,10 @@ import { Meaning, useMeaning } from "../../ui/Meaning";
 import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
+import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
 import { MerchantFilter } from "../merchants/MerchantSelect";
-import { ROWS, useChainOptions } from "../queries";
+import { ROWS } from "../queries";
 
 import { ResolutionActs } from "./ResolutionActs";
 
@@ -46,7 +47,6 @@ export function ResolutionsPage() {
       return listed(answer.resolutions, answer);
     },
   });
-  const chains = useChainOptions();
   const columns: readonly Column<Held>[] = [
     {
       id: "when",
@@ -81,10 +81,8 @@ export function ResolutionsPage() {
               search.filter({ reason });
             }}
           />
-          <SelectFilter
-            label={t("record.chain")}
+          <ChainFilter
             value={filters.chain}
-            options={chains}
             onFilter={(chain) => {
               search.filter({ chain });
             }}

@@ -10,6 +10,7 @@ import { Quoted } from "../../ui/Said";
 import { beginsWith, useListSearch } from "../../ui/search";
 import { Chip, type Tone } from "../../ui/Status";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
+import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
 import { ROWS, useChainOptions, usePermitted } from "../queries";
 
@@ -79,10 +80,8 @@ export function TokensPage() {
       create={mayChange && <AddToken chains={chains} />}
       filters={
         <>
-          <SelectFilter
-            label={t("record.chain")}
+          <ChainFilter
             value={filters.chain}
-            options={chains}
             onFilter={(chain) => {
               search.filter({ chain });
             }}

@@ -14,9 +14,9 @@ import { newestFirst, useListSearch } from "../../ui/search";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
 import { operatorSession, useWords } from "../api";
+import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
 import { MerchantFilter } from "../merchants/MerchantSelect";
-import { useChainOptions } from "../queries";
 
 import { uncollectedQuery, type Filters as Asked, type Uncollected } from "./queries";
 import { Sums } from "./Sums";
@@ -34,7 +34,6 @@ export function UncollectedPage() {
   // What stands in the address is checked by the API, which says what is wrong with it.
   const asked = { ...filters, page: search.page } as Asked;
   const query = useQuery({ ...uncollectedQuery(asked), refetchInterval: POLL_MS });
-  const chains = useChainOptions();
   const columns: readonly Column<Uncollected>[] = [
     {
       id: "since",
@@ -85,10 +84,8 @@ export function UncollectedPage() {
       listActions={<FindAddress />}
       filters={
         <>
-          <SelectFilter
-            label={t("record.chain")}
+          <ChainFilter
             value={filters.chain}
-            options={chains}
             onFilter={(chain) => {
               search.filter({ chain });
             }}
