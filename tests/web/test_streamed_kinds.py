@@ -269,6 +269,30 @@ async def test_a_merchant_hears_of_what_is_sent_for_it_by_what_it_is_for(gateway
         assert {change["kind"] for change in other.changes} == {"member"}
 
 
+async def test_what_is_sent_for_a_project_is_noted_with_the_project(gateway, everything):
+    linked = """
+        SELECT i.intent_id, i.kind, o.project_pk FROM outbound_intents i JOIN (
+            SELECT intent_pk, project_pk FROM payouts UNION ALL SELECT intent_pk, project_pk FROM exchanges
+        ) o ON o.intent_pk = i.id
+    """
+    last = "SELECT DISTINCT ON (object_id) object_id, project_pk FROM changes WHERE kind = 'outbound'"
+    changes = {
+        "an intent": "UPDATE outbound_intents SET reason = 'a test' || id",
+        "its slot": "UPDATE outbound_slots SET raise_refusal = 'a test' || id RETURNING intent_pk",
+    }
+    async with gateway.db.transaction() as conn:
+        projects = {one: project for one, _, project in (await conn.exec_driver_sql(linked)).all()}
+        kinds = {kind for _, kind, _ in (await conn.exec_driver_sql(linked)).all()}
+        assert {"payout", "refund", "withdrawal"} <= kinds
+        for what, statement in changes.items():
+            await conn.exec_driver_sql("DELETE FROM changes")
+            await conn.exec_driver_sql(statement)
+            noted = dict((await conn.exec_driver_sql(f"{last} ORDER BY 1, id DESC")).all())
+            assert noted, what
+            assert noted == {one: projects.get(one) for one in noted}, what
+            assert any(noted.values()), what
+
+
 def lists():
     """Yield what the API has for pages: all that is read by those who sign in and is not one thing by its id."""
     back = {mirror: path for path, mirror in MIRRORED.items()}

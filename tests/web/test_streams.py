@@ -221,6 +221,11 @@ def test_what_is_sent_is_told_to_its_merchant_by_what_it_is_for(intent_kind, tol
         (kind, "", None, "live") for kind in told
     ]
     assert all(viewer().sees(one) for one in others)
+    restricted = viewer(project_pks=[10], modes={"live"})
+    known = {project: changed("outbound", "int_1", project=project, intent_kind=intent_kind) for project in (10, 11)}
+    heard = {key: [one for one in with_consequences([sent]) if restricted.sees(one)] for key, sent in known.items()}
+    assert [one.kind for one in heard[10]] == [kind for kind in told if kind != "withdrawal"]
+    assert (heard[11], [one.project_id for one in heard[10]]) == ([], [None] * len(heard[10]))
     assert list(with_consequences([changed("outbound", "int_1", merchant=None, intent_kind=intent_kind)]))[1:] == []
 
 

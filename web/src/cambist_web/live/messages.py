@@ -79,21 +79,24 @@ def with_consequences(changes: Iterable[Change]) -> Iterator[Change]:
         if change.merchant_pk is None:
             continue
         if _moves_money(change):
-            yield _all_of("balance", change)
+            yield _all_of("balance", change, None)
         # What is to be sent is told to operators alone: a merchant hears of what it is for.
         if change.kind == "outbound" and (kind := SENT_FOR.get(change.intent_kind or "")) is not None:
-            yield _all_of(kind, change)
+            yield _all_of(kind, change, change.project_pk)
 
 
-def _all_of(kind: str, change: Change) -> Change:
-    """Say that something of a kind changed, of the merchant and the mode of this change."""
+def _all_of(kind: str, change: Change, project_pk: int | None) -> Change:
+    """Say that something of a kind changed, of the merchant and the mode of this change.
+
+    Members to whom that project is closed do not hear of it, and nobody is told which project it was.
+    """
     return Change(
         kind=kind,
         object_id="",
         status=None,
         mode=change.mode,
         merchant_pk=change.merchant_pk,
-        project_pk=None,
+        project_pk=project_pk,
         merchant_id=change.merchant_id,
         project_id=None,
     )

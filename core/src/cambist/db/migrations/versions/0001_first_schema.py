@@ -2098,18 +2098,27 @@ FUNCTIONS = (
     """,
     """
     CREATE OR REPLACE FUNCTION note_intent() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        project bigint;
     BEGIN
-        INSERT INTO changes (kind, object_id, merchant_pk, mode, status, intent_kind)
-            VALUES ('outbound', NEW.intent_id, NEW.merchant_pk, NEW.mode, NEW.state, NEW.kind);
+        -- What it is for names it a statement later, and is noted itself when it is made.
+        IF TG_OP = 'UPDATE' THEN
+            project := coalesce((SELECT project_pk FROM payouts WHERE intent_pk = NEW.id),
+                (SELECT project_pk FROM exchanges WHERE intent_pk = NEW.id));
+        END IF;
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status, intent_kind)
+            VALUES ('outbound', NEW.intent_id, NEW.merchant_pk, project, NEW.mode, NEW.state, NEW.kind);
         RETURN NULL;
     END $$
     """,
     """
     CREATE OR REPLACE FUNCTION note_slot() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        INSERT INTO changes (kind, object_id, merchant_pk, mode, status, intent_kind)
-            SELECT 'outbound', intent_id, merchant_pk, mode, state, kind
-            FROM outbound_intents WHERE id = NEW.intent_pk;
+        INSERT INTO changes (kind, object_id, merchant_pk, project_pk, mode, status, intent_kind)
+            SELECT 'outbound', i.intent_id, i.merchant_pk, coalesce(p.project_pk, e.project_pk), i.mode, i.state, i.kind
+            FROM outbound_intents i LEFT JOIN payouts p ON p.intent_pk = i.id
+                LEFT JOIN exchanges e ON e.intent_pk = i.id
+            WHERE i.id = NEW.intent_pk;
         RETURN NULL;
     END $$
     """,
