@@ -21,6 +21,7 @@ from cambist.signer.keystore import Keystore
 from cambist.testing.fixtures import TEST_MNEMONIC
 from cambist.testing.memory import MemoryFamily
 from cambist_tasks.job_lease import LaterError
+from cambist_tasks.jobs import reconcile
 from cambist_tasks.jobs.audit import seal_audit_log, verify_audit_log
 from cambist_tasks.requested import REQUESTED, JobRunner, Requested
 from tests.core.test_statements import HISTORY
@@ -57,7 +58,7 @@ def test_every_kind_has_a_function_and_no_slice_is_longer_than_a_run():
     assert all(one.slice_timeout_s <= 50 for one in REQUESTED.values())
 
 
-async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(worker_gateway, shop):
+async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(worker_gateway, shop, monkeypatch):
     chain = memory_of(worker_gateway)
     job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
     assert (job.state, job.result["agrees"]) == ("succeeded", False)
@@ -88,6 +89,10 @@ async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(
     assert (job.state, job.result["agrees"]) == ("succeeded", False)
     [difference] = job.result["chains"]["memory"]["differences"]
     assert (difference["group"], difference["difference"]) == ("deposits", "+0.000005")
+    monkeypatch.setattr(reconcile, "DIFFERENCES_MAX", 0)
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
+    told = job.result["chains"]["memory"]
+    assert (job.result["agrees"], told["differing"], told["differences"]) == (False, 1, []), "more than a run keeps"
     job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={"chains": ["moon"]})
     assert job.result["chains"] == {
         "moon": {"problem": "There is no such live chain.", "problemCode": "CHAIN_NOT_CONNECTED"}

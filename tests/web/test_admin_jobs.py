@@ -109,7 +109,8 @@ async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_wh
     again = (await officer.ask("POST", RECONCILE, {"chains": ["memory", "memory"]})).json()["run"]
     assert again["jobId"] == made["jobId"]
     job = await started(gateway, made["jobId"])
-    done = {"memory": {"height": 7, "blockHash": "0x1", "addressesAsked": 3, "balances": 2, "differences": lines}}
+    counted = {"addressesAsked": 3, "balances": 2000, "differing": 1234}
+    done = {"memory": {"height": 7, "blockHash": "0x1", "differences": lines} | counted}
     async with gateway.db.transaction() as conn:
         await leases.save(conn, job, done, gateway.clock.now())
     run = (await officer.ask("GET", f"{RECONCILE}/{made['jobId']}")).json()
@@ -118,7 +119,8 @@ async def test_a_comparison_is_asked_for_once_and_tells_every_difference_with_wh
         await leases.succeed(conn, job, {"agrees": False, "chains": done}, gateway.clock.now())
     detail = (await officer.ask("GET", f"{RECONCILE}/{made['jobId']}")).json()
     assert detail["run"]["agrees"] is False
-    asked = {"addressesAsked": 3, "balances": 2, "differences": 2, "problem": None, "problemCode": None}
+    asked = {"addressesAsked": 3, "balances": 2000, "differences": 1234, "listed": 2}
+    asked |= {"problem": None, "problemCode": None}
     assert detail["run"]["chains"] == [{"chain": "memory", "height": 7, "blockHash": "0x1", **asked}]
     path = f"{RECONCILE}/{made['jobId']}/differences"
     other, difference = await listed(officer, path, "differences")

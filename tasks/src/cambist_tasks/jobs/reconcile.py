@@ -24,7 +24,7 @@ async def reconcile(gateway: Gateway, lease: Lease) -> Mapping[str, Any] | None:
     done: Mapping[str, Any] = lease.job.progress
     left = [chain for chain in wanted if chain not in done]
     if not left:
-        return {"agrees": bool(done) and all(one.get("differences") == [] for one in done.values()), "chains": done}
+        return {"agrees": bool(done) and all(one.get("differing") == 0 for one in done.values()), "chains": done}
     async with lease.saving({**done, left[0]: await _compare(gateway, left[0])}):
         return None
 
@@ -49,11 +49,15 @@ def _problem(words: str, code: Trouble) -> Mapping[str, Any]:
 
 
 def _summary(report: ChainReport) -> Mapping[str, Any]:
-    """Return a report without the balances that agree: they are as many as merchants."""
+    """Return a report without the balances that agree: they are as many as merchants.
+
+    ``differences`` are the first of those that differ, ``differing`` is how many there are.
+    """
     return {
         "height": report.height,
         "blockHash": report.block_hash,
         "addressesAsked": report.addresses_asked,
         "balances": len(report.groups),
+        "differing": len(report.differences),
         "differences": msgspec.to_builtins(report.differences[:DIFFERENCES_MAX]),
     }

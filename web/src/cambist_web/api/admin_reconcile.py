@@ -54,6 +54,7 @@ class ChainRun(Struct, frozen=True, kw_only=True, rename="camel"):
     addresses_asked: int
     balances: int
     differences: int
+    listed: int
     problem: str | None
     problem_code: Trouble | None
 
@@ -248,13 +249,15 @@ def _run(web: Web, job: Job) -> ReconcileRun:
 
 
 def _chain(chain: str, done: Mapping[str, Any]) -> ChainRun:
+    listed = len(done.get("differences", ()))
     return ChainRun(
         chain=chain,
         height=done.get("height"),
         block_hash=done.get("blockHash"),
         addresses_asked=done.get("addressesAsked", 0),
         balances=done.get("balances", 0),
-        differences=len(done.get("differences", ())),
+        differences=done.get("differing", listed),
+        listed=listed,
         problem=done.get("problem"),
         problem_code=msgspec.convert(done.get("problemCode"), Trouble | None),
     )

@@ -75,6 +75,7 @@ OWN_VALUES: Mapping[str, Any] = {
     "ChainRun.addresses_asked": 1_204,
     "ChainRun.balances": 37,
     "ChainRun.differences": 1,
+    "ChainRun.listed": 1,
     "ChainRun.problem": None,
     "ChainRun.height": 24_000_000,
     "Difference.group": "deposits",

@@ -34,6 +34,7 @@ AddressLine.on_chain          What the address holds.
 ChainRun.addresses_asked      How many addresses were asked for.
 ChainRun.balances             How many balances were compared.
 ChainRun.differences          How many of them differ.
+ChainRun.listed               How many of those that differ the run keeps: 100 of each chain at most.
 Difference.booked             What the ledger says.
 Difference.difference         What is more on the chain; with a minus, what is less.
 Difference.explanations       What could explain it, the likeliest first.

@@ -2,9 +2,10 @@ import { Button } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { Amount } from "../../ui/Amount";
-import { ChainName } from "../../ui/ChainName";
+import { ChainName, useChainName } from "../../ui/ChainName";
 import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
+import { showList } from "../../ui/format";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
 import { Meaning, useMeaning } from "../../ui/Meaning";
@@ -26,12 +27,14 @@ const GROUPS = ["deposits", "wallet", "gas", "between_chains"] as const;
 const POLL_MS = 3_000;
 
 interface DifferencesProps {
-  readonly run: Pick<Schemas["ReconcileRun"], "jobId" | "finishedAt">;
+  readonly run: Pick<Schemas["ReconcileRun"], "jobId" | "finishedAt" | "chains">;
 }
 
 /** What differs in a run, with what could explain each. */
-export function Differences({ run: { jobId, finishedAt } }: DifferencesProps) {
-  const { t } = useWords();
+export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesProps) {
+  const { t, i18n } = useWords();
+  const chainName = useChainName();
+  const cut = chains.filter((one) => one.differences > one.listed).map((one) => chainName(one.chain));
   const meaning = useMeaning();
   const search = useListSearch(FILTERS);
   const { filters } = search;
@@ -70,6 +73,7 @@ export function Differences({ run: { jobId, finishedAt } }: DifferencesProps) {
         />
       }
     >
+      {cut.length > 0 && <p className="inset">{t("reconcile.cut", { chains: showList(cut, i18n.language) })}</p>}
       <Filters>
         <ChainFilter
           value={filters.chain}
