@@ -1,11 +1,14 @@
-import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { MantineProvider } from "@mantine/core";
+import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { expect, it, vi } from "vitest";
 
-import { api, unwrap } from "../merchant/api";
+import { api, merchantSession, unwrap } from "../merchant/api";
 import { json, PROJECT, refused, show } from "../testing/render";
 
 import { Confirm } from "./Confirm";
 import { Page } from "./Page";
+import { StepUpDialog } from "./StepUpDialog";
+import { theme } from "./theme";
 
 const CANCEL = `/api/dashboard/projects/${PROJECT}/wallet/payouts/out_1/cancel`;
 
@@ -44,6 +47,25 @@ it("closes alone by Escape: the act below says what it lacks, and keeps what was
   expect(screen.getByLabelText<HTMLInputElement>("Type yes to confirm").value).toBe("yes");
 });
 
+it("ends the act with what went wrong where the dialog does not come", async () => {
+  vi.resetModules();
+  vi.doMock("./StepUpDialog", () => ({
+    get StepUpDialog() {
+      throw new TypeError("Lost");
+    },
+  }));
+  const { authorized } = await import("../api/client");
+  const { StepUp } = await import("./StepUp");
+  render(<StepUp />);
+  merchantSession.begin({ accessToken: "token", expiresIn: 900 });
+  const send = authorized(merchantSession, () => Promise.resolve(refused(403, "STEP_UP_REQUIRED")));
+  const request = send(new Request("https://gateway.example/api"));
+  // It was not done: no page has to say that it may have been.
+  await expect(request).rejects.toMatchObject({ status: 403, code: "OFFLINE" });
+  expect(screen.queryByRole("alert")).toBeNull();
+  vi.doUnmock("./StepUpDialog");
+});
+
 it("takes a recovery code, which has letters, where the phone is not at hand", async () => {
   const codes: unknown[] = [];
   let isSteppedUp = false;
@@ -71,4 +93,21 @@ it("takes a recovery code, which has letters, where the phone is not at hand", a
     expect(onClose).toHaveBeenCalled();
   });
   expect(codes).toEqual([{ totpCode: "4k2m7-qvx4d" }]);
+});
+
+it("is empty when a code is asked for again before it has closed", async () => {
+  const dialog = (isOpen: boolean) => (
+    // Not as in tests: it takes its time to close.
+    <MantineProvider theme={theme} withCssVariables={false} withGlobalClasses={false}>
+      <StepUpDialog isOpen={isOpen} onCode={() => Promise.resolve()} onClose={() => undefined} />
+    </MantineProvider>
+  );
+  const { rerender } = render(dialog(true));
+  const digit = () => screen.getByLabelText<HTMLInputElement>("Digit 1");
+  fireEvent.change(await screen.findByLabelText("Digit 1"), { target: { value: "7" } });
+  expect(digit().value).toBe("7");
+  rerender(dialog(false));
+  expect(digit().value).toBe("7");
+  rerender(dialog(true));
+  expect(digit().value).toBe("");
 });

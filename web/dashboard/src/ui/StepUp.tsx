@@ -1,6 +1,7 @@
 import { useEffect, useSyncExternalStore } from "react";
 
 import { onStepUp } from "../api/client";
+import { ApiError, asApiError } from "../api/errors";
 import type { Session } from "../api/session";
 
 import { onDemand } from "./onDemand";
@@ -21,6 +22,11 @@ export function stepUpWith(of: Session): void {
   session = of;
 }
 
+/** What the API answered to an act that needs a code: it was not done. */
+const REFUSED = 403;
+
+/** Whether there is a place for the dialog. */
+let isThere = false;
 let isAsking = false;
 /** All acts that wait for the same code. */
 let waiting: ((steppedUp: boolean) => void)[] = [];
@@ -54,18 +60,34 @@ async function stepUp(code: string): Promise<void> {
   close(true);
 }
 
-const Dialog = onDemand(async () => (await import("./StepUpDialog")).StepUpDialog);
+const loadDialog = async () => (await import("./StepUpDialog")).StepUpDialog;
+const Dialog = onDemand(loadDialog);
+
+/**
+ * Ask for a code. Where the dialog does not come, nobody could give one or cancel: the act ends with what went wrong, as
+ * one that was refused.
+ */
+async function ask(): Promise<boolean> {
+  try {
+    await loadDialog();
+  } catch (error) {
+    const { code, message } = asApiError(error);
+    throw new ApiError(REFUSED, code, message);
+  }
+  if (!isThere) return false;
+  say(true);
+  return new Promise((resolve) => waiting.push(resolve));
+}
 
 /** Asks for a code of the authenticator when an act needs one, wherever that act was asked for. */
 export function StepUp() {
   const isOpen = useIsSteppingUp();
   const wasOpen = useEver(isOpen);
   useEffect(() => {
-    onStepUp(() => {
-      say(true);
-      return new Promise((resolve) => waiting.push(resolve));
-    });
+    isThere = true;
+    onStepUp(ask);
     return () => {
+      isThere = false;
       onStepUp(() => Promise.resolve(false));
       close(false);
     };

@@ -15,6 +15,12 @@ export function StepUpDialog({ isOpen, onCode, onClose }: StepUpProps) {
   const { t } = useTranslation();
   // It opens once it is there: so it knows where the focus was, and gives it back.
   const isOpened = useDeferredValue(isOpen, false);
+  const [wasOpen, setWasOpen] = useState(isOpen);
+  const [time, setTime] = useState(0);
+  if (isOpen !== wasOpen) {
+    setWasOpen(isOpen);
+    if (isOpen) setTime(time + 1);
+  }
   return (
     <Modal
       opened={isOpened}
@@ -23,12 +29,12 @@ export function StepUpDialog({ isOpen, onCode, onClose }: StepUpProps) {
       title={t("stepUp.title")}
       closeButtonProps={{ "aria-label": t("ui.close") }}
     >
-      <CodeForm onCode={onCode} onClose={onClose} />
+      <CodeForm key={time} onCode={onCode} onClose={onClose} />
     </Modal>
   );
 }
 
-/** What was typed, and what was wrong with it, is gone with the dialog. */
+/** What was typed, and what was wrong with it, is gone with the dialog, and when a code is asked for anew. */
 function CodeForm({ onCode, onClose }: Omit<StepUpProps, "isOpen">) {
   const { t } = useTranslation();
   const [code, setCode] = useState("");
