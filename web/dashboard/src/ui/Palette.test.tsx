@@ -1,11 +1,13 @@
-import { fireEvent, screen } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { MantineProvider } from "@mantine/core";
+import { act, fireEvent, render, screen } from "@testing-library/react";
+import { expect, it, vi } from "vitest";
 
 import { show } from "../testing/render";
 
 import { Page } from "./Page";
 import { Palette, type Command } from "./Palette";
 import { matching } from "./PaletteSearch";
+import { theme } from "./theme";
 
 const command = (label: string, keywords = ""): Command => ({ id: label, label, keywords, run: () => undefined });
 const commands = [command("New payment", "invoice"), command("Payments"), command("Sign out")];
@@ -39,4 +41,47 @@ it("is typed into at once, and gives the focus back when it is closed", async ()
   fireEvent.keyDown(field, { key: "Escape" });
   expect(screen.queryByRole("combobox")).toBeNull();
   expect(document.activeElement).toBe(button);
+});
+
+/** Open one whose search has not come: its parts are as on a page that was loaded just now. */
+async function openAnew(run: () => void) {
+  vi.resetModules();
+  const { Palette: Anew } = await import("./Palette");
+  render(
+    <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
+      <Anew commands={[{ ...command("Payments"), run }]} />
+    </MantineProvider>,
+  );
+  fireEvent.click(screen.getByRole("button"));
+  expect(screen.queryByRole("combobox")).toBeNull();
+  return screen.getByRole("textbox");
+}
+
+it("runs what Enter was pressed for before the search had come, once", async () => {
+  const run = vi.fn();
+  const field = await openAnew(run);
+  fireEvent.change(field, { target: { value: "pay" } });
+  fireEvent.keyDown(field, { key: "Enter" });
+  await vi.waitFor(() => {
+    expect(run).toHaveBeenCalledOnce();
+  });
+  expect(screen.queryByRole("combobox")).toBeNull();
+  expect(screen.queryByRole("textbox")).toBeNull();
+});
+
+it("does not run what was typed on after Enter", async () => {
+  const run = vi.fn();
+  const field = await openAnew(run);
+  fireEvent.keyDown(field, { key: "Enter" });
+  fireEvent.change(field, { target: { value: "pay" } });
+  expect(await screen.findByRole("combobox")).toHaveProperty("value", "pay");
+  await act(() => Promise.resolve());
+  expect(run).not.toHaveBeenCalled();
+});
+
+it("is closed by a click outside before the search has come", async () => {
+  const run = vi.fn();
+  await openAnew(run);
+  fireEvent.click(screen.getByRole("presentation"));
+  expect(screen.queryByRole("textbox")).toBeNull();
 });

@@ -32,6 +32,9 @@ interface PaletteProps {
 export interface SearchProps extends PaletteProps {
   readonly typed: string;
   readonly onTyped: (typed: string) => void;
+  /** Whether Enter was pressed before anything could be found. */
+  readonly isEntered: boolean;
+  readonly onEntered: (isEntered: boolean) => void;
   readonly onClose: () => void;
 }
 
@@ -42,10 +45,12 @@ export function Palette({ commands, finder }: PaletteProps) {
   const { t } = useTranslation();
   const [isOpen, dialog] = useDisclosure();
   const [typed, setTyped] = useState("");
+  const [isEntered, setEntered] = useState(false);
   const focused = useRef<Element>(null);
 
   function type(text: string): void {
     setTyped(text);
+    setEntered(false); // it was for what was typed before
     finder?.onTyped(text);
   }
 
@@ -69,27 +74,41 @@ export function Palette({ commands, finder }: PaletteProps) {
           {"Ctrl K"}
         </Kbd>
       </UnstyledButton>
-      {isOpen && <Search commands={commands} finder={finder} typed={typed} onTyped={type} onClose={close} />}
+      {isOpen && (
+        <Search
+          commands={commands}
+          finder={finder}
+          typed={typed}
+          onTyped={type}
+          isEntered={isEntered}
+          onEntered={setEntered}
+          onClose={close}
+        />
+      )}
     </>
   );
 }
 
-/** Takes what is typed until there is something that looks for it: who types on after Ctrl K loses no letter. */
-function Typing({ typed, onTyped, onClose }: SearchProps) {
+/** Takes what is typed until there is something that looks for it: who types on after Ctrl K loses no key. */
+function Typing({ typed, onTyped, onEntered, onClose }: SearchProps) {
   const { t } = useTranslation();
   return (
-    <input
-      autoFocus
-      className={styles.typing}
-      placeholder={t("palette.placeholder")}
-      aria-label={t("palette.placeholder")}
-      value={typed}
-      onChange={(event) => {
-        onTyped(event.currentTarget.value);
-      }}
-      onKeyDown={(event) => {
-        if (event.key === "Escape") onClose();
-      }}
-    />
+    <>
+      <div role="presentation" className={styles.behind} onClick={onClose} />
+      <input
+        autoFocus
+        className={styles.typing}
+        placeholder={t("palette.placeholder")}
+        aria-label={t("palette.placeholder")}
+        value={typed}
+        onChange={(event) => {
+          onTyped(event.currentTarget.value);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") onClose();
+          else if (event.key === "Enter") onEntered(true);
+        }}
+      />
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import { Modal, TextInput, UnstyledButton } from "@mantine/core";
-import { useState, type KeyboardEvent } from "react";
+import { useEffect, useState, type KeyboardEvent } from "react";
 import { useTranslation } from "react-i18next";
 
 import type { Command, SearchProps } from "./Palette";
@@ -21,7 +21,7 @@ export function matching(commands: readonly Command[], typed: string): readonly 
 }
 
 /** What is found by what is typed, and the way to it. */
-export function Search({ commands, finder, typed, onTyped, onClose }: SearchProps) {
+export function Search({ commands, finder, typed, onTyped, isEntered, onEntered, onClose }: SearchProps) {
   const { t } = useTranslation();
   const [at, setAt] = useState(0);
   const shown = [...matching(commands, typed), ...(finder?.found ?? [])];
@@ -33,6 +33,12 @@ export function Search({ commands, finder, typed, onTyped, onClose }: SearchProp
     onClose();
     command.run();
   }
+
+  useEffect(() => {
+    if (!isEntered) return;
+    onEntered(false);
+    run(shown[0]);
+  });
 
   function onKey(event: KeyboardEvent): void {
     if (event.key === "ArrowDown") setAt((at + 1) % Math.max(shown.length, 1));
