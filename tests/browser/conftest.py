@@ -40,7 +40,11 @@ async def chromium():
 @pytest.fixture
 async def open_page(chromium):
     """Give a function that opens a page, which at the end must have kept its policy and raised no error."""
-    contexts, pages, errors = [], [], []
+    contexts, unseen, errors = [], [], []
+
+    async def note_breaches(page):
+        unseen.remove(page)
+        errors.extend(await page.evaluate("window.breaches"))
 
     async def open_page(**options):
         context = await chromium.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
@@ -50,14 +54,21 @@ async def open_page(chromium):
         page.set_default_timeout(15_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("dialog", lambda dialog: errors.append(f"dialog: {dialog.message}"))
-        pages.append((page, options.get("java_script_enabled", True)))
+        if not options.get("java_script_enabled", True):
+            return page
+        unseen.append(page)
+        close = page.close
+
+        async def close_seen(**kwargs):
+            await note_breaches(page)
+            await close(**kwargs)
+
+        page.close = close_seen
         return page
 
     yield open_page
-    for page, scripted in pages:
-        # Whoever closes a page has looked at that before.
-        if scripted and not page.is_closed():
-            errors.extend(await page.evaluate("window.breaches"))
+    for page in [*unseen]:
+        await note_breaches(page)
     for context in contexts:
         await context.close()
     assert errors == []
