@@ -85,3 +85,15 @@ it("is closed by a click outside before the search has come", async () => {
   fireEvent.click(screen.getByRole("presentation"));
   expect(screen.queryByRole("textbox")).toBeNull();
 });
+
+it("leaves Enter to an input method that composes what is typed", async () => {
+  const run = vi.fn();
+  const field = await openAnew(run);
+  fireEvent.keyDown(field, { key: "Enter", isComposing: true });
+  const found = await screen.findByRole("combobox");
+  expect(run).not.toHaveBeenCalled();
+  fireEvent.keyDown(found, { key: "Enter", isComposing: true });
+  expect(run).not.toHaveBeenCalled();
+  fireEvent.keyDown(found, { key: "Enter" });
+  expect(run).toHaveBeenCalledOnce();
+});

@@ -105,6 +105,7 @@ function Typing({ typed, onTyped, onEntered, onClose }: SearchProps) {
           onTyped(event.currentTarget.value);
         }}
         onKeyDown={(event) => {
+          if (event.nativeEvent.isComposing) return;
           if (event.key === "Escape") onClose();
           else if (event.key === "Enter") onEntered(true);
         }}

@@ -41,6 +41,7 @@ export function Search({ commands, finder, typed, onTyped, isEntered, onEntered,
   });
 
   function onKey(event: KeyboardEvent): void {
+    if (event.nativeEvent.isComposing) return; // its keys choose what is typed
     if (event.key === "ArrowDown") setAt((at + 1) % Math.max(shown.length, 1));
     else if (event.key === "ArrowUp") setAt((at - 1 + shown.length) % Math.max(shown.length, 1));
     else if (event.key === "Enter") run(shown[at]);
