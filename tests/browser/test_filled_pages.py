@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
 from tests.browser.described import DescribedGateway, described_page, go
@@ -41,6 +42,22 @@ async def test_axe_finds_nothing_wrong_with_any_filled_page_nor_with_its_dialogs
     assert not wrong, "\n".join(wrong)
     # None of them is left out because a button does nothing.
     assert len(dialogs) >= DIALOGS_LEAST[app], dialogs
+
+
+@pytest.mark.parametrize("app, menus", [("merchant", 3), ("operator", 2)])
+async def test_axe_finds_nothing_wrong_with_an_open_menu_whose_first_item_has_the_focus(chromium, app, menus, axe):
+    wrong = []
+    async with described_page(chromium, DescribedGateway(app), viewport=DESKTOP) as page:
+        buttons = page.locator("[aria-haspopup=menu]")
+        assert await buttons.count() == menus
+        for button in await buttons.all():
+            await button.click()
+            await expect(page.get_by_role("menu").locator("[role^=menuitem]").first).to_be_focused()
+            wrong += await violations(page, axe, part="[role=menu]")
+            await page.keyboard.press("Escape")
+            await expect(page.get_by_role("menu")).to_have_count(0)
+            await expect(button).to_be_focused()
+    assert wrong == []
 
 
 async def of_opened(page, axe: str, shown: Shown) -> list[str]:

@@ -13,7 +13,8 @@ export function OpenMenu({ of, children, ...place }: OpenMenuProps) {
   // It opens once it is there: so it knows where the focus was, and gives it back.
   const isOpened = useDeferredValue(of.isOpen, false);
   return (
-    <Menu id={of.id} opened={isOpened} onChange={of.onOpen} {...place}>
+    // The first item takes the focus: a placeholder for it would be a child that no menu may have.
+    <Menu id={of.id} opened={isOpened} onChange={of.onOpen} withInitialFocusPlaceholder={false} {...place}>
       <Menu.Target>
         <Its button={of.button} />
       </Menu.Target>

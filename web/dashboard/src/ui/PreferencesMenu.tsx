@@ -15,32 +15,36 @@ export function PreferencesMenu({ menu }: { readonly menu: MenuOf }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   return (
     <OpenMenu of={menu} position="bottom-end" width={220}>
-      <Menu.Label>{t("preferences.colours")}</Menu.Label>
-      <Menu.RadioGroup
-        value={colorScheme}
-        onChange={(value) => {
-          setColorScheme(value as typeof colorScheme);
-        }}
-      >
-        {SCHEMES.map((one) => (
-          <Menu.RadioItem key={one} value={one} closeMenuOnClick>
-            {t(`preferences.${one}`)}
-          </Menu.RadioItem>
-        ))}
-      </Menu.RadioGroup>
-      <Menu.Label>{t("preferences.language")}</Menu.Label>
-      <Menu.RadioGroup
-        value={i18n.language}
-        onChange={(value) => {
-          void chooseLanguage(value as Language);
-        }}
-      >
-        {(Object.keys(LANGUAGES) as Language[]).map((one) => (
-          <Menu.RadioItem key={one} value={one} lang={tagOf(one)} closeMenuOnClick>
-            {LANGUAGES[one]}
-          </Menu.RadioItem>
-        ))}
-      </Menu.RadioGroup>
+      <div role="group" aria-label={t("preferences.colours")}>
+        <Menu.Label>{t("preferences.colours")}</Menu.Label>
+        <Menu.RadioGroup
+          value={colorScheme}
+          onChange={(value) => {
+            setColorScheme(value as typeof colorScheme);
+          }}
+        >
+          {SCHEMES.map((one) => (
+            <Menu.RadioItem key={one} value={one} closeMenuOnClick>
+              {t(`preferences.${one}`)}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+      </div>
+      <div role="group" aria-label={t("preferences.language")}>
+        <Menu.Label>{t("preferences.language")}</Menu.Label>
+        <Menu.RadioGroup
+          value={i18n.language}
+          onChange={(value) => {
+            void chooseLanguage(value as Language);
+          }}
+        >
+          {(Object.keys(LANGUAGES) as Language[]).map((one) => (
+            <Menu.RadioItem key={one} value={one} lang={tagOf(one)} closeMenuOnClick>
+              {LANGUAGES[one]}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+      </div>
     </OpenMenu>
   );
 }
