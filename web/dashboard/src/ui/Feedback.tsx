@@ -107,6 +107,23 @@ export function Empty({ title, children }: EmptyProps) {
   );
 }
 
+interface NoneFilteredProps {
+  readonly title: string;
+  readonly onClear: () => void;
+}
+
+/** Nothing is like what the filters ask for, and a way to all there is. */
+export function NoneFiltered({ title, onClear }: NoneFilteredProps) {
+  const { t } = useTranslation();
+  return (
+    <Empty title={title}>
+      <Button variant="default" onClick={onClear}>
+        {t("list.clear")}
+      </Button>
+    </Empty>
+  );
+}
+
 /** Room for what is on its way, as large as it will be, so that nothing jumps when it comes. */
 export function Loading({ lines = 3 }: { readonly lines?: number }) {
   const { t } = useTranslation();

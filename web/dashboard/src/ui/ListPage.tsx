@@ -1,8 +1,6 @@
-import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
-import { useTranslation } from "react-i18next";
 
-import { Empty } from "./Feedback";
+import { Empty, NoneFiltered } from "./Feedback";
 import { Filters } from "./Filters";
 import { List, type ListProps } from "./List";
 import { Page, Section } from "./Page";
@@ -36,7 +34,6 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "
 export function ListPage<Row>(props: ListPageProps<Row>) {
   const { title, lead, search, filters, csv, acts, create, none, noneWords, noneFiltered, ...rest } = props;
   const { head, foot, listTitle, listActions, ...list } = rest;
-  const { t } = useTranslation();
   return (
     <Page
       title={title}
@@ -58,11 +55,7 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
           onPage={search.goTo}
           empty={
             search.isFiltered ? (
-              <Empty title={noneFiltered}>
-                <Button variant="default" onClick={search.clear}>
-                  {t("list.clear")}
-                </Button>
-              </Empty>
+              <NoneFiltered title={noneFiltered} onClear={search.clear} />
             ) : (
               <Empty title={none}>
                 {noneWords !== undefined && <p>{noneWords}</p>}

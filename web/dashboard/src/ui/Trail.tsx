@@ -7,6 +7,7 @@ import type { Session } from "../api/session";
 import { ACTIONS } from "./actions";
 import { CsvButton } from "./CsvButton";
 import { timesOf } from "./days";
+import { NoneFiltered } from "./Feedback";
 import { DaysFilter, Filters, SelectFilter, TextFilter } from "./Filters";
 import { Id } from "./Id";
 import { List, type Column, type ListQuery } from "./List";
@@ -54,7 +55,8 @@ interface TrailProps<One extends Entry> {
   /** What says whose an entry is. */
   readonly whose: Column<One>;
   readonly rowKey: (one: One) => string;
-  readonly empty: ReactNode;
+  /** What is said where none is like what the filters ask for. */
+  readonly noneFiltered: string;
   /** What stands above the list. */
   readonly head?: ReactNode;
 }
@@ -152,7 +154,9 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
           rowKey={props.rowKey}
           {...newestFirst(search)}
           onPage={search.goTo}
-          empty={props.empty}
+          empty={
+            search.isFiltered ? <NoneFiltered title={props.noneFiltered} onClear={search.clear} /> : t("trail.none")
+          }
         />
       </Section>
     </Page>

@@ -40,7 +40,7 @@ export function AuditPage() {
         cell: (one) => one.projectName ?? one.projectId ?? "–",
       }}
       rowKey={(one) => `${one.createdAt} ${one.action} ${one.actor ?? ""} ${one.subject ?? ""}`}
-      empty={t(search.isFiltered ? "trail.noneFiltered" : "trail.none")}
+      noneFiltered={t("trail.noneFiltered")}
     />
   );
 }

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { Copyable } from "../../ui/Copyable";
 import { timesOf } from "../../ui/days";
+import { NoneFiltered } from "../../ui/Feedback";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
@@ -92,7 +93,13 @@ export function UsagePage() {
           query={usage}
           rowKey={(one) => `${one.operation} ${one.reference} ${one.createdAt}`}
           onPage={search.goTo}
-          empty={t(search.isFiltered ? "usage.noneFiltered" : "usage.none")}
+          empty={
+            search.isFiltered ? (
+              <NoneFiltered title={t("usage.noneFiltered")} onClear={search.clear} />
+            ) : (
+              t("usage.none")
+            )
+          }
         />
       </Section>
       <Costs />

@@ -8,7 +8,7 @@ import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Arrow } from "../../ui/Arrow";
 import { timesOf } from "../../ui/days";
-import { Empty, ErrorNote } from "../../ui/Feedback";
+import { ErrorNote, NoneFiltered } from "../../ui/Feedback";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meaning, useMeaning } from "../../ui/Meaning";
@@ -136,16 +136,12 @@ export function Statement({ projectId }: { readonly projectId: string }) {
         onPage={search.goTo}
         empty={
           isFiltered ? (
-            <Empty title={t("statement.noneFiltered")}>
-              <Button
-                variant="default"
-                onClick={() => {
-                  search.filter({ chain: "", token: "", type: "", from: "", until: "" });
-                }}
-              >
-                {t("list.clear")}
-              </Button>
-            </Empty>
+            <NoneFiltered
+              title={t("statement.noneFiltered")}
+              onClear={() => {
+                search.filter({ chain: "", token: "", type: "", from: "", until: "" });
+              }}
+            />
           ) : (
             t("statement.none")
           )

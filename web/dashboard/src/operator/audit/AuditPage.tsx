@@ -57,7 +57,7 @@ export function AuditPage() {
         ),
       }}
       rowKey={(one) => one.entryId}
-      empty={t(search.isFiltered ? "record.noneFiltered" : "common:trail.none")}
+      noneFiltered={t("record.noneFiltered")}
     />
   );
 }

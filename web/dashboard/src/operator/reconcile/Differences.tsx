@@ -1,10 +1,9 @@
-import { Button } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { Amount } from "../../ui/Amount";
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty } from "../../ui/Feedback";
+import { Empty, NoneFiltered } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
@@ -112,11 +111,7 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
         {...beginsWith(BY_CHAIN, search)}
         empty={
           search.isFiltered ? (
-            <Empty title={t("record.noneFiltered")}>
-              <Button variant="default" onClick={search.clear}>
-                {t("common:list.clear")}
-              </Button>
-            </Empty>
+            <NoneFiltered title={t("record.noneFiltered")} onClear={search.clear} />
           ) : (
             <Empty title={t(finishedAt === null ? "reconcile.noneYet" : "reconcile.noDifferences")} />
           )
