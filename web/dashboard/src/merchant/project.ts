@@ -1,4 +1,5 @@
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 
 import { usePathPart } from "../ui/address";
 
@@ -24,7 +25,8 @@ export function useChains() {
 
 /** Return them as filters offer them; none while they are not there. */
 export function useChainOptions(): readonly { readonly value: string; readonly label: string }[] {
-  return (useChains().data ?? []).map((one) => ({ value: one.chain, label: one.name }));
+  const { data } = useChains();
+  return useMemo(() => (data ?? []).map((one) => ({ value: one.chain, label: one.name })), [data]);
 }
 
 type Permission = Member["permissions"][number];

@@ -1,7 +1,6 @@
-import { useTranslation } from "react-i18next";
-
 import { Copyable } from "./Copyable";
 import { showAmount, showFiat } from "./format";
+import { useWords } from "./words";
 
 interface AmountProps {
   readonly value: string;
@@ -10,8 +9,8 @@ interface AmountProps {
 
 /** An amount of a token. What is cut off is shown on hover and copied; nothing is ever rounded. */
 export function Amount({ value, token }: AmountProps) {
-  const { i18n } = useTranslation();
-  const { text, isCut } = showAmount(value, i18n.language);
+  const { language } = useWords();
+  const { text, isCut } = showAmount(value, language);
   const whole = token === undefined ? value : `${value} ${token}`;
   return (
     <Copyable text={value} label={whole}>
@@ -26,11 +25,11 @@ export function Amount({ value, token }: AmountProps) {
 
 /** An amount of money in a currency: all of its digits, which are copied as the API says them. */
 export function Fiat({ value, currency }: { readonly value: string; readonly currency: string }) {
-  const { i18n } = useTranslation();
+  const { language } = useWords();
   return (
     <Copyable text={value} label={`${value} ${currency.toUpperCase()}`}>
       <bdi dir="ltr" className="number">
-        {showFiat(value, currency, i18n.language)}
+        {showFiat(value, currency, language)}
       </bdi>
     </Copyable>
   );
@@ -40,6 +39,6 @@ const RATE_DECIMALS = 30;
 
 /** What one of something is worth in something else: all of its digits. */
 export function Rate({ value }: { readonly value: string }) {
-  const { i18n } = useTranslation();
-  return <>{showAmount(value, i18n.language, RATE_DECIMALS).text}</>;
+  const { language } = useWords();
+  return <>{showAmount(value, language, RATE_DECIMALS).text}</>;
 }

@@ -1,9 +1,9 @@
 import { useClipboard } from "@mantine/hooks";
 import type { ReactNode } from "react";
-import { useTranslation } from "react-i18next";
 
 import styles from "./Copyable.module.css";
 import { useHint } from "./useHint";
+import { useWords } from "./words";
 
 interface CopyableProps {
   /** What is copied. */
@@ -15,7 +15,7 @@ interface CopyableProps {
 
 /** Something that a click copies whole. */
 export function Copyable({ text, label = text, children }: CopyableProps) {
-  const { t } = useTranslation();
+  const { t } = useWords();
   const clipboard = useClipboard({ timeout: 1500 });
   const { events, hint } = useHint(() => (clipboard.copied ? t("ui.copied") : label));
   return (

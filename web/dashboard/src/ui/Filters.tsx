@@ -1,6 +1,6 @@
 import { Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { useRef, useState, type ReactNode } from "react";
+import { memo, useRef, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { isDay } from "./days";
@@ -28,7 +28,7 @@ const LOOKED_THROUGH_MAX = 12;
  * Chooses one. Of many it is looked for by what is typed, which filters nothing yet. What stands in the address and is
  * none of them is shown as it is: something is left out by it, and it can be taken away.
  */
-export function SelectFilter({ label, value, onFilter, options }: SelectFilterProps) {
+export const SelectFilter = memo(function SelectFilter({ label, value, onFilter, options }: SelectFilterProps) {
   const { t } = useTranslation();
   const isOffered = value === undefined || options.some((one) => one.value === value);
   const data = isOffered ? options : [...options, { value, label: value }];
@@ -46,10 +46,10 @@ export function SelectFilter({ label, value, onFilter, options }: SelectFilterPr
       }}
     />
   );
-}
+});
 
 /** Takes a text, and filters as it is typed. */
-export function TextFilter({ label, value, onFilter }: Filter) {
+export const TextFilter = memo(function TextFilter({ label, value, onFilter }: Filter) {
   const { text, setText, ask } = useTyped(value, onFilter);
   const askLater = useDebouncedCallback(ask, TYPING_MS);
   const typedAt = useRef(-Infinity);
@@ -68,7 +68,7 @@ export function TextFilter({ label, value, onFilter }: Filter) {
       }}
     />
   );
-}
+});
 
 interface DaysFilterProps {
   /** Days as the page's address has them: 2026-01-31. */
@@ -78,7 +78,7 @@ interface DaysFilterProps {
 }
 
 /** Takes the first and the last day of a time, in the time zone of whoever looks. */
-export function DaysFilter({ from, until, onFilter }: DaysFilterProps) {
+export const DaysFilter = memo(function DaysFilter({ from, until, onFilter }: DaysFilterProps) {
   const { t } = useTranslation();
   return (
     <div className="days">
@@ -100,7 +100,7 @@ export function DaysFilter({ from, until, onFilter }: DaysFilterProps) {
       />
     </div>
   );
-}
+});
 
 interface DayFilterProps extends Filter {
   readonly min?: string | undefined;

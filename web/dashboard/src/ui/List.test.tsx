@@ -1,10 +1,12 @@
-import { screen, waitFor } from "@testing-library/react";
+import { MantineProvider } from "@mantine/core";
+import { act, render, screen, waitFor } from "@testing-library/react";
 import { expect, it, vi } from "vitest";
 
-import { nothing, show } from "../testing/render";
+import { nothing, one, show } from "../testing/render";
 
 import { List } from "./List";
 import { Page } from "./Page";
+import { theme } from "./theme";
 
 it("does not say that there is nothing where it could not be read again", async () => {
   const refetch = vi.fn();
@@ -58,4 +60,40 @@ it("says of a page behind the last one that nothing stands there, and leads back
   expect(screen.queryByText("No payments yet")).toBeNull();
   screen.getByRole("button", { name: "Previous" }).click();
   expect(onPage).toHaveBeenCalledWith(1);
+});
+
+it("dims rows only where others are waited for longer than it takes to notice", () => {
+  vi.useFakeTimers();
+  try {
+    const shown = (isPlaceholderData: boolean) => (
+      <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
+        <List
+          label="Payments"
+          columns={[{ id: "order", title: "Order", cell: (row: string) => row }]}
+          query={{
+            data: { rows: ["A-1"], ...one, isExact: true, hasNext: false },
+            error: null,
+            isPlaceholderData,
+            refetch: vi.fn(),
+          }}
+          rowKey={String}
+          empty="No payments yet"
+          onPage={() => undefined}
+        />
+      </MantineProvider>
+    );
+    const { container, rerender } = render(shown(true));
+    const isDimmed = () => container.querySelector("tbody")?.getAttribute("data-late");
+    expect([screen.getByRole("table").ariaBusy, isDimmed()]).toEqual(["true", "false"]);
+    act(() => {
+      vi.advanceTimersByTime(1_000);
+    });
+    expect(isDimmed()).toBe("true");
+    rerender(shown(false));
+    expect([screen.getByRole("table").ariaBusy, isDimmed()]).toEqual(["false", "false"]);
+    rerender(shown(true));
+    expect(isDimmed()).toBe("false");
+  } finally {
+    vi.useRealTimers();
+  }
 });

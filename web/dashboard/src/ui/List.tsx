@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { memo, type ReactNode } from "react";
+import { memo, useEffect, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Empty, ErrorNote, Loading } from "./Feedback";
@@ -78,6 +78,7 @@ export interface ListProps<Row> {
 /** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
 export function List<Row>(props: ListProps<Row>) {
   const { query, label, columns, empty } = props;
+  const isLate = useLate(query.isPlaceholderData);
   const note = query.error !== null && (
     <div className={styles.note}>
       <ErrorNote error={query.error} onRetry={() => void query.refetch()} />
@@ -101,7 +102,7 @@ export function List<Row>(props: ListProps<Row>) {
               ))}
             </tr>
           </thead>
-          <tbody>
+          <tbody data-late={isLate}>
             {rows.map((row) => (
               <Row key={props.rowKey(row)} row={row} columns={columns} href={props.href?.(row)} />
             ))}
@@ -111,6 +112,25 @@ export function List<Row>(props: ListProps<Row>) {
       <Paging label={label} of={query.data} onPage={props.onPage} />
     </>
   );
+}
+
+/** Rows that others follow soon stay as they are: to dim them would draw all of them for nobody to see. */
+const LATE_MS = 150;
+
+/** Say whether something is waited for so long that it is worth to show that. */
+function useLate(isWaiting: boolean): boolean {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    if (!isWaiting) return;
+    const timer = setTimeout(() => {
+      setLate(true);
+    }, LATE_MS);
+    return () => {
+      clearTimeout(timer);
+      setLate(false);
+    };
+  }, [isWaiting]);
+  return isWaiting && isLate;
 }
 
 interface HeadingProps<Row> {
@@ -186,7 +206,7 @@ interface PagingProps {
   readonly onPage: (page: number) => void;
 }
 
-function Paging({ label, of, onPage }: PagingProps) {
+const Paging = memo(function Paging({ label, of, onPage }: PagingProps) {
   const { page, limit, total, rows, isExact, hasNext } = of;
   const { t, i18n } = useTranslation();
   const format = numbers(i18n.language);
@@ -225,4 +245,4 @@ function Paging({ label, of, onPage }: PagingProps) {
       </span>
     </nav>
   );
-}
+});

@@ -9,6 +9,7 @@ import { asApiError } from "../api/errors";
 import { LanguageNote } from "./LanguageNote";
 import { StepUp } from "./StepUp";
 import { theme } from "./theme";
+import { WordsProvider } from "./words";
 
 const STALE_MS = 5_000;
 const RETRIES = 2;
@@ -58,9 +59,11 @@ export function Providers({ client, children }: ProvidersProps) {
       {/* It follows the page, which `changeLanguage` marks. */}
       <DirectionProvider>
         <QueryClientProvider client={client}>
-          {children}
-          <StepUp />
-          <LanguageNote />
+          <WordsProvider>
+            {children}
+            <StepUp />
+            <LanguageNote />
+          </WordsProvider>
         </QueryClientProvider>
       </DirectionProvider>
     </MantineProvider>

@@ -1,6 +1,5 @@
-import { useTranslation } from "react-i18next";
-
 import styles from "./Status.module.css";
+import { useWords } from "./words";
 
 export type Tone = "wait" | "work" | "good" | "care" | "bad" | "calm";
 
@@ -48,7 +47,7 @@ export function toneOf(status: string): Tone {
 
 /** A state, in words and in a colour. */
 export function Status({ value }: { readonly value: string }) {
-  const { t } = useTranslation();
+  const { t } = useWords();
   return <Chip tone={toneOf(value)}>{isKnown(value) ? t(`status.${value}`) : value}</Chip>;
 }
 

@@ -1,8 +1,8 @@
 import { useSyncExternalStore } from "react";
-import { useTranslation } from "react-i18next";
 
 import { showAge, showTime } from "./format";
 import { useHint } from "./useHint";
+import { useWords } from "./words";
 
 // One clock for all times on the page: it ticks while anybody looks at it, and what is new on the page finds it right to
 // the second. Were it right to the millisecond, every row of a list would find it changed by the next one.
@@ -39,9 +39,9 @@ export function useNow(): number {
 
 /** A moment: how long ago, and on hover when exactly. */
 export function When({ at }: { readonly at: string }) {
-  const { i18n } = useTranslation();
-  const shown = showAge(at, i18n.language, useNow());
-  const { events, hint } = useHint(() => showTime(at, i18n.language));
+  const { language } = useWords();
+  const shown = showAge(at, language, useNow());
+  const { events, hint } = useHint(() => showTime(at, language));
   return (
     <>
       <time dateTime={at} className="number" tabIndex={0} {...events}>
@@ -54,10 +54,10 @@ export function When({ at }: { readonly at: string }) {
 
 /** A moment in full. */
 export function Moment({ at }: { readonly at: string }) {
-  const { i18n } = useTranslation();
+  const { language } = useWords();
   return (
     <time dateTime={at} className="number">
-      {showTime(at, i18n.language)}
+      {showTime(at, language)}
     </time>
   );
 }

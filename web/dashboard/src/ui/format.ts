@@ -9,7 +9,7 @@ const formats = new Map<string, unknown>();
 /** Return the format of a language and a style. Each is made once: making one takes longer than a row of a list. */
 function formatOf<Made, Options>(Kind: Format<Made, Options>, language: string, options?: Options): Made {
   const locale = localeOf(language);
-  const key = `${Kind.name} ${locale} ${JSON.stringify(options)}`;
+  const key = `${Kind.name} ${locale} ${options === undefined ? "" : JSON.stringify(options)}`;
   let format = formats.get(key) as Made | undefined;
   if (format === undefined) {
     format = new Kind(locale, options);
@@ -32,19 +32,33 @@ export function showAmount(amount: string, language: string, decimals = SHOWN_DE
   if (match === null) return { text: amount, isCut: false };
   const [, sign = "", whole = "0", fraction = ""] = match;
   const shown = fraction.slice(0, decimals);
-  const format = numbers(language);
-  const parts = format.formatToParts(1.5);
-  const point = parts.find((part) => part.type === "decimal")?.value ?? ".";
-  const digits = shown === "" ? "" : point + digitsOf(shown, language);
-  return { text: (sign && "−") + format.format(BigInt(whole)) + digits, isCut: fraction.length > shown.length };
+  const { point, digits } = writtenIn(language);
+  const behind = shown === "" ? "" : point + Array.from(shown, (digit) => digits[Number(digit)]).join("");
+  const text = (sign && "−") + numbers(language).format(BigInt(whole)) + behind;
+  return { text, isCut: fraction.length > shown.length };
 }
 
 /** As many as every browser takes. */
 const FIAT_DECIMALS = 20;
 
-function digitsOf(digits: string, language: string): string {
-  const format = formatOf(Intl.NumberFormat, language, { useGrouping: false });
-  return digits.replace(/\d/g, (digit) => format.format(Number(digit)));
+interface Written {
+  readonly point: string;
+  readonly digits: readonly string[];
+}
+
+const written = new Map<string, Written>();
+
+/** Return how a language writes what stands before decimals, and each digit. */
+function writtenIn(language: string): Written {
+  const locale = localeOf(language);
+  let known = written.get(locale);
+  if (known === undefined) {
+    const format = numbers(language);
+    const point = format.formatToParts(1.5).find((part) => part.type === "decimal")?.value ?? ".";
+    known = { point, digits: Array.from({ length: 10 }, (_, digit) => format.format(digit)) };
+    written.set(locale, known);
+  }
+  return known;
 }
 
 /** Write an amount of money with every digit that the API sent; languages leave some out of some currencies. */

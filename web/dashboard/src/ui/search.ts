@@ -1,4 +1,5 @@
-import { useNavigate } from "@tanstack/react-router";
+import { useRouter } from "@tanstack/react-router";
+import { useCallback, useMemo } from "react";
 
 import { useSearchValues } from "./address";
 
@@ -11,6 +12,8 @@ export interface ListSearch<Name extends string> {
   readonly filters: Partial<Record<Name, string>>;
   /** Change filters, and go to the first page. An empty text takes a filter away. */
   readonly filter: (changed: Partial<Record<Name, string>>) => void;
+  /** The same of one filter each. */
+  readonly set: Readonly<Record<Name, (value: string) => void>>;
   readonly goTo: (page: number) => void;
   /** Whether anything is left out; an order leaves nothing out. */
   readonly isFiltered: boolean;
@@ -18,39 +21,77 @@ export interface ListSearch<Name extends string> {
   readonly clear: () => void;
 }
 
-/** Read a list's part of the address. Where a page has several lists, each has a name of its own for its pages. */
-export function useListSearch<Name extends string>(names: readonly Name[], pageName = "page"): ListSearch<Name> {
+/** Asks for what will be shown, before it is gone to. */
+type Ahead<Name extends string> = (page: number, filters: Partial<Record<Name, string>>) => void;
+
+/**
+ * Read a list's part of the address. Where a page has several lists, each has a name of its own for its pages. `ahead` is
+ * told what is gone to, so that the gateway looks for it while the page still draws what was asked for.
+ * What it returns to act by stays the same from one rendering to the next, where `names` and `ahead` do.
+ */
+export function useListSearch<Name extends string>(
+  names: readonly Name[],
+  pageName = "page",
+  ahead?: Ahead<Name>,
+): ListSearch<Name> {
   const search = useSearchValues();
-  const navigate = useNavigate();
-  const page = readPage(search[pageName]);
-  const own: ReadonlySet<string> = new Set([...names, pageName]);
-  const others = Object.entries(search).filter(([name]) => !own.has(name));
+  const router = useRouter();
+  const filters = useMemo(() => filtersIn(search, names), [search, names]);
+  const show = useCallback(
+    (changed: Partial<Record<Name, string>>, at: number, replace: boolean) => {
+      // What was asked for last: it may not be shown yet.
+      const now = router.latestLocation.search as Readonly<Record<string, unknown>>;
+      const own: ReadonlySet<string> = new Set([...names, pageName]);
+      const others = Object.entries(now).filter(([name]) => !own.has(name));
+      const wanted: Partial<Record<Name, string>> = { ...filtersIn(now, names), ...changed };
+      const kept = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== "");
+      ahead?.(at, Object.fromEntries(kept) as Partial<Record<Name, string>>);
+      const next = { ...Object.fromEntries([...others, ...kept]), ...(at > 1 ? { [pageName]: at } : {}) };
+      void router.navigate({ to: ".", search: next, replace });
+    },
+    [router, names, pageName, ahead],
+  );
+  const acts = useMemo(() => {
+    const filter = (changed: Partial<Record<Name, string>>) => {
+      show(changed, 1, true);
+    };
+    const setters = names.map((name) => [
+      name,
+      (value: string) => {
+        filter({ [name]: value } as Partial<Record<Name, string>>);
+      },
+    ]);
+    return {
+      filter,
+      set: Object.fromEntries(setters) as Record<Name, (value: string) => void>,
+      goTo: (at: number) => {
+        show({}, at, false);
+      },
+      clear: () => {
+        const without = names.filter((name) => name !== ORDER).map((name) => [name, ""] as const);
+        filter(Object.fromEntries(without) as Partial<Record<Name, string>>);
+      },
+    };
+  }, [show, names]);
+  return {
+    page: readPage(search[pageName]),
+    filters,
+    isFiltered: Object.keys(filters).some((name) => name !== ORDER),
+    ...acts,
+  };
+}
+
+function filtersIn<Name extends string>(
+  search: Readonly<Record<string, unknown>>,
+  names: readonly Name[],
+): Partial<Record<Name, string>> {
   const filters: Partial<Record<Name, string>> = {};
   for (const name of names) {
     const value = search[name];
     if (typeof value === "string" && value !== "") filters[name] = value;
     else if (typeof value === "number" || typeof value === "boolean") filters[name] = String(value);
   }
-  const show = (wanted: Partial<Record<Name, string>>, at: number, replace: boolean) => {
-    const kept = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== "");
-    const next = { ...Object.fromEntries([...others, ...kept]), ...(at > 1 ? { [pageName]: at } : {}) };
-    void navigate({ to: ".", search: next, replace });
-  };
-  return {
-    page,
-    filters,
-    filter: (changed) => {
-      show({ ...filters, ...changed }, 1, true);
-    },
-    goTo: (at) => {
-      show(filters, at, false);
-    },
-    isFiltered: Object.keys(filters).some((name) => name !== ORDER),
-    clear: () => {
-      const without = names.filter((name) => name !== ORDER).map((name) => [name, ""] as const);
-      show({ ...filters, ...Object.fromEntries(without) }, 1, true);
-    },
-  };
+  return filters;
 }
 
 interface Sorted {

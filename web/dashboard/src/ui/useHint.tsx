@@ -1,6 +1,6 @@
 import {
   useEffect,
-  useId,
+  useEffectEvent,
   useRef,
   useState,
   type FocusEvent,
@@ -16,59 +16,82 @@ const Hint = onDemand(async () => (await import("./Hint")).Hint, { isDispensable
 /** Nobody who only passes over something wants to read of it. */
 const OVER_MS = 250;
 
+interface Opened {
+  readonly target: HTMLElement;
+  /** By which the element names what is said. */
+  readonly id: string;
+}
+
+let opened = 0;
+
 /**
  * Return what an element takes to say more of itself while the pointer is on it, it has the focus, or it was tapped, and
  * what is said. What a tap shows stays until the next touch anywhere.
  * A list has a hundred of these: what shows them is made for the one that is looked at.
  */
 export function useHint(label: () => string) {
-  const id = useId();
-  const [target, setTarget] = useState<HTMLElement | null>(null);
+  const [hinted, setHinted] = useState<Opened | null>(null);
   const waiting = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const open = (target: HTMLElement) => {
+    opened += 1;
+    setHinted({ target, id: `hint-${String(opened)}` });
+  };
   const close = () => {
     clearTimeout(waiting.current);
-    setTarget(null);
+    setHinted(null);
   };
-  const isShown = target !== null;
-  useEffect(() => {
-    if (!isShown) return;
-    const onTouch = ({ pointerType }: globalThis.PointerEvent) => {
-      if (pointerType === "touch") setTarget(null);
-    };
-    document.addEventListener("pointerdown", onTouch);
-    return () => {
-      document.removeEventListener("pointerdown", onTouch);
-    };
-  }, [isShown]);
   const events = {
-    "aria-describedby": target === null ? undefined : id,
+    "aria-describedby": hinted?.id,
     onPointerEnter: ({ currentTarget, pointerType }: PointerEvent<HTMLElement>) => {
       // A finger that scrolls the page begins on something as well: only a tap asks.
       if (pointerType === "touch") return;
       clearTimeout(waiting.current);
       waiting.current = setTimeout(() => {
-        setTarget(currentTarget);
+        open(currentTarget);
       }, OVER_MS);
     },
     onPointerUp: ({ currentTarget, pointerType }: PointerEvent<HTMLElement>) => {
-      if (pointerType === "touch") setTarget(currentTarget);
+      if (pointerType === "touch") open(currentTarget);
     },
     onPointerLeave: ({ pointerType }: PointerEvent<HTMLElement>) => {
       // A finger that is lifted leaves.
       if (pointerType !== "touch") close();
     },
     onFocus: ({ currentTarget }: FocusEvent<HTMLElement>) => {
-      if (currentTarget.matches(":focus-visible")) setTarget(currentTarget);
+      if (currentTarget.matches(":focus-visible")) open(currentTarget);
     },
     onBlur: close,
     onKeyDown: ({ key }: KeyboardEvent) => {
       if (key === "Escape") close();
     },
   };
-  const hint: ReactNode = target !== null && (
-    <Hint id={id} target={target}>
+  const hint: ReactNode = hinted !== null && (
+    <Shown {...hinted} onTouch={close}>
       {label()}
-    </Hint>
+    </Shown>
   );
   return { events, hint };
+}
+
+interface ShownProps extends Opened {
+  readonly onTouch: () => void;
+  readonly children: string;
+}
+
+function Shown({ target, id, onTouch, children }: ShownProps) {
+  const close = useEffectEvent(onTouch);
+  useEffect(() => {
+    const touched = ({ pointerType }: globalThis.PointerEvent) => {
+      if (pointerType === "touch") close();
+    };
+    document.addEventListener("pointerdown", touched);
+    return () => {
+      document.removeEventListener("pointerdown", touched);
+    };
+  }, []);
+  return (
+    <Hint id={id} target={target}>
+      {children}
+    </Hint>
+  );
 }

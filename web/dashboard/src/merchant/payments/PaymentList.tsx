@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 
@@ -16,7 +16,7 @@ import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
-import { useChains, usePermitted, useProjectId } from "../project";
+import { useChainOptions, usePermitted, useProjectId } from "../project";
 import { paymentsQuery, type Payment } from "../queries";
 
 const STATUSES = [
@@ -69,13 +69,11 @@ function columnsOf(t: TFunction): readonly Column<Payment>[] {
   ];
 }
 
-/** A project's payments, newest first. */
-export function PaymentList() {
-  const { t } = useTranslation();
-  const projectId = useProjectId();
-  const search = useListSearch(FILTERS);
-  const { status, chain, orderId, amount, from, until, sort } = search.filters;
-  const asked = {
+type Filters = Partial<Record<(typeof FILTERS)[number], string>>;
+
+/** Return what the API is asked for, without what it does not know. */
+function askedBy({ status, chain, orderId, amount, from, until, sort }: Filters) {
+  return {
     ...(isStatus(status) ? { status } : {}),
     ...(chain === undefined ? {} : { chain }),
     ...(orderId === undefined ? {} : { orderId }),
@@ -83,14 +81,40 @@ export function PaymentList() {
     ...timesOf(from, until),
     ...(isSort(sort) ? { sort } : {}),
   };
-  const query = useQuery(paymentsQuery(projectId, { page: search.page, ...asked }));
-  const { data: chains = [] } = useChains();
-  const mayCreate = usePermitted("payments");
-  const create = mayCreate && (
-    <Button component={Link} to={`/${projectId}/payments/new`}>
-      {t("payments.new")}
-    </Button>
+}
+
+/**
+ * A project's payments, newest first. What stays the same from one rendering to the next is not drawn anew: the fields and
+ * buttons around the rows take longer than the rows do.
+ */
+export function PaymentList() {
+  const { t } = useTranslation();
+  const projectId = useProjectId();
+  const client = useQueryClient();
+  const ahead = useCallback(
+    (page: number, filters: Filters) => {
+      const question = paymentsQuery(projectId, { page, ...askedBy(filters) });
+      client.query(question).catch(() => undefined); // the list says what failed
+    },
+    [client, projectId],
   );
+  const search = useListSearch(FILTERS, undefined, ahead);
+  const { filters, set } = search;
+  const asked = useMemo(() => askedBy(filters), [filters]);
+  const query = useQuery(paymentsQuery(projectId, { page: search.page, ...asked }));
+  const chains = useChainOptions();
+  const statuses = useMemo(() => STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) })), [t]);
+  const mayCreate = usePermitted("payments");
+  const create = useMemo(
+    () =>
+      mayCreate && (
+        <Button component={Link} to={`/${projectId}/payments/new`}>
+          {t("payments.new")}
+        </Button>
+      ),
+    [mayCreate, projectId, t],
+  );
+  const csv = useMemo(() => <ProjectCsv list="payments" query={asked} />, [asked]);
   const columns = useMemo(() => columnsOf(t), [t]);
   return (
     <ListPage
@@ -98,40 +122,14 @@ export function PaymentList() {
       search={search}
       filters={
         <>
-          <TextFilter
-            label={t("payments.orderSearch")}
-            value={orderId}
-            onFilter={(text) => {
-              search.filter({ orderId: text });
-            }}
-          />
-          <TextFilter
-            label={t("payments.amount")}
-            value={amount}
-            onFilter={(text) => {
-              search.filter({ amount: text });
-            }}
-          />
-          <SelectFilter
-            label={t("payments.status")}
-            value={status}
-            options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-            onFilter={(chosen) => {
-              search.filter({ status: chosen });
-            }}
-          />
-          <SelectFilter
-            label={t("payments.chain")}
-            value={chain}
-            options={chains.map((one) => ({ value: one.chain, label: one.name }))}
-            onFilter={(chosen) => {
-              search.filter({ chain: chosen });
-            }}
-          />
-          <DaysFilter from={from} until={until} onFilter={search.filter} />
+          <TextFilter label={t("payments.orderSearch")} value={filters.orderId} onFilter={set.orderId} />
+          <TextFilter label={t("payments.amount")} value={filters.amount} onFilter={set.amount} />
+          <SelectFilter label={t("payments.status")} value={filters.status} options={statuses} onFilter={set.status} />
+          <SelectFilter label={t("payments.chain")} value={filters.chain} options={chains} onFilter={set.chain} />
+          <DaysFilter from={filters.from} until={filters.until} onFilter={search.filter} />
         </>
       }
-      csv={<ProjectCsv list="payments" query={asked} />}
+      csv={csv}
       create={create}
       columns={columns}
       query={query}
