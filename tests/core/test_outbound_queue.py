@@ -9,11 +9,12 @@ from cambist.plugin import Units
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError
 from cambist.services.listing import Part
 from cambist.services.payouts.cancel import cancel_intent
-from cambist.services.sending.giving_way import PAUSE, give_way
+from cambist.services.sending.giving_way import give_way
 from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.queue.listing import QueuedIntent
 from cambist.services.sending.queue.reasons import Why, why
 from cambist.services.sending.queue.waits import Seen
+from cambist.services.sending.turns import PAUSE
 from cambist.signer.rules import Rules
 from tests.support.dated_treasury import dated_treasury
 from tests.support.treasury import Treasury

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from cambist.plugin import ChainUnavailableError, InconsistentChainError
 from cambist.services.sending import batches
 from cambist.services.sending.engine import Engine
-from cambist.services.sending.giving_way import FAILING_MAX, PAUSE, PAUSE_MAX, SWEEPS, TRIED_MAX, Turns
+from cambist.services.sending.turns import PAUSE_MAX, SUSPECT_PAUSE_MAX
 from tests.core.test_outbound_apart import AMOUNT, Unplannable, merchants, pay_outs, statuses, wallet_of
 from tests.core.test_outbound_review import bring_back, steal
 from tests.support.fragile import Fragile, Life
@@ -30,89 +30,6 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.open()
         yield treasury
         await treasury.check_books()
-
-
-def fail(turns, pk, now, times=1):
-    for _ in range(times):
-        until = turns.failed(pk, now)
-        turns.served(99)
-    return until - now
-
-
-def test_each_failure_that_the_others_do_not_share_doubles_the_pause_up_to_ten_minutes(clock):
-    turns, now = Turns(), clock.now()
-    assert [fail(turns, 1, now) / PAUSE for _ in range(5)] == [1, 2, 4, 8, 16]
-    assert fail(turns, 1, now, 20) == PAUSE_MAX == timedelta(minutes=10)
-    turns.served(1)
-    assert fail(turns, 1, now) == PAUSE
-
-
-def test_the_more_senders_fail_the_longer_each_of_them_waits(clock):
-    turns, now = Turns(), clock.now()
-    for pk in range(1, 6):
-        fail(turns, pk, now)
-    assert [fail(turns, pk, now) / PAUSE for pk in range(1, 6)] == [10] * 5
-
-
-def test_in_an_outage_nobodys_pause_grows(clock):
-    turns, now = Turns(), clock.now()
-    assert {turns.failed(pk, now) - now for _ in range(50) for pk in (1, 2, 3)} == {PAUSE}
-
-
-def test_who_failed_comes_last_and_rests_until_the_pause_is_over(clock):
-    turns, now = Turns(), clock.now()
-    fail(turns, 2, now, 3)
-    fail(turns, SWEEPS, now)
-    fail(turns, 1, now)
-    assert turns.in_order([1, 2, 3, 4]) == [3, 4, 1, 2]
-    assert (turns.rests(SWEEPS, now), turns.rests(SWEEPS, now + PAUSE), turns.rests(3, now)) == (True, False, False)
-    turns.served(2)
-    assert turns.in_order([1, 2, 3, 4]) == [2, 3, 4, 1]
-    for pk in range(10, FAILING_MAX + 20):
-        turns.failed(pk, now)
-    assert not turns.is_failing(1), "what is remembered is bounded"
-
-
-def test_who_failed_long_ago_and_has_nothing_left_lengthens_nobodys_pause(clock):
-    turns, now = Turns(), clock.now()
-    for pk in range(10, 60):
-        fail(turns, pk, now)
-    later = now + PAUSE + PAUSE_MAX
-    fail(turns, 1, later)
-    assert fail(turns, 1, later) == 2 * PAUSE
-    assert not turns.is_failing(10)
-    turns.forget_past(later + 2 * PAUSE + PAUSE_MAX)
-    assert not turns.is_failing(1)
-
-
-def test_failures_are_forgotten_with_the_last_that_failed_and_not_when_something_else_is_planned(clock):
-    turns, now = Turns(), clock.now()
-    turns.failed(1, now, [5])
-    turns.served(1, [6])
-    assert (turns.is_failing(1), turns.rests(1, now)) == (True, False)
-    assert turns.failed(1, now, [5], alone=True) - now == 2 * PAUSE
-    turns.gone(1, [5])
-    assert not turns.is_failing(1)
-    turns.failed(1, now, [5, 6])
-    turns.served(1, [6])
-    assert not turns.is_failing(1), "together they failed once, and now one of them did not"
-
-
-def test_a_sender_rests_where_one_after_another_of_its_intents_fails_by_itself(clock):
-    turns, now = Turns(), clock.now()
-    turns.failed(1, now, [1], alone=True)
-    assert turns.rests(1, now)
-    turns.served(1, [50])
-    for new in (1, 2):
-        turns.failed(1, now, [new], alone=True)
-        assert not turns.rests(1, now), "another one was planned before"
-    turns.failed(1, now, [3], alone=True)
-    assert turns.rests(1, now)
-    for new in range(4, TRIED_MAX + 20):
-        turns.served(1, [50])
-        turns.failed(1, now, [new], alone=True)
-        assert turns.rests(1, now)
-    assert len(turns.failed_intents(1)) == TRIED_MAX
 
 
 async def test_senders_that_look_like_an_outage_for_hours_delay_nobody_once_they_are_known(treasury):
@@ -272,6 +189,73 @@ async def test_one_payout_that_nobody_can_plan_keeps_the_wallets_others_no_longe
     await engine.tick()
     assert (await statuses(treasury, last), chain.asked) == (["broadcast"] * 5, 1)
     await treasury.work(engine)
+
+
+async def test_several_payouts_that_nobody_can_plan_keep_none_of_the_others_from_being_judged(treasury):
+    found = await merchants(treasury, 2)
+    (merchant, project), to_address = found[0], await treasury.stranger(500)
+    context = treasury.engine().context
+    chain = Poisoned(context.chain, ChainUnavailableError, rests=True)
+    chain.amounts = frozenset(range(101, 107))
+    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
+    wanted = [(to_address, units) for number in range(101, 107) for units in (7, number, 8)]
+    asked = list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
+    poison, late = asked[1::3], 0
+    good = [one for one in asked if one not in poison]
+    for _ in range(20):
+        (payout,) = await pay_outs(treasury, found[1:])
+        await drive(treasury, engine, chain, 1)
+        late += await statuses(treasury, [payout]) == ["requested"]
+    assert await statuses(treasury, good) == ["completed"] * 12, "within ten minutes"
+    assert await statuses(treasury, poison) == ["requested"] * 6
+    assert late <= 2, "nobody else waits, once it is known"
+    # Each is known by itself, and what is new waits for none of them.
+    new = await treasury.pay_out("USDX", 9, to_address, merchant=merchant, project=project)
+    await drive(treasury, engine, chain, 2)
+    assert await statuses(treasury, [new]) != ["requested"]
+    failed, late = 0, 0
+    for _ in range(40):
+        (payout,) = await pay_outs(treasury, found[1:])
+        failed += await drive(treasury, engine, chain, 1)
+        late += await statuses(treasury, [payout]) == ["requested"]
+    assert failed <= 20, "of 40 ticks, for all six of them"
+    assert late == 0
+    chain.amounts, chain.rests = frozenset(), False
+    dues = await dues_of(treasury, poison)
+    assert dues[0] < dues[-1] <= treasury.clock.now() + SUSPECT_PAUSE_MAX
+    await treasury.mine(seconds=max(0, (dues[0] - treasury.clock.now()).total_seconds()))
+    for _ in range(3):
+        await engine.tick()
+    assert "requested" not in await statuses(treasury, poison), "the others wait no longer once one is planned"
+    assert treasury.clock.now() < dues[-1]
+    await treasury.work(engine)
+    assert await statuses(treasury, asked) == ["completed"] * 18
+
+
+async def test_a_payout_that_failed_in_an_outage_does_not_wait_for_one_that_nobody_can_plan(treasury):
+    # It is the only wallet, so that nobody else is served, and nothing of it gives way.
+    ((merchant, project),), to_address = await merchants(treasury, 1), await treasury.stranger(500)
+    context = treasury.engine().context
+    chain = Poisoned(context.chain, ChainUnavailableError, rests=True)
+    chain.amounts = frozenset([13, 7, 8])
+    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
+    wanted = [(to_address, units) for units in (13, 7, 8)]
+    poison, *good = await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project)
+    assert await drive(treasury, engine, chain, 8) == 8, "in the outage"
+    chain.amounts = frozenset([13])
+    await drive(treasury, engine, chain, 6)
+    assert "requested" not in await statuses(treasury, good)
+    assert await statuses(treasury, [poison]) == ["requested"]
+    chain.amounts, chain.rests = frozenset(), False
+    await treasury.mine(seconds=PAUSE_MAX.total_seconds())
+    await treasury.work(engine)
+    assert await statuses(treasury, [poison, *good]) == ["completed"] * 3
+
+
+async def dues_of(treasury, payouts):
+    query = "SELECT i.due_at FROM outbound_intents i JOIN payouts p ON p.intent_pk = i.id WHERE p.payout_id = ANY($1)"
+    async with treasury.db.transaction() as conn:
+        return sorted((await conn.exec_driver_sql(query, (payouts,))).scalars())
 
 
 async def test_a_wallet_whose_merchant_keeps_asking_for_what_nobody_can_plan_fails_few_ticks(treasury):

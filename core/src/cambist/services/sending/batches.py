@@ -23,11 +23,12 @@ from .context import EngineContext
 from .failures import Failures
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .giving_way import Failed, Tried, Turns, forget_gone, give_way, note_turn
+from .giving_way import Failed, Tried, forget_gone, give_way, note_turn
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
 from .rows import IntentRow, OwnPath
+from .turns import Turns
 
 GAS_PAUSE = timedelta(seconds=1)
 FUNDS_PAUSE = timedelta(seconds=2)
@@ -87,12 +88,13 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
             more = True
             break
         intents, until = by_sender[source_pk], turns.rests_until(source_pk, now)
+        source = intents[0].source
         if until is not None and not is_alone:
-            # It is new, and of a sender that failed: were it tried at once, whoever asks often would fail every tick.
-            await give_way(context, intents[0].source, until)
+            # What is new of a sender that rests waits: were it tried at once, whoever asks often would fail every tick.
+            await give_way(context, source, until)
             continue
         found = await _try(context, failures, turns, intents, station)
-        await note_turn(context, turns, intents[0].source, found, met=met, is_alone=is_alone)
+        await note_turn(context, turns, source, found, met=met, is_alone=is_alone)
         more |= found.more
         met += [one.error for one in found.failed]
         if sum(isinstance(error, SILENCE) for error in met) >= SILENT_SENDERS_MAX:

@@ -26,9 +26,9 @@ from .failures import Failures
 from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
-from .giving_way import Turns
 from .pausing import defer_paused, release_paused
 from .sweeps.building import sweep_waiting
+from .turns import Turns
 
 Result = TypeVar("Result")
 

@@ -20,11 +20,11 @@ from cambist.services.platform import load
 from cambist.services.sending import store
 from cambist.services.sending.batches import EMPTY_STATION_PAUSE, WAITS_FOR_FEES, WAITS_FOR_STATION
 from cambist.services.sending.context import EngineContext
-from cambist.services.sending.giving_way import SWEEPS, Turns
 from cambist.services.sending.handler import updated
 from cambist.services.sending.intents import NewIntent, submit
 from cambist.services.sending.rows import IntentRow
 from cambist.services.sending.store import NewTx
+from cambist.services.sending.turns import SWEEPS, Turns
 from cambist.signer.protocol import SignRequest
 
 from . import sweep_store
