@@ -8,13 +8,17 @@ import pytest
 from hypothesis import example
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from sqlalchemy import select
 from structlog.testing import capture_logs
 
+from cambist.db.models import OutboundIntent
 from cambist.plugin import ExchangeRefusedError, Movement, ProviderUnavailableError
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.exchanges.calls import fee_difference
 from cambist.services.exchanges.rows import ExchangeRow
 from cambist.services.exchanges.runner import claim_due, follow_exchange
+from cambist.services.sending.queue import acts
+from cambist.services.sending.queue.listing import find_intent
 from cambist.testing.memory import Output
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 from tests.support.exchanges import ROUTER
@@ -50,6 +54,29 @@ async def test_a_swap_gives_the_token_and_credits_what_the_chain_shows_and_leave
     assert await env.allowance() == 0
     assert await env.events() == ["exchange.succeeded"]
     assert await env.credits_used() == 100
+    await env.check_all_books()
+
+
+async def test_what_an_operator_has_tried_again_stays_so_until_its_call_is_built(env):
+    await env.opened(usdx=100 * USDX)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "memory/MEM")
+    intent_pk = (await env.row(txn_id)).intent_pk
+    retried = select(OutboundIntent.reason, OutboundIntent.retried_at).where(OutboundIntent.id == intent_pk)
+    async with env.db.autocommit() as conn:
+        while (await conn.execute(retried)).one().reason != "call":
+            await env.engines["memory"].tick()
+            await env.mine()
+    async with env.db.transaction() as conn:
+        intent_id = (
+            await conn.execute(select(OutboundIntent.intent_id).where(OutboundIntent.id == intent_pk))
+        ).scalar()
+        await acts.retry(conn, await find_intent(conn, intent_id), at := env.clock.now())
+    await env.engines["memory"].tick()
+    async with env.db.transaction() as conn:
+        assert (await conn.execute(retried)).one() == ("call", at)
+    assert (await env.go_on(txn_id)).status == "succeeded"
+    async with env.db.transaction() as conn:
+        assert (await conn.execute(retried)).one().retried_at is None
     await env.check_all_books()
 
 

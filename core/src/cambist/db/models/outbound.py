@@ -43,6 +43,8 @@ class OutboundIntent(Base):
     where there are none the transaction. ``settle_asked_at`` is set while an operator wants it to be ended by the
     transaction ``settle_tx_id``; ``settle_refusal`` says why the last one that was named did not end it.
 
+    ``retried_at`` is set while an operator wants it to be looked at, whether or not its address rests.
+
     ``action`` is what its transaction does. Beside ``transfer`` and ``call``, ``units`` are a stake or an allowance,
     and nothing of them leaves.
     """
@@ -155,6 +157,7 @@ class OutboundIntent(Base):
     settle_asked_at: Mapped[datetime | None]
     settle_refusal: Mapped[str | None]
     due_at: Mapped[datetime]
+    retried_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]

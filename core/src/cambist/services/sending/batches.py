@@ -23,7 +23,7 @@ from .context import EngineContext
 from .failures import Failures
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .giving_way import Failed, Tried, forget_gone, give_way, note_turn
+from .giving_way import Failed, Tried, end_rest, forget_gone, give_way, note_turn
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
@@ -91,10 +91,15 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
         source = intents[0].source
         if until is not None and not is_alone:
             # What is new of a sender that rests waits: were it tried at once, whoever asks often would fail every tick.
+            # What an operator has tried again is tried all the same.
             await give_way(context, source, until)
-            continue
+            intents = [one for one in intents if one.is_retried]
+            if not intents:
+                continue
         found = await _try(context, failures, turns, intents, station)
         await note_turn(context, turns, source, found, met=met, is_alone=is_alone)
+        if until is not None and await end_rest(context, turns, source, until):
+            found.more = True
         more |= found.more
         met += [one.error for one in found.failed]
         if sum(isinstance(error, SILENCE) for error in met) >= SILENT_SENDERS_MAX:
@@ -205,7 +210,7 @@ async def _called(context: EngineContext, funding: Funding[IntentRow], now: date
     if not uncalled:
         return funding
     async with context.db.transaction() as conn:
-        await context.defer(conn, uncalled, WAITS_FOR_CALL, now + CALL_PAUSE, now)
+        await context.defer(conn, uncalled, WAITS_FOR_CALL, now + CALL_PAUSE, now, keeps_retry=True)
     return structs.replace(funding, funded=[intent for intent in funding.funded if not intent.lacks_call(now)])
 
 

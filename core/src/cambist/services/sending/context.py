@@ -54,13 +54,21 @@ class EngineContext(Struct, frozen=True, kw_only=True):
         self.alerts[name] += 1
         log.error("outbound_alert", alert=name, chain=self.chain_scope.info.id, **facts)
 
-    async def defer(
-        self, conn: AsyncConnection, intents: Sequence[IntentRow], reason: str | None, due_at: datetime, now: datetime
+    async def defer(  # noqa: PLR0913  each by name
+        self,
+        conn: AsyncConnection,
+        intents: Sequence[IntentRow],
+        reason: str | None,
+        due_at: datetime,
+        now: datetime,
+        *,
+        keeps_retry: bool = False,
     ) -> int:
         """Let intents wait, and call their handlers where the reason is a new one; return for how many it is."""
         if not intents:
             return 0
-        fresh = set(await store.defer(conn, [one.id for one in intents], reason, due_at, now))
+        pks = [one.id for one in intents]
+        fresh = set(await store.defer(conn, pks, reason, due_at, now, keeps_retry=keeps_retry))
         updates = [updated(one.update, reason=reason) for one in intents if one.id in fresh]
         await self.handlers.on_waiting(conn, updates, now)
         return len(fresh)

@@ -21,7 +21,8 @@ POSTPONED_MAX = 5_000
 _POSTPONE = f"""
 WITH due AS (
     SELECT id FROM outbound_intents WHERE chain = $1 AND scope = $2 AND source_address_pk = $3 AND state = 'waiting'
-        AND kind <> '{IntentKind.SWEEP}' AND due_at <= $5 AND cancel_asked_at IS NULL ORDER BY id LIMIT $6 FOR UPDATE
+        AND kind <> '{IntentKind.SWEEP}' AND due_at <= $5 AND retried_at IS NULL AND cancel_asked_at IS NULL
+    ORDER BY id LIMIT $6 FOR UPDATE
 )
 UPDATE outbound_intents i SET due_at = $4, updated_at = $5 FROM due WHERE i.id = due.id
 """  # noqa: S608  a constant
@@ -30,7 +31,15 @@ WITH due AS (
     SELECT id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting' AND due_at <= $3
         AND cancel_asked_at IS NULL ORDER BY id FOR UPDATE
 )
-UPDATE outbound_intents i SET due_at = $2, updated_at = $3 FROM due WHERE i.id = due.id
+UPDATE outbound_intents i SET due_at = $2, retried_at = NULL, updated_at = $3 FROM due WHERE i.id = due.id
+"""
+# What gives way to a sender's rest has the same moment. What waits for something else by now has another one.
+_END_REST = """
+WITH resting AS (
+    SELECT id FROM outbound_intents WHERE chain = $1 AND scope = $2 AND source_address_pk = $3 AND state = 'waiting'
+        AND due_at = $4 AND cancel_asked_at IS NULL ORDER BY id LIMIT $6 FOR UPDATE
+)
+UPDATE outbound_intents i SET due_at = $5, updated_at = $7 FROM resting WHERE i.id = resting.id
 """
 # What waits for something else by now has another moment.
 _WAKE = """
@@ -79,9 +88,9 @@ async def note_turn(  # noqa: PLR0913  each by name
         if isinstance(one.error, SignerUnavailableError):
             turns.unsigned(source.pk)
         elif not (is_met and isinstance(one.error, ChainUnavailableError)):
-            alone, failed = len(one.intents) == 1, [intent.id for intent in one.intents]
-            until = turns.failed(source.pk, now, failed, alone=alone)
-            if alone and not (is_alone and until - now <= PAUSE):
+            failed = [intent.id for intent in one.intents]
+            until = turns.failed(source.pk, now, failed, alone=len(failed) == 1)
+            if not (is_alone and until - now <= PAUSE):
                 await postpone(context, failed, until)
     rests_until = turns.rests_until(source.pk, now)
     if rests_until is not None and not (is_alone and rests_until - now <= PAUSE):
@@ -98,13 +107,28 @@ async def forget_gone(context: EngineContext, turns: Turns, source_pk: int) -> N
 
 
 async def give_way(context: EngineContext, source: OwnPath, until: datetime) -> None:
-    """Have what is due of a sender be due later, a bounded number of it.
+    """Have what is due of a sender be due later, a bounded number of it, but for what an operator has tried again.
 
     It keeps the reason for which it waits, as that the signer may have signed it before.
     """
     now = context.clock.now()
     async with context.db.transaction() as conn:
         await conn.exec_driver_sql(_POSTPONE, (*context.chain_scope.key, source.pk, until, now, POSTPONED_MAX))
+
+
+async def end_rest(context: EngineContext, turns: Turns, source: OwnPath, until: datetime) -> bool:
+    """Have what gave way until then be due once its sender rests no longer, where that is sooner.
+
+    Return whether that is now.
+    """
+    now = context.clock.now()
+    rests_until = turns.rests_until(source.pk, now)
+    if rests_until is not None and rests_until >= until:
+        return False
+    due_at = now if rests_until is None else rests_until
+    async with context.db.transaction() as conn:
+        await conn.exec_driver_sql(_END_REST, (*context.chain_scope.key, source.pk, until, due_at, POSTPONED_MAX, now))
+    return rests_until is None
 
 
 async def postpone(context: EngineContext, intent_pks: Collection[int], until: datetime) -> None:

@@ -87,7 +87,7 @@ WITH slot AS (
     INSERT INTO outbound_slots (intent_pk, address_pk, chain, scope, sequence, created_at)
     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id, intent_pk
 ), sending AS (
-    UPDATE outbound_intents i SET state = 'sending', reason = NULL, updated_at = $6 FROM slot
+    UPDATE outbound_intents i SET state = 'sending', reason = NULL, retried_at = NULL, updated_at = $6 FROM slot
     WHERE i.id = slot.intent_pk
 )
 INSERT INTO outbound_txs (

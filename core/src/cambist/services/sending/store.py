@@ -109,7 +109,7 @@ async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime,
     """
     rows = await conn.exec_driver_sql(
         f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
-        " (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth FROM outbound_intents"
+        " (PARTITION BY source_address_pk ORDER BY priority, retried_at, due_at, id) AS nth FROM outbound_intents"
         f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> '{IntentKind.SWEEP}' AND due_at <= $3"
         f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK}) i"
         f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
@@ -165,15 +165,19 @@ async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> s
     return set(rows.scalars())
 
 
-async def defer(
-    conn: AsyncConnection, intent_pks: Sequence[int], reason: str | None, due_at: datetime, now: datetime
+async def defer(  # noqa: PLR0913  each by name
+    conn: AsyncConnection, pks: Sequence[int], reason: str | None, due_at: datetime, now: datetime, *, keeps_retry: bool
 ) -> Sequence[int]:
-    """Say why they wait and when to look again; return those for which the reason is new."""
+    """Say why they wait and when to look again; return those for which the reason is new.
+
+    What an operator has tried again was looked at with that, unless it ``keeps_retry``.
+    """
     changed = await conn.exec_driver_sql(
         "WITH due AS (SELECT id, reason FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting'"
-        " ORDER BY id FOR UPDATE) UPDATE outbound_intents i SET reason = $2, due_at = $3, updated_at = $4 FROM due"
+        " ORDER BY id FOR UPDATE) UPDATE outbound_intents i SET reason = $2, due_at = $3, updated_at = $4,"
+        " retried_at = CASE WHEN $5 THEN i.retried_at END FROM due"
         " WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $2 AS is_new",
-        (list(intent_pks), reason, due_at, now),
+        (list(pks), reason, due_at, now, keeps_retry),
     )
     return [row.id for row in changed if row.is_new]
 
@@ -258,7 +262,7 @@ WITH slots AS (
     SELECT intent, $1, $2, $3, sequence, $4 FROM unnest($5::bigint[], $6::bigint[]) AS n (intent, sequence)
     RETURNING id, intent_pk
 ), sending AS (
-    UPDATE outbound_intents i SET state = 'sending', reason = NULL, updated_at = $4 FROM slots
+    UPDATE outbound_intents i SET state = 'sending', reason = NULL, retried_at = NULL, updated_at = $4 FROM slots
     WHERE i.id = slots.intent_pk
 )
 INSERT INTO outbound_txs (

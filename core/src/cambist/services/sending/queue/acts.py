@@ -23,13 +23,14 @@ from .listing import QueuedIntent, QueuedTx
 async def retry(conn: AsyncConnection, one: QueuedIntent, now: datetime) -> None:
     """Have it looked at now, or broadcast once more. Nothing is signed that would not be signed anyway.
 
+    It is tried also while its address rests, which rests no longer where it can be planned.
     What has failed gave its money back, and is asked for anew. Raises ConflictError. After the commit, publish the hint
     ``outbound``.
     """
     intent = OutboundIntent
     if one.state == "waiting":
         waits = intent.id == one.pk, intent.state == "waiting"
-        await conn.execute(update(intent).where(*waits).values(due_at=now, updated_at=now))
+        await conn.execute(update(intent).where(*waits).values(due_at=now, retried_at=now, updated_at=now))
         due = Exchange.intent_pk == one.pk, Exchange.due_at.is_not(None)
         await conn.execute(update(Exchange).where(*due).values(due_at=now))
     elif one.slot_pk is not None:

@@ -70,7 +70,8 @@ async def own_path(conn: AsyncConnection, address_pk: int) -> OwnPath:
 
 async def join_sweep(conn: AsyncConnection, sweep_pk: int, intents: Sequence[IntentRow], now: datetime) -> None:
     await conn.exec_driver_sql(
-        "UPDATE outbound_intents SET state = 'sending', sweep_pk = $2, reason = NULL, updated_at = $3"
+        "UPDATE outbound_intents SET state = 'sending', sweep_pk = $2, reason = NULL, retried_at = NULL,"
+        " updated_at = $3"
         " WHERE id = ANY($1::bigint[])",
         ([one.id for one in intents], sweep_pk, now),
     )
