@@ -319,7 +319,8 @@ async def send_again(officer: Person) -> None:
     await officer.go("Webhooks")
     await officer.press("Send dropped ones again")
     await officer.confirm("Send dropped ones again")
-    await officer.step_up_if_asked(page.get_by_text("Succeeded", exact=True))
+    await officer.step_up_if_asked(page.get_by_role("heading", name="Sending webhooks again", level=1))
+    await expect(page.get_by_text("Succeeded", exact=True)).to_be_visible(timeout=LONG_MS)
 
 
 async def read_log(officer: Person, *actions: str) -> None:
