@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+from _harness import sized
 from _http import Replay, json_answer
 from msgspec import Struct
 
@@ -21,8 +22,7 @@ RECORDED = Path(__file__).resolve().parents[1] / "plugins" / "evm" / "tests" / "
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 USDT = "0xdac17f958d2ee523a2206206994597c13d831ec7"
 
-TXS_PER_BLOCK = 250
-LOGS_PER_BLOCK = 600
+TXS_PER_BLOCK, LOGS_PER_BLOCK = sized((250, 600), tiny=(25, 60))
 DEPOSITS_PER_BLOCK = 1
 DEPOSIT_UNITS = 1_000_000
 START_TIME = 1_780_000_000

@@ -7,13 +7,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from _harness import sized
 from _scan_ours import Scanner
 
 from cambist.services.receiving.deposits import AddressCache
 from cambist.services.receiving.deposits.address_filter import AddressFilter
 
 KEYS_AT_ONCE = 1_000_000
-LOOKUPS = 100_000
+LOOKUPS = sized(100_000, tiny=1_000)
 KEY_BYTES = 20
 
 

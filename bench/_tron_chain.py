@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+from _harness import sized
 from _http import Replay, json_answer
 from msgspec import Struct
 
@@ -27,7 +28,7 @@ USDT = MAINNET.tokens[0].contract
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
 # What a full block is made of; the shares are near what explorers show of the main network.
-NATIVE, USDT_TRANSFERS, USDT_FAILED, OTHER_CONTRACTS, TRC10 = 120, 108, 2, 60, 30
+NATIVE, USDT_TRANSFERS, USDT_FAILED, OTHER_CONTRACTS, TRC10 = sized((120, 108, 2, 60, 30), tiny=(6, 5, 1, 3, 2))
 TXS_PER_BLOCK = NATIVE + USDT_TRANSFERS + USDT_FAILED + OTHER_CONTRACTS + TRC10
 BLOCK_S = 3
 DEPOSITS_PER_BLOCK = 1

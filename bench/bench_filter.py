@@ -19,7 +19,7 @@ from cambist_chainkit.eip55 import spell
 
 FEW = sized(1_000, tiny=100)
 TABLE = sized(3_000_000, tiny=300)
-MANY = sized(100_000_000, tiny=20_000)
+MANY = sized(100_000_000, tiny=2_000)
 BLOCKS = sized(100, tiny=20)
 MEMORY_MB_MAX = 300
 START_S_MAX = 10

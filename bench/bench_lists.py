@@ -34,6 +34,7 @@ from cambist.services.reversals.resolutions.operators import list_everywhere
 from cambist.services.reversals.resolutions.read import list_resolutions
 from cambist.services.webhooks.events import EventFilters, list_events
 
+OWNERS = sized((1, 2, 50), tiny=(1,))
 ROWS = sized(1_000_000, tiny=2_000)
 TIMES = sized(101, tiny=1)
 """How often each question is asked, after once for the caches: its p99 is the slowest answer but one."""
@@ -87,7 +88,7 @@ class Unchecked:
 def questions() -> Iterator[tuple[str, str, Read]]:
     """Yield what is asked: of which list, for what, and how."""
     since = Period(_day(200), _day(201))
-    for owner in (1, 2, 50):
+    for owner in OWNERS:
         for what, wanted in _of_payments(since).items():
             yield (
                 "a project's payments",
