@@ -17,6 +17,9 @@ from cambist_web.start import worker
 with contextlib.suppress(Exception):  # it has no settings, and has imported everything when it notices
     worker()
 assert "cambist_web.worker" in sys.modules
+from cambist.settings import WebSettings
+from cambist_web.app import build_app
+build_app(WebSettings())
 """
 STARTED = """
 import contextlib, sys

@@ -18,6 +18,7 @@ from litestar.types import BeforeMessageSendHookHandler, ControllerRouterHandler
 from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import Gateway
+from cambist.cli.imports import left_out
 from cambist.db.engine import BusyError
 from cambist.services.audit.sums import Sums
 from cambist.services.chains.following import INTERVAL_S
@@ -87,6 +88,8 @@ def attach(app: Litestar, gateway: Gateway) -> None:
     app.state.live = Live.of(app.state.web)
 
 
+# Litestar would look for models of pydantic, which we have none of.
+@left_out("pydantic")
 def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
     """Return the routes, and what holds for all of them; they work once a gateway is attached."""
     url = operators.base_url(settings) if serves == "admin" else settings.base_url

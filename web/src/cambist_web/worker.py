@@ -11,7 +11,7 @@ from litestar import Litestar
 from litestar.types import Receive, Scope, Send
 
 from cambist.bootstrap import open_gateway
-from cambist.cli.imports import collector_off, left_out
+from cambist.cli.imports import collector_off
 from cambist.logs import configure_logs
 from cambist.settings import Settings
 from cambist.settings_file import process_settings
@@ -50,8 +50,7 @@ class Worker:
         async with AsyncExitStack() as stack:
             try:
                 gateway = await stack.enter_async_context(open_gateway(self._settings, role="web"))
-                # Litestar would look for models of pydantic, which we have none of.
-                with collector_off(), left_out("pydantic"):
+                with collector_off():
                     self._app = create_app(gateway, self._serves)
             except Exception:
                 # Told like this, the worker ends and is started again; raised, it would stay and serve nothing.
