@@ -45,6 +45,10 @@ _SETTINGS = {
     "wal_compression": "on",
     "checkpoint_timeout": "15min",
     "max_wal_size": "2GB",
+    # What PostgreSQL would take by itself here is sized for many hundreds of sessions that all write and read at once,
+    # and touched from the first minute on: twenty megabytes.
+    "wal_buffers": "4MB",
+    "io_max_concurrency": "16",
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
