@@ -59,7 +59,8 @@ def kind_of(process: psutil.Process, up: psutil.Process) -> str:
     words = process.cmdline()
     if words[-1:] == ["worker"]:
         return "worker"
-    return "web's worker" if "--multiprocessing-fork" in words else "web"
+    # The server forks its worker, which so has the same words.
+    return "web" if process.ppid() == up.pid else "web's worker"
 
 
 def sample(up: psutil.Process) -> Mapping[str, float]:

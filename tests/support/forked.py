@@ -9,7 +9,6 @@ one's held. Tests that look at these, or at how commands start each other, run t
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -28,7 +27,6 @@ from argon2 import PasswordHasher
 
 from cambist.cli import main, supervisor
 from cambist.services.identity import passwords
-from cambist.settings_file import process_settings
 from tests.support.command import PRELOADED, context, pretend
 
 NAME_BYTES_MAX = 15
@@ -75,20 +73,10 @@ def _run(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], str
     # What the supervisor starts is forked, too, and nothing else.
     forking: Any = SimpleNamespace(Popen=_Forked, TimeoutExpired=subprocess.TimeoutExpired)
     supervisor.subprocess = forking
-    multiprocessing.set_start_method = _fork_for_one  # type: ignore[assignment]
     quick: Any = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     passwords.PasswordHasher = quick
     _call(arguments[0])
     pretend(("cambist", *arguments), cwd, environment, streams)
-
-
-_set_start_method = multiprocessing.set_start_method
-
-
-def _fork_for_one(method: str | None, force: bool = False) -> None:
-    """Have web's server fork its worker. Several are spawned as ever: each of them has to begin its own metrics."""
-    web = process_settings().web
-    _set_start_method("fork" if web.workers == 1 and web.admin_port is None else method, force)
 
 
 def _call(name: str) -> None:

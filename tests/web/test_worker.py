@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import signal
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -58,6 +60,33 @@ async def test_a_worker_whose_server_was_killed_ends_though_it_missed_a_signal(t
     finally:
         with suppress(psutil.NoSuchProcess):
             worker.kill()
+
+
+COPIED = """
+import os, signal, sys
+
+from cambist_web.server import _set_start_method
+
+heard = []
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, lambda *_: heard.append(1))
+_set_start_method(alone=True)
+copy = os.fork()
+if copy == 0:
+    while True:
+        signal.pause()
+os.kill(copy, signal.Signals[sys.argv[1]])  # as soon as it is there
+print(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
+os.kill(os.getpid(), signal.SIGTERM)
+print(heard, signal.pthread_sigmask(0, []))
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_forked_worker_takes_signals_as_a_new_process_does_from_its_first_moment_on(name):
+    """The server's handlers would keep them to themselves, and the worker be killed after ten seconds."""
+    done = subprocess.run([sys.executable, "-c", COPIED, name], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-2:] == [str(-signal.Signals[name]), "[1] set()"]
 
 
 ASKED = b"POST /api/auth/logout HTTP/1.1\r\nHost: gateway.example\r\nContent-Type: application/json\r\n"

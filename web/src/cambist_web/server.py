@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -39,6 +40,8 @@ HEADER_BYTES_MAX = 64 * 1024
 """Of all headers of a request together; more is answered with 431. Also how much is read ahead of a body."""
 STOP_TIMEOUT_S = 10
 """Requests that take longer than this to end are cut off when the server stops."""
+TAKEN_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Those that Granian handles in this process."""
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 log = structlog.get_logger(__name__)
@@ -55,9 +58,8 @@ def main(settings: Settings) -> int:
         if (taken := port_trouble(host, port)) is not None:
             log.error("web_cannot_listen", host=host, port=port, reason=taken)
             return 1
-    # A forked worker would inherit metrics that were made before it knew that it is one of several.
-    multiprocessing.set_start_method("spawn", force=True)
     is_alone = settings.web.workers == 1 and settings.web.admin_port is None
+    _set_start_method(alone=is_alone)
     with _shared_metrics(alone=is_alone), _operators_server(settings.web) as operators:
         server = _granian(settings.web, "worker", settings.web.host, settings.web.port, settings.web.workers)
         server.serve()
@@ -83,6 +85,25 @@ def _granian(web: WebSettings, factory: str, host: str, port: int, workers: int)
         respawn_failed_workers=True,
         log_level=LogLevels.warning,
     )
+
+
+def _set_start_method(*, alone: bool) -> None:
+    """Fork a worker that is alone: that takes no process which only looks after spawned ones, and is a quicker start.
+
+    Several are spawned: forked, each would hold the ends of the others' pipes, and not see that the server is gone.
+    """
+    multiprocessing.set_start_method("fork" if alone else "spawn", force=True)
+    if alone:
+        # A copy begins with this process's handlers, which would keep a signal to themselves.
+        before = partial(signal.pthread_sigmask, signal.SIG_BLOCK, TAKEN_SIGNALS)
+        after = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, TAKEN_SIGNALS)
+        os.register_at_fork(before=before, after_in_parent=after, after_in_child=_take_signals_as_a_new_process)
+
+
+def _take_signals_as_a_new_process() -> None:
+    for number in TAKEN_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, TAKEN_SIGNALS)
 
 
 class _Operators:
