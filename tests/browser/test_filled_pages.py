@@ -20,6 +20,17 @@ pytestmark = pytest.mark.skipif(
 )
 
 DESKTOP = {"width": 1280, "height": 860}
+PHONE = {"width": 360, "height": 740}
+TOO_WIDE = """() => {
+  const isWide = (one) => one.scrollWidth > one.clientWidth + 1;
+  const boxes = [...document.querySelectorAll("main table")].map((table) => table.parentElement);
+  const tables = boxes.filter((box) => getComputedStyle(box).overflowX === "auto");
+  const words = [...document.querySelectorAll("main :is(button, a) span")].filter((one) => one.children.length === 0);
+  const named = (one) => `${one.closest("section[aria-label]")?.ariaLabel ?? ""} ${one.innerText.slice(0, 60)}`;
+  return [document.documentElement, ...tables, ...words.filter((one) => one.clientWidth > 1)].filter(isWide).map(named);
+}"""
+"""Pages and tables of which a part is out of sight, and buttons of whose words one is."""
+
 DIALOGS_LEAST = {"merchant": 30, "operator": 45}
 
 
@@ -58,6 +69,26 @@ async def test_axe_finds_nothing_wrong_with_an_open_menu_whose_first_item_has_th
             await expect(page.get_by_role("menu")).to_have_count(0)
             await expect(button).to_be_focused()
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "app, viewport",
+    [
+        pytest.param("merchant", DESKTOP, id="merchant-desktop"),
+        pytest.param("merchant", PHONE, id="merchant-phone"),
+        pytest.param("operator", PHONE, id="operator-phone"),
+    ],
+)
+async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_the_longest_words(
+    chromium, app, viewport
+):
+    gateway, wide = DescribedGateway(app), []
+    async with described_page(chromium, gateway, viewport=viewport, locale="ru-RU") as page:
+        assert await page.evaluate("document.documentElement.lang") == "ru"
+        for address in gateway.addresses():
+            await go(page, address)
+            wide += [f"{address}: {one}" for one in await page.evaluate(TOO_WIDE)]
+    assert not wide, "\n".join(wide)
 
 
 async def of_opened(page, axe: str, shown: Shown) -> list[str]:

@@ -53,7 +53,6 @@ export function ResolutionsPage() {
       title: t("resolutions.whose"),
       cell: (one) => <Whose resolution={one} />,
     },
-    { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
     {
       id: "sender",
       title: t("resolutions.sender"),
@@ -64,7 +63,14 @@ export function ResolutionsPage() {
       id: "amount",
       title: t("wallet.held"),
       atEnd: true,
-      cell: (one) => <Amount value={one.heldAmount} token={one.token} />,
+      cell: (one) => (
+        <>
+          <Amount value={one.heldAmount} token={one.token} />
+          <div className="muted">
+            <ChainName of={one.chain} />
+          </div>
+        </>
+      ),
     },
     { id: "acts", title: "", atEnd: true, cell: (one) => <ResolutionActs projectId={projectId} resolution={one} /> },
   ];

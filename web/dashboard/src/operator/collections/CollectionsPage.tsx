@@ -50,7 +50,6 @@ export function CollectionsPage() {
     },
     { id: "state", title: t("record.state"), cell: (one) => <IntentState state={one.status} /> },
     { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
-    { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
     { id: "from", title: t("record.from"), cell: (one) => <Address value={one.fromAddress} /> },
     {
       id: "tx",
@@ -73,7 +72,14 @@ export function CollectionsPage() {
       id: "amount",
       title: t("record.amount"),
       atEnd: true,
-      cell: (one) => <Amount value={one.amount} token={one.token} />,
+      cell: (one) => (
+        <>
+          <Amount value={one.amount} token={one.token} />
+          <div className="muted">
+            <ChainName of={one.chain} />
+          </div>
+        </>
+      ),
     },
   ];
   return (
