@@ -3,7 +3,20 @@ import type { ReactNode } from "react";
 
 import styles from "./Copyable.module.css";
 import { useHint } from "./useHint";
-import { useWords } from "./words";
+import { useWords, type Words } from "./words";
+
+const MARK = "\0";
+const patterns = new Map<string, string>();
+
+/** Say that a text can be copied. A list says so a hundred times: each language's sentence is read once. */
+function sayCopy({ t, language }: Words, text: string): string {
+  let pattern = patterns.get(language);
+  if (pattern === undefined) {
+    pattern = t("ui.copy", { text: MARK });
+    if (pattern.includes(MARK)) patterns.set(language, pattern); // its texts may be on their way
+  }
+  return pattern.replace(MARK, () => text);
+}
 
 interface CopyableProps {
   /** What is copied. */
@@ -15,7 +28,8 @@ interface CopyableProps {
 
 /** Something that a click copies whole. */
 export function Copyable({ text, label = text, children }: CopyableProps) {
-  const { t } = useWords();
+  const words = useWords();
+  const { t } = words;
   const clipboard = useClipboard({ timeout: 1500 });
   const { events, hint } = useHint(() => (clipboard.copied ? t("ui.copied") : label));
   return (
@@ -31,7 +45,7 @@ export function Copyable({ text, label = text, children }: CopyableProps) {
         }}
       >
         {children}
-        <span className="unseen">{t("ui.copy", { text: label })}</span>
+        <span className="unseen">{sayCopy(words, label)}</span>
         <span role="status" className="unseen">
           {clipboard.copied ? t("ui.copied") : ""}
         </span>

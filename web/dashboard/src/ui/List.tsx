@@ -1,11 +1,11 @@
 import { Button } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
 import { memo, useEffect, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Empty, ErrorNote, Loading } from "./Feedback";
 import { numbers } from "./format";
 import styles from "./List.module.css";
+import { RowLink } from "./RowLink";
 
 export interface Column<Row> {
   readonly id: string;
@@ -184,9 +184,9 @@ function RowShown<Row>({ row, columns, href }: RowProps<Row>) {
       {columns.map((column, index) => (
         <td key={column.id} data-end={column.atEnd} data-wide={column.isWide} data-title={column.title}>
           {index === 0 && href !== undefined ? (
-            <Link to={href} className={styles.first}>
+            <RowLink to={href} className={styles.first}>
               {column.cell(row)}
-            </Link>
+            </RowLink>
           ) : (
             <div>{column.cell(row)}</div>
           )}

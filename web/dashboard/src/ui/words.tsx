@@ -2,7 +2,7 @@ import i18next, { type TFunction } from "i18next";
 import { createContext, useContext, useMemo, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
-interface Words {
+export interface Words {
   readonly t: TFunction;
   readonly language: string;
 }
