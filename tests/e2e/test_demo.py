@@ -17,6 +17,8 @@ from cambist.embedded import reached_database
 from cambist.embedded.processes import free_port
 from cambist.testing.anvil import AnvilProcess, find_anvil
 from tests.support.books import broken
+from tests.support.command import run_command
+from tests.support.forked import ForkedProcess
 
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
 
@@ -29,6 +31,17 @@ async def run_demo(folder: Path, *arguments: str) -> tuple[int, str]:
     output, _ = await asyncio.wait_for(process.communicate(), 600)
     assert process.returncode is not None
     return process.returncode, output.decode()
+
+
+async def run_forked_demo(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run it in processes that need not import the program anew."""
+    told = folder.with_name("told")
+    command = ("demo", "--once", "--anvil", str(find_anvil()), "--data-dir", str(folder), *arguments)
+    process = ForkedProcess(command, os.environ, told, told)
+    try:
+        return await asyncio.wait_for(process.wait(), 600), told.read_text()
+    finally:
+        process.kill()
 
 
 STATES = {"pending", "detected", "confirming", "paid", "overpaid", "underpaid", "expired", "failed", "refunded"}
@@ -94,8 +107,8 @@ async def seen_month(folder: Path) -> dict[str, dict[str, int]]:
 
 async def test_it_makes_a_month_once_and_plays_the_story_at_each_start_on_the_same_folder(tmp_path):
     months = []
-    for _ in range(2):
-        code, output = await run_demo(tmp_path / "demo", "--port", str(free_port()))
+    for run in (run_demo, run_forked_demo):
+        code, output = await run(tmp_path / "demo", "--port", str(free_port()))
         assert code == 0, output
         told = [line.split()[1] for line in output.splitlines() if line.strip().startswith("webhook")]
         paid = ["payment.detected", "payment.confirming", "payment.paid"]
@@ -126,10 +139,9 @@ async def test_it_makes_a_month_once_and_plays_the_story_at_each_start_on_the_sa
     config, state = (tmp_path / "demo" / name for name in ("cambist.toml", "local-chain.json"))
     (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)", config.read_text())
     async with AnvilProcess(["--chain-id", "31337", "--state", str(state)], port=int(port)):
-        process = await asyncio.create_subprocess_exec(
-            CAMBIST, "reconcile", "--config", str(config), "--data-dir", str(tmp_path / "demo")
-        )
-        assert await process.wait() == 0
+        options = ("--config", str(config), "--data-dir", str(tmp_path / "demo"))
+        done = await asyncio.to_thread(run_command, "reconcile", *options, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
 
 
 async def test_a_folder_with_a_local_chain_is_not_started_without_its_node(tmp_path):
