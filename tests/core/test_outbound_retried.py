@@ -32,23 +32,15 @@ async def test_what_an_operator_has_tried_again_ends_its_wallets_rest(treasury):
     (merchant, project), to_address = found[0], await treasury.stranger(500)
     context = treasury.engine().context
     chain = Unplannable(context.chain, Life())
-    chain.senders = frozenset([await wallet_of(treasury, merchant)])
     engine = Engine(structs.replace(context, chain=chain), treasury.keys)
-    wanted = [(to_address, units) for units in (7, 8, 9)]
-    asked = list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
-    pk = treasury.wallet.pk
-    while (engine._turns.rests_until(pk, treasury.clock.now()) or treasury.clock.now()) < (
-        treasury.clock.now() + 8 * PAUSE
-    ):
-        await pay_outs(treasury, found[1:])
-        await drive(treasury, engine, chain, 1)
+    asked = await rest(treasury, engine, chain, found)
     new = await treasury.pay_out("USDX", 6, to_address, merchant=merchant, project=project)
     chain.senders, chain.rests = frozenset(), False
     await pay_outs(treasury, found[1:])
     await engine.tick()
-    assert await statuses(treasury, [*asked, new]) == ["requested"] * 4, "the wallet rests"
+    assert await statuses(treasury, [*asked, new]) == ["requested"] * 6, "the wallet rests"
     await retry(treasury, new)
-    for _ in range(2):
+    for _ in range(3):
         await pay_outs(treasury, found[1:])
         await engine.tick()
     assert "requested" not in await statuses(treasury, [*asked, new]), "none of them waits for the rest's end"
@@ -84,19 +76,10 @@ async def waiting_of(treasury, context):
 
 async def test_of_what_an_operator_has_tried_again_each_fails_once_while_its_wallet_rests(treasury):
     found = await merchants(treasury, 2)
-    (merchant, project), to_address = found[0], await treasury.stranger(500)
     context = treasury.engine().context
     chain = Unplannable(context.chain, Life())
-    chain.senders = frozenset([await wallet_of(treasury, merchant)])
     engine = Engine(structs.replace(context, chain=chain), treasury.keys)
-    wanted = [(to_address, units) for units in (7, 8, 9)]
-    asked = list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
-    pk = treasury.wallet.pk
-    while (engine._turns.rests_until(pk, treasury.clock.now()) or treasury.clock.now()) < (
-        treasury.clock.now() + 8 * PAUSE
-    ):
-        await pay_outs(treasury, found[1:])
-        await drive(treasury, engine, chain, 1)
+    asked = await rest(treasury, engine, chain, found)
     for payout in asked[:2]:
         await retry(treasury, payout)
     failed = []
@@ -108,7 +91,67 @@ async def test_of_what_an_operator_has_tried_again_each_fails_once_while_its_wal
     chain.senders, chain.rests = frozenset(), False
     await treasury.mine(seconds=PAUSE_MAX.total_seconds())
     await treasury.work(engine)
-    assert await statuses(treasury, asked) == ["completed"] * 3
+    assert await statuses(treasury, asked) == ["completed"] * 5
+
+
+async def rest(treasury, engine, chain, found):
+    """Have the first of the wallets rest for minutes, with five payouts that nobody can plan; return these."""
+    (merchant, project), to_address = found[0], await treasury.stranger(500)
+    chain.senders = frozenset([await wallet_of(treasury, merchant)])
+    wanted = [(to_address, units) for units in (7, 8, 9, 10, 11)]
+    asked = list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
+    while (until_of(treasury, engine) or treasury.clock.now()) < treasury.clock.now() + 8 * PAUSE:
+        await pay_outs(treasury, found[1:])
+        await drive(treasury, engine, chain, 1)
+    return asked
+
+
+def until_of(treasury, engine):
+    return engine._turns.rests_until(treasury.wallet.pk, treasury.clock.now())
+
+
+async def test_a_retry_ends_the_rest_also_where_one_before_had_failed_and_made_it_longer(treasury):
+    found = await merchants(treasury, 2)
+    (merchant, project), to_address = found[0], await treasury.stranger(500)
+    context = treasury.engine().context
+    chain = Unplannable(context.chain, Life())
+    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
+    asked = await rest(treasury, engine, chain, found)
+    new = await treasury.pay_out("USDX", 6, to_address, merchant=merchant, project=project)
+    await pay_outs(treasury, found[1:])
+    await drive(treasury, engine, chain, 1)
+    until = until_of(treasury, engine)
+    assert await dues_of(treasury, [new]) == [until]
+    await retry(treasury, asked[4])
+    for _ in range(2):
+        await pay_outs(treasury, found[1:])
+        await drive(treasury, engine, chain, 1)
+    assert until_of(treasury, engine) > until, "it failed once more"
+    chain.senders, chain.rests = frozenset(), False
+    await retry(treasury, asked[3])
+    for _ in range(2):
+        await pay_outs(treasury, found[1:])
+        await engine.tick()
+    assert "requested" not in await statuses(treasury, [asked[3], new])
+    await treasury.mine(seconds=PAUSE_MAX.total_seconds())
+    await treasury.work(engine)
+
+
+async def test_a_process_that_begins_tries_what_gave_way_before_it(treasury):
+    found = await merchants(treasury, 2)
+    context = treasury.engine().context
+    chain = Unplannable(context.chain, Life())
+    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
+    asked = await rest(treasury, engine, chain, found)
+    chain.senders, chain.rests = frozenset(), False
+    await pay_outs(treasury, found[1:])
+    await engine.tick()
+    assert await statuses(treasury, asked) == ["requested"] * 5
+    assert max(await dues_of(treasury, asked)) > treasury.clock.now() + 4 * PAUSE
+    anew = Engine(engine.context, treasury.keys)
+    await anew.tick()
+    assert "requested" not in await statuses(treasury, asked)
+    await treasury.work(anew)
 
 
 async def retry(treasury, payout):

@@ -232,6 +232,40 @@ async def test_several_payouts_that_nobody_can_plan_keep_none_of_the_others_from
     assert await statuses(treasury, asked) == ["completed"] * 18
 
 
+async def test_wallets_with_payouts_that_nobody_can_plan_blame_none_of_each_others(treasury):
+    found = await merchants(treasury, 2)
+    context, to_address = treasury.engine().context, await treasury.stranger(500)
+    chain = Poisoned(context.chain, ChainUnavailableError, rests=True)
+    chain.amounts = frozenset(range(101, 105))
+    engine, poison = Engine(structs.replace(context, chain=chain), treasury.keys), list[str]()
+    for merchant, project in found:
+        wanted = [(to_address, units) for units in sorted(chain.amounts)]
+        poison += await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project)
+    for _ in range(40):
+        await pay_outs(treasury, found)
+        await drive(treasury, engine, chain, 1)
+    failed, late, before = 0, 0, list[str]()
+    for _ in range(20):
+        asked = await pay_outs(treasury, found)
+        failed += await drive(treasury, engine, chain, 1)
+        late += (await statuses(treasury, before)).count("requested")
+        before = asked
+    assert failed >= 4, "they are tried again"
+    assert late == 0, "what met the outage that another's looked like goes out with the next tick"
+    blamed = {pk for sender in engine._turns._failing.values() for pk in sender.failed}
+    assert blamed <= await intents_of(treasury, poison)
+    chain.amounts, chain.rests = frozenset(), False
+    await treasury.mine(seconds=SUSPECT_PAUSE_MAX.total_seconds())
+    await treasury.work(engine)
+    assert await statuses(treasury, poison) == ["completed"] * 8
+
+
+async def intents_of(treasury, payouts):
+    async with treasury.db.transaction() as conn:
+        query = "SELECT intent_pk FROM payouts WHERE payout_id = ANY($1::text[])"
+        return set((await conn.exec_driver_sql(query, (payouts,))).scalars())
+
+
 async def test_a_payout_that_failed_in_an_outage_does_not_wait_for_one_that_nobody_can_plan(treasury):
     # It is the only wallet, so that nobody else is served, and nothing of it gives way.
     ((merchant, project),), to_address = await merchants(treasury, 1), await treasury.stranger(500)
@@ -295,12 +329,12 @@ async def test_while_the_chain_is_asked_for_nothing_of_a_sender_its_failures_are
     big = await treasury.pay_out("USDX", 10 * AMOUNT, to_address, merchant=merchant, project=project)
     await engine.tick()
     assert (await treasury.payout(big)).waits_for == "collection"
-    assert engine._turns.is_failing(treasury.wallet.pk)
+    assert engine._turns.failed_intents(treasury.wallet.pk)
     chain.amounts = frozenset()
     await bring_back(treasury, 15 * AMOUNT)
     await treasury.pay_out("USDX", 7, to_address, merchant=merchant, project=project)
     await engine.tick()
-    assert not engine._turns.is_failing(treasury.wallet.pk), "what failed is gone"
+    assert not engine._turns.failed_intents(treasury.wallet.pk), "what failed is gone"
     await treasury.work(engine)
 
 
@@ -317,7 +351,7 @@ async def test_a_signer_that_is_away_is_no_failure_of_the_sender(treasury, monke
             with pytest.raises(batches.SignerUnavailableError):
                 await engine.tick()
     pk = treasury.wallet.pk
-    assert not engine._turns.is_failing(pk)
+    assert not engine._turns.failed_intents(pk)
     assert engine._turns.in_order([pk, pk + 1]) == [pk + 1, pk]
     await engine.tick()
     assert await statuses(treasury, payouts) == ["broadcast"]

@@ -43,7 +43,9 @@ class OutboundIntent(Base):
     where there are none the transaction. ``settle_asked_at`` is set while an operator wants it to be ended by the
     transaction ``settle_tx_id``; ``settle_refusal`` says why the last one that was named did not end it.
 
-    ``retried_at`` is set while an operator wants it to be looked at, whether or not its address rests.
+    ``gave_way_until`` is until when it waited last since something of its address could not be planned: where it is due
+    then, it waits for nothing else. ``retried_at`` is set while an operator wants it to be looked at, whether or not
+    its address rests.
 
     ``action`` is what its transaction does. Beside ``transfer`` and ``call``, ``units`` are a stake or an allowance,
     and nothing of them leaves.
@@ -157,6 +159,7 @@ class OutboundIntent(Base):
     settle_asked_at: Mapped[datetime | None]
     settle_refusal: Mapped[str | None]
     due_at: Mapped[datetime]
+    gave_way_until: Mapped[datetime | None]
     retried_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

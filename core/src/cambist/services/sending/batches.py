@@ -73,7 +73,7 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
     now = context.clock.now()
     async with context.db.transaction() as conn:
         held = await store.held_back(conn, context.chain_scope, now, context.settings.batch_max)
-        await context.defer(conn, held, WAITS_FOR_REINSTATEMENT, now + SUSPENDED_PAUSE, now)
+        await context.defer(conn, held, WAITS_FOR_REINSTATEMENT, now + SUSPENDED_PAUSE, now, keeps_retry=True)
         waiting = await store.waiting(conn, context.chain_scope, now, context.settings.batch_max)
         if not waiting:
             return False
@@ -221,7 +221,7 @@ async def _plannable(
     if not funding.funded or await keep_lent(context, source):
         return funding
     async with context.db.transaction() as conn:
-        await context.defer(conn, funding.funded, WAITS_FOR_GAS, now + GAS_PAUSE, now)
+        await context.defer(conn, funding.funded, WAITS_FOR_GAS, now + GAS_PAUSE, now, keeps_retry=True)
     return structs.replace(funding, funded=[])
 
 
@@ -288,7 +288,7 @@ async def _store_waiting(  # noqa: PLR0913  each by name
     if not (maybe_spent or short or needs_gas or needs_loan or lacking > 0):
         return
     async with context.db.transaction() as conn:
-        await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now)
+        await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now, keeps_retry=True)
         await context.defer(conn, short, reason, now + pause, now)
         fresh = await context.defer(conn, needs_gas, gas_reason, now + gas_pause, now)
         if needs_loan:

@@ -26,6 +26,7 @@ from .failures import Failures
 from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
+from .giving_way import end_all_rests
 from .pausing import defer_paused, release_paused
 from .sweeps.building import sweep_waiting
 from .turns import Turns
@@ -59,6 +60,7 @@ class Engine:
         self._follower = Follower(context)
         self._collector = Collector(context, keys)
         self._turns = Turns()
+        self._any_rests = True
         self._collected_at: float | None = None
         self._asked_at: datetime | None = None
         self._books_open = False
@@ -83,6 +85,8 @@ class Engine:
         """Do it, and say in ``done`` what was done as soon as it was."""
         context = self.context
         collects_all = self._collects_all()
+        if self._any_rests:
+            self._any_rests = await end_all_rests(context)
         agenda = await self._read_agenda(collects_all=collects_all)
         # Before a node is asked: that it does not answer may be why something is cancelled.
         cancelled = agenda.cancel and await self._try("cancelling_failed", cancel_asked(context), failures)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -13,10 +13,10 @@ from cambist.signer.protocol import SignerUnavailableError
 
 from .context import EngineContext
 from .rows import IntentRow, OwnPath
-from .turns import PAUSE, Turns
+from .turns import PAUSE, PAUSE_MAX, Turns
 
 POSTPONED_MAX = 5_000
-"""Intents of one sender that give way at once."""
+"""Intents of one sender that give way at once, and of one chain whose wait is ended at once."""
 
 _POSTPONE = f"""
 WITH due AS (
@@ -24,31 +24,39 @@ WITH due AS (
         AND kind <> '{IntentKind.SWEEP}' AND due_at <= $5 AND retried_at IS NULL AND cancel_asked_at IS NULL
     ORDER BY id LIMIT $6 FOR UPDATE
 )
-UPDATE outbound_intents i SET due_at = $4, updated_at = $5 FROM due WHERE i.id = due.id
+UPDATE outbound_intents i SET due_at = $4, gave_way_until = $4, updated_at = $5 FROM due WHERE i.id = due.id
 """  # noqa: S608  a constant
 _POSTPONE_SOME = """
 WITH due AS (
     SELECT id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting' AND due_at <= $3
         AND cancel_asked_at IS NULL ORDER BY id FOR UPDATE
 )
-UPDATE outbound_intents i SET due_at = $2, retried_at = NULL, updated_at = $3 FROM due WHERE i.id = due.id
+UPDATE outbound_intents i SET due_at = $2, gave_way_until = $2, retried_at = NULL, updated_at = $3
+FROM due WHERE i.id = due.id
 """
-# What gives way to a sender's rest has the same moment. What waits for something else by now has another one.
+# What waits for something else by now is due at another moment than that until which it gave way.
 _END_REST = """
 WITH resting AS (
     SELECT id FROM outbound_intents WHERE chain = $1 AND scope = $2 AND source_address_pk = $3 AND state = 'waiting'
-        AND due_at = $4 AND cancel_asked_at IS NULL ORDER BY id LIMIT $6 FOR UPDATE
+        AND due_at > $4 AND due_at = gave_way_until AND NOT id = ANY($5::bigint[]) AND cancel_asked_at IS NULL
+    ORDER BY id LIMIT $6 FOR UPDATE
 )
-UPDATE outbound_intents i SET due_at = $5, updated_at = $7 FROM resting WHERE i.id = resting.id
+UPDATE outbound_intents i SET due_at = $4, gave_way_until = $4, updated_at = $7 FROM resting WHERE i.id = resting.id
 """
-# What waits for something else by now has another moment.
-_WAKE = """
+_END_ALL_RESTS = """
 WITH resting AS (
-    SELECT i.id FROM outbound_intents i JOIN unnest($1::bigint[], $2::timestamptz[]) AS w (id, due_at)
-        ON w.id = i.id AND w.due_at = i.due_at
-    WHERE i.state = 'waiting' AND i.cancel_asked_at IS NULL ORDER BY i.id FOR UPDATE OF i
+    SELECT id FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting'
+        AND due_at > $3 AND due_at = gave_way_until AND cancel_asked_at IS NULL
+    ORDER BY id LIMIT $4 FOR UPDATE
 )
 UPDATE outbound_intents i SET due_at = $3, updated_at = $3 FROM resting WHERE i.id = resting.id
+"""
+_WAKE = """
+WITH resting AS (
+    SELECT id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting'
+        AND due_at > $2 AND due_at = gave_way_until AND cancel_asked_at IS NULL ORDER BY id FOR UPDATE
+)
+UPDATE outbound_intents i SET due_at = $2, updated_at = $2 FROM resting WHERE i.id = resting.id
 """
 _STILL_WAITING = """
 SELECT id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting' AND cancel_asked_at IS NULL
@@ -60,6 +68,10 @@ class Failed(Struct, frozen=True):
 
     intents: Sequence[IntentRow]
     error: Exception
+
+    @property
+    def primary_keys(self) -> Sequence[int]:
+        return [intent.id for intent in self.intents]
 
 
 class Tried(Struct):
@@ -75,21 +87,25 @@ async def note_turn(  # noqa: PLR0913  each by name
 ) -> None:
     """Have a sender that failed come last from now on, and give way to the others.
 
-    Who meets nodes that rest since another sender asked them is not why: it keeps its turn, unless it failed by itself
-    before. Nor does anybody wait longer for a signer that is away. One that is alone is in nobody's way, until others
-    have shown what it is.
+    Who meets nodes that rest since another sender asked them is not why: it keeps its turn, unless it was among what
+    failed before. Nor does anybody wait longer for a signer that is away. One that is alone is in nobody's way, until
+    others have shown what it is.
     """
-    if found.planned and (woken := turns.served(source.pk, found.planned)):
+    now = context.clock.now()
+    rested = turns.rests(source.pk, now)
+    if found.planned and (woken := turns.served(source.pk, found.planned, rested=rested)):
         await wake(context, woken)
         found.more = True
-    is_met = any(isinstance(error, ChainUnavailableError) for error in met) and not turns.is_failing(source.pk)
-    now = context.clock.now()
+    is_met = any(isinstance(error, ChainUnavailableError) for error in met)
+    known = set(turns.failed_intents(source.pk))
     for one in found.failed:
         if isinstance(one.error, SignerUnavailableError):
             turns.unsigned(source.pk)
-        elif not (is_met and isinstance(one.error, ChainUnavailableError)):
-            failed = [intent.id for intent in one.intents]
+        elif not (is_met and isinstance(one.error, ChainUnavailableError)) or known.intersection(one.primary_keys):
+            failed = one.primary_keys
             until = turns.failed(source.pk, now, failed, alone=len(failed) == 1)
+            if all(intent.update.kind == IntentKind.REPAIR for intent in one.intents):
+                until = min(until, now + PAUSE_MAX)  # all else of the sender waits for it
             if not (is_alone and until - now <= PAUSE):
                 await postpone(context, failed, until)
     rests_until = turns.rests_until(source.pk, now)
@@ -117,9 +133,9 @@ async def give_way(context: EngineContext, source: OwnPath, until: datetime) -> 
 
 
 async def end_rest(context: EngineContext, turns: Turns, source: OwnPath, until: datetime) -> bool:
-    """Have what gave way until then be due once its sender rests no longer, where that is sooner.
+    """Have what gave way to a rest until then, or to one before, be due once its sender rests no longer.
 
-    Return whether that is now.
+    Suspects wait by themselves. Return whether the rest is over.
     """
     now = context.clock.now()
     rests_until = turns.rests_until(source.pk, now)
@@ -127,8 +143,21 @@ async def end_rest(context: EngineContext, turns: Turns, source: OwnPath, until:
         return False
     due_at = now if rests_until is None else rests_until
     async with context.db.transaction() as conn:
-        await conn.exec_driver_sql(_END_REST, (*context.chain_scope.key, source.pk, until, due_at, POSTPONED_MAX, now))
+        suspects = list(turns.suspects(source.pk))
+        found = (*context.chain_scope.key, source.pk, due_at, suspects, POSTPONED_MAX, now)
+        await conn.exec_driver_sql(_END_REST, found)
     return rests_until is None
+
+
+async def end_all_rests(context: EngineContext) -> bool:
+    """Have all that gave way on a chain be due now; return whether there may be more.
+
+    For a process that begins: it does not know what the one before had found out, nor what would wake what waits.
+    """
+    async with context.db.transaction() as conn:
+        found = (*context.chain_scope.key, context.clock.now(), POSTPONED_MAX)
+        ended = await conn.exec_driver_sql(_END_ALL_RESTS, found)
+    return ended.rowcount == POSTPONED_MAX
 
 
 async def postpone(context: EngineContext, intent_pks: Collection[int], until: datetime) -> None:
@@ -137,8 +166,7 @@ async def postpone(context: EngineContext, intent_pks: Collection[int], until: d
         await conn.exec_driver_sql(_POSTPONE_SOME, (list(intent_pks), until, context.clock.now()))
 
 
-async def wake(context: EngineContext, postponed: Mapping[int, datetime]) -> None:
-    """Have intents that were postponed until these moments, and wait for nothing else since, be due now."""
-    now = context.clock.now()
+async def wake(context: EngineContext, intent_pks: Collection[int]) -> None:
+    """Have those of these be due now that gave way, and wait for nothing else since."""
     async with context.db.transaction() as conn:
-        await conn.exec_driver_sql(_WAKE, (list(postponed), list(postponed.values()), now))
+        await conn.exec_driver_sql(_WAKE, (list(intent_pks), context.clock.now()))

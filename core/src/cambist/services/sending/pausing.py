@@ -31,5 +31,5 @@ async def _change(context: EngineContext, reason: str | None, *, is_deferred: bo
         )
     if found:
         async with context.db.transaction() as conn:
-            await context.defer(conn, found, reason, now, now)
+            await context.defer(conn, found, reason, now, now, keeps_retry=True)
     return len(found) == INTENTS_MAX

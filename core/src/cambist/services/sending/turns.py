@@ -8,19 +8,22 @@ to be the sender's own counts in a row: in an outage, where nobody is served, al
 A chain plans all that a sender sends together, or none of it. So what a sender sends that failed twice is tried one by
 one. What fails by itself is a suspect: it waits by itself, each time longer up to a bound, and its sender rests no
 longer for it. Once one of them is planned after all, others are due again at once. Suspects take turns, so that none of
-them keeps another from being tried.
+them keeps another from being tried, and how often one has failed counts until it is planned: many of them fail ticks so
+often that one is due long before its turn.
 While something else of the sender can be planned, some suspects keep it from nothing; of more, each new one has it rest
 longer. Where nothing else can be planned, more than these have it rest each time that one of them fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct, field
+
+from cambist.domain.intents import IntentKind
 
 from .rows import IntentRow
 
@@ -41,7 +44,7 @@ SUSPECTS_MAX = 3
 """Intents of one sender that may fail by themselves before each further one has the sender rest."""
 SUSPECT_PAUSE_MAX = timedelta(hours=1)
 """How long an intent that fails by itself waits at most, however many do."""
-WOKEN_MAX = 10
+WOKEN_MAX = 3
 """Others that failed by themselves and are due again at once with each one that is planned after all."""
 
 
@@ -55,9 +58,9 @@ class _Rest(Struct, frozen=True):
     served_before: int
     until: datetime
 
-    def is_over(self, now: datetime) -> bool:
-        """Whether it was due long ago, and has not failed since: it is planned, gone, or lacks money."""
-        return self.until + PAUSE_MAX <= now
+    def counts(self, now: datetime) -> bool:
+        """Whether another failure now is one more in a row: it was not due long ago without failing since."""
+        return now < self.until + PAUSE_MAX
 
 
 class _Sender(Struct):
@@ -79,18 +82,16 @@ class _Sender(Struct):
     def failed(self) -> Collection[int]:
         return [*self.unjudged, *self.suspects]
 
-    def woken_by(self, planned: Collection[int]) -> Mapping[int, datetime]:
-        """Return when the suspects would be due that need wait no longer, now that others of them are planned.
+    def woken_by(self, planned: Collection[int], *, rested: bool) -> Collection[int]:
+        """Return the suspects that need wait no longer, now that others of them are planned.
 
-        Those whose failure is the oldest, each in its turn.
+        Or anything of a sender that ``rested``. Those whose failure is the oldest, each in its turn.
         """
-        count = WOKEN_MAX * len(self.suspects.keys() & set(planned))
-        woken = {pk: rest for pk, rest in self.suspects.items() if pk not in planned}
-        woken = dict(islice(woken.items(), count))
-        for pk, rest in woken.items():
-            del self.suspects[pk]
-            self.suspects[pk] = rest
-        return {pk: rest.until for pk, rest in woken.items()}
+        count = WOKEN_MAX * max(len(self.suspects.keys() & set(planned)), rested)
+        woken = list(islice((pk for pk in self.suspects if pk not in planned), count))
+        for pk in woken:
+            self.suspects[pk] = self.suspects.pop(pk)
+        return woken
 
     def forget(self, intent_pks: Iterable[int]) -> bool:
         """Forget failures of these intents; return whether there are others."""
@@ -101,8 +102,9 @@ class _Sender(Struct):
 
 
 class Turns:
-    """Which senders of one chain failed lately, as this process knows it: a restart has all of them tried again.
+    """Which senders of one chain failed lately, as this process knows it.
 
+    A new one has all of them tried again: see ``giving_way.end_all_rests()``.
     A sender goes by its address' primary key; ``SWEEPS`` stands for what is planned for many of them together.
     """
 
@@ -138,13 +140,11 @@ class Turns:
     def rests(self, source_pk: int, now: datetime) -> bool:
         return self.rests_until(source_pk, now) is not None
 
-    def is_failing(self, source_pk: int) -> bool:
-        return source_pk in self._failing
-
     def groups(self, source_pk: int, intents: Sequence[IntentRow]) -> Sequence[Sequence[IntentRow]]:
         """Return what of a sender is planned together now: all of it, but for suspects, which come last.
 
-        While it is not known which of it fails, that is a bounded number of intents one by one.
+        While it is not known which of it fails, that is a bounded number of intents one by one. Of these, and of
+        suspects, what closes a gap or is tried again by an operator comes first.
         """
         sender = self._failing.get(source_pk)
         if sender is None:
@@ -153,13 +153,18 @@ class Turns:
         suspects = [due[pk] for pk in sender.suspects if pk in due]
         others = [one for one in intents if one.id not in sender.suspects]
         if sender.unjudged and sender.together >= APART_FROM:
-            return [[one] for one in (*others, *suspects)][:APART_MAX]
-        return [*([others] if others else []), *([one] for one in suspects[:APART_MAX])]
+            return [[one] for one in sorted((*others, *suspects), key=_can_wait)][:APART_MAX]
+        return [*([others] if others else []), *([one] for one in sorted(suspects, key=_can_wait)[:APART_MAX])]
 
     def failed_intents(self, source_pk: int) -> Collection[int]:
         """Return what of a sender failed and was not planned since."""
         sender = self._failing.get(source_pk)
         return [] if sender is None else sender.failed
+
+    def suspects(self, source_pk: int) -> Collection[int]:
+        """Return what of a sender waits by itself, since it failed by itself."""
+        sender = self._failing.get(source_pk)
+        return [] if sender is None else list(sender.suspects)
 
     def gone(self, source_pk: int, intent_pks: Collection[int]) -> None:
         """Take note of what failed, and waits no more. With the last of it the sender's failures are forgotten."""
@@ -167,18 +172,21 @@ class Turns:
         if sender is not None and intent_pks and not sender.forget(intent_pks):
             del self._failing[source_pk]
 
-    def served(self, source_pk: int, planned: Collection[int] | None = None) -> Mapping[int, datetime]:
+    def served(
+        self, source_pk: int, planned: Collection[int] | None = None, *, rested: bool = False
+    ) -> Collection[int]:
         """Take note of a sender that did not fail, or not with these intents: its failures are those of the others.
 
-        Return which suspects need wait no longer, with when they would be due: what kept one that is planned now may be
-        over for them as well. It is some at a time, for if it is not, each of them fails a tick.
+        ``rested``: it was to rest, and was tried all the same.
+        Return which suspects need wait no longer: what kept one that is planned now may be over for them as well. It is
+        some at a time, for if it is not, each of them fails a tick.
         """
         self._served += 1
         self._unsigned.pop(source_pk, None)
         sender = self._failing.get(source_pk)
         if sender is None:
-            return {}
-        woken: Mapping[int, datetime] = {} if planned is None else sender.woken_by(planned)
+            return []
+        woken: Collection[int] = [] if planned is None else sender.woken_by(planned, rested=rested)
         if planned is not None:
             sender.rest, sender.is_fine = None, True
             if sender.together < APART_FROM and not sender.unjudged.keys().isdisjoint(planned):
@@ -199,7 +207,7 @@ class Turns:
     ) -> datetime:
         """Take note of a sender that failed by itself, with these intents; return when these are due again.
 
-        ``alone``: each of them failed by itself. Where that was known, the sender does not rest for it.
+        ``alone``: each of them failed by itself.
         """
         sender = self._failing.pop(source_pk, None) or _Sender(now)
         _keep_last(self._failing, FAILING_MAX - 1)
@@ -217,7 +225,7 @@ class Turns:
         sender.together = sender.together + 1 if sender.unjudged else 1
         sender.unjudged |= dict.fromkeys(pk for pk in intent_pks if pk not in sender.suspects)
         _keep_last(sender.unjudged, TRIED_MAX)
-        sender.rest = self._rest(sender.rest, now, others)
+        sender.rest = self._rest_of_all(sender, now, others)
         return sender.rest.until
 
     def _failed_alone(self, sender: _Sender, now: datetime, intent_pks: Collection[int], others: int) -> datetime:
@@ -232,16 +240,21 @@ class Turns:
             sender.rest = self._rest_for_suspect(sender, now, others)
         elif not sender.is_fine and len(sender.suspects) > SUSPECTS_MAX:
             # Nothing of it can be planned, for all that is known: one of them is enough to find out when that is over.
-            sender.rest = self._rest(sender.rest, now, others)
+            sender.rest = self._rest_of_all(sender, now, others)
         return max(sender.suspects[pk].until for pk in intent_pks)
 
     def _rest(self, before: _Rest | None, now: datetime, others: int, crowd: int = 1) -> _Rest:
-        """Return how long something rests that has failed once more."""
-        times = 1
-        if before is not None and not before.is_over(now):
+        """Return how long something rests that has failed once more, one of a crowd that does."""
+        times, pause = 1, PAUSE
+        if before is not None:
             times = min(before.times + (before.served_before < self._served), DOUBLED_MAX)
-        pause = PAUSE if times == 1 else min(PAUSE_MAX, PAUSE * 2 ** (times - 1) * (1 + others))
-        return _Rest(times, self._served, now + min(crowd * pause, SUSPECT_PAUSE_MAX))
+        if times > 1:
+            pause = min(crowd * min(PAUSE_MAX, PAUSE * 2 ** (times - 1) * (1 + others)), SUSPECT_PAUSE_MAX)
+        return _Rest(times, self._served, now + pause)
+
+    def _rest_of_all(self, sender: _Sender, now: datetime, others: int) -> _Rest:
+        before = sender.rest
+        return self._rest(before if before is not None and before.counts(now) else None, now, others)
 
     def _rest_for_suspect(self, sender: _Sender, now: datetime, others: int) -> _Rest | None:
         """Return how long a sender rests of which one more intent has failed by itself.
@@ -251,9 +264,13 @@ class Turns:
         """
         was_fine, sender.is_fine = sender.is_fine, False
         if not was_fine:
-            return self._rest(sender.rest, now, others)
+            return self._rest_of_all(sender, now, others)
         more = len(sender.suspects) - SUSPECTS_MAX
         return _Rest(1, self._served, now + min(PAUSE_MAX, more * PAUSE)) if more > 0 else None
+
+
+def _can_wait(intent: IntentRow) -> bool:
+    return not (intent.is_retried or intent.update.kind == IntentKind.REPAIR)
 
 
 def _keep_last(found: dict[int, Any], most: int) -> None:

@@ -1440,6 +1440,7 @@ TABLES = (
         settle_asked_at TIMESTAMP WITH TIME ZONE,
         settle_refusal TEXT,
         due_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        gave_way_until TIMESTAMP WITH TIME ZONE,
         retried_at TIMESTAMP WITH TIME ZONE,
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
