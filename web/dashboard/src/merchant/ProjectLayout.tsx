@@ -1,5 +1,6 @@
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Outlet, useNavigate } from "@tanstack/react-router";
+import { Fragment } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ChainNames } from "../ui/ChainName";
@@ -59,7 +60,16 @@ export function ProjectLayout() {
       user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}
     >
-      <ChainNames chains={chains}>{project === null ? <Empty title={t("projects.notOpen")} /> : <Outlet />}</ChainNames>
+      <ChainNames chains={chains}>
+        {project === null ? (
+          <Empty title={t("projects.notOpen")} />
+        ) : (
+          // Another project's page is another one: it shows nothing of this one's until its own has come.
+          <Fragment key={project.projectId}>
+            <Outlet />
+          </Fragment>
+        )}
+      </ChainNames>
     </Shell>
   );
 }

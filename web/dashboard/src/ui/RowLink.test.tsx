@@ -66,13 +66,17 @@ it("leaves to the browser what opens another tab, and what something inside has 
   expect(navigate).not.toHaveBeenCalled();
 });
 
-it("has the page come once the pointer or the focus rests on it, and not when it only passes", async () => {
+it("has the page not come where the pointer only passes", async () => {
   const { preload, row } = await link();
   fireEvent.mouseEnter(row);
   fireEvent.mouseLeave(row);
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(preload).not.toHaveBeenCalled();
-  fireEvent.focus(row);
+});
+
+it.each(["mouseEnter", "focus", "touchStart"] as const)("has the page come on %s", async (event) => {
+  const { preload, row } = await link();
+  fireEvent[event](row);
   await waitFor(() => {
     expect(preload).toHaveBeenCalled();
   });

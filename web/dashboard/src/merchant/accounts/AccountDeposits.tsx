@@ -5,6 +5,7 @@ import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { timesOf } from "../../ui/days";
+import { NoneFiltered } from "../../ui/Feedback";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meaning } from "../../ui/Meaning";
@@ -87,7 +88,13 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
         rowKey={(one) => one.depositId}
         {...newestFirst(search)}
         onPage={search.goTo}
-        empty={t(search.isFiltered ? "account.noDepositsFiltered" : "account.noDeposits")}
+        empty={
+          search.isFiltered ? (
+            <NoneFiltered title={t("account.noDepositsFiltered")} onClear={search.clear} />
+          ) : (
+            t("account.noDeposits")
+          )
+        }
       />
     </Section>
   );

@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import { CsvButton } from "../../ui/CsvButton";
 import { EVENTS, TEST } from "../../ui/events";
+import { NoneFiltered } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { showMilliseconds } from "../../ui/format";
 import { List, type Column, type ListQuery } from "../../ui/List";
@@ -99,7 +100,13 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
         href={(one) => `/${projectId}/webhooks/${one.deliveryId}`}
         {...newestFirst(search)}
         onPage={search.goTo}
-        empty={t("webhooks.none")}
+        empty={
+          search.isFiltered ? (
+            <NoneFiltered title={t("trail.noneFiltered")} onClear={search.clear} />
+          ) : (
+            t("webhooks.none")
+          )
+        }
       />
     </Section>
   );

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { hashKey, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import type { TFunction } from "i18next";
@@ -94,6 +94,12 @@ export function PaymentList() {
   const ahead = useCallback(
     (page: number, filters: Filters) => {
       const question = paymentsQuery(projectId, { page, ...askedBy(filters) });
+      // What was asked for before and has not come to be shown is not waited for: typing asks with each letter.
+      const asked = hashKey(question.queryKey);
+      void client.cancelQueries({
+        queryKey: question.queryKey.slice(0, -1),
+        predicate: (one) => one.getObserversCount() === 0 && one.queryHash !== asked,
+      });
       client.query(question).catch(() => undefined); // the list says what failed
     },
     [client, projectId],

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
+import { NoneFiltered } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
@@ -90,7 +91,13 @@ export function Movements({ tracker, token }: MovementsProps) {
         query={query}
         rowKey={(one) => one.transactionId}
         onPage={search.goTo}
-        empty={t("tracker.noMovements")}
+        empty={
+          search.isFiltered ? (
+            <NoneFiltered title={t("statement.noneFiltered")} onClear={search.clear} />
+          ) : (
+            t("tracker.noMovements")
+          )
+        }
       />
     </Section>
   );
