@@ -28,12 +28,8 @@ async def treasury(db, clock, ids, tmp_path):
 
 
 async def test_what_an_operator_has_tried_again_ends_its_wallets_rest(treasury):
-    found = await merchants(treasury, 2)
+    found, chain, engine, asked = await resting(treasury)
     (merchant, project), to_address = found[0], await treasury.stranger(500)
-    context = treasury.engine().context
-    chain = Unplannable(context.chain, Life())
-    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
-    asked = await rest(treasury, engine, chain, found)
     new = await treasury.pay_out("USDX", 6, to_address, merchant=merchant, project=project)
     chain.senders, chain.rests = frozenset(), False
     await pay_outs(treasury, found[1:])
@@ -75,11 +71,7 @@ async def waiting_of(treasury, context):
 
 
 async def test_of_what_an_operator_has_tried_again_each_fails_once_while_its_wallet_rests(treasury):
-    found = await merchants(treasury, 2)
-    context = treasury.engine().context
-    chain = Unplannable(context.chain, Life())
-    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
-    asked = await rest(treasury, engine, chain, found)
+    found, chain, engine, asked = await resting(treasury)
     for payout in asked[:2]:
         await retry(treasury, payout)
     failed = []
@@ -94,16 +86,22 @@ async def test_of_what_an_operator_has_tried_again_each_fails_once_while_its_wal
     assert await statuses(treasury, asked) == ["completed"] * 5
 
 
-async def rest(treasury, engine, chain, found):
-    """Have the first of the wallets rest for minutes, with five payouts that nobody can plan; return these."""
+async def resting(treasury):
+    """Have the first of two merchants' wallets rest for minutes, with five payouts that nobody can plan.
+
+    Return the merchants, the chain, its engine and these payouts.
+    """
+    found, context = await merchants(treasury, 2), treasury.engine().context
     (merchant, project), to_address = found[0], await treasury.stranger(500)
+    chain = Unplannable(context.chain, Life())
+    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
     chain.senders = frozenset([await wallet_of(treasury, merchant)])
     wanted = [(to_address, units) for units in (7, 8, 9, 10, 11)]
     asked = list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
     while (until_of(treasury, engine) or treasury.clock.now()) < treasury.clock.now() + 8 * PAUSE:
         await pay_outs(treasury, found[1:])
         await drive(treasury, engine, chain, 1)
-    return asked
+    return found, chain, engine, asked
 
 
 def until_of(treasury, engine):
@@ -111,12 +109,8 @@ def until_of(treasury, engine):
 
 
 async def test_a_retry_ends_the_rest_also_where_one_before_had_failed_and_made_it_longer(treasury):
-    found = await merchants(treasury, 2)
+    found, chain, engine, asked = await resting(treasury)
     (merchant, project), to_address = found[0], await treasury.stranger(500)
-    context = treasury.engine().context
-    chain = Unplannable(context.chain, Life())
-    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
-    asked = await rest(treasury, engine, chain, found)
     new = await treasury.pay_out("USDX", 6, to_address, merchant=merchant, project=project)
     await pay_outs(treasury, found[1:])
     await drive(treasury, engine, chain, 1)
@@ -138,11 +132,7 @@ async def test_a_retry_ends_the_rest_also_where_one_before_had_failed_and_made_i
 
 
 async def test_a_process_that_begins_tries_what_gave_way_before_it(treasury):
-    found = await merchants(treasury, 2)
-    context = treasury.engine().context
-    chain = Unplannable(context.chain, Life())
-    engine = Engine(structs.replace(context, chain=chain), treasury.keys)
-    asked = await rest(treasury, engine, chain, found)
+    found, chain, engine, asked = await resting(treasury)
     chain.senders, chain.rests = frozenset(), False
     await pay_outs(treasury, found[1:])
     await engine.tick()
