@@ -107,17 +107,19 @@ export function Empty({ title, children }: EmptyProps) {
   );
 }
 
-interface NoneFilteredProps {
-  readonly title: string;
-  readonly onClear: () => void;
+interface NoneListedProps extends EmptyProps {
+  readonly search: { readonly isFiltered: boolean; readonly clear: () => void };
+  /** What is said where nothing is like what the filters ask for. */
+  readonly filtered: string;
 }
 
-/** Nothing is like what the filters ask for, and a way to all there is. */
-export function NoneFiltered({ title, onClear }: NoneFilteredProps) {
+/** A list without a row: there is nothing, or nothing like the filters, with a way to all there is. */
+export function NoneListed({ search, filtered, title, children }: NoneListedProps) {
   const { t } = useTranslation();
+  if (!search.isFiltered) return <Empty title={title}>{children}</Empty>;
   return (
-    <Empty title={title}>
-      <Button variant="default" onClick={onClear}>
+    <Empty title={filtered}>
+      <Button variant="default" onClick={search.clear}>
         {t("list.clear")}
       </Button>
     </Empty>

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-import { Empty, NoneFiltered } from "./Feedback";
+import { NoneListed } from "./Feedback";
 import { Filters } from "./Filters";
 import { List, type ListProps } from "./List";
 import { Page, Section } from "./Page";
@@ -54,14 +54,10 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
           label={listTitle ?? title}
           onPage={search.goTo}
           empty={
-            search.isFiltered ? (
-              <NoneFiltered title={noneFiltered} onClear={search.clear} />
-            ) : (
-              <Empty title={none}>
-                {noneWords !== undefined && <p>{noneWords}</p>}
-                {create}
-              </Empty>
-            )
+            <NoneListed search={search} filtered={noneFiltered} title={none}>
+              {noneWords !== undefined && <p>{noneWords}</p>}
+              {create}
+            </NoneListed>
           }
         />
       </Section>

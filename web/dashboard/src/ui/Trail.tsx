@@ -7,7 +7,7 @@ import type { Session } from "../api/session";
 import { ACTIONS } from "./actions";
 import { CsvButton } from "./CsvButton";
 import { timesOf } from "./days";
-import { NoneFiltered } from "./Feedback";
+import { NoneListed } from "./Feedback";
 import { DaysFilter, Filters, SelectFilter, TextFilter } from "./Filters";
 import { Id } from "./Id";
 import { List, type Column, type ListQuery } from "./List";
@@ -154,9 +154,7 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
           rowKey={props.rowKey}
           {...newestFirst(search)}
           onPage={search.goTo}
-          empty={
-            search.isFiltered ? <NoneFiltered title={props.noneFiltered} onClear={search.clear} /> : t("trail.none")
-          }
+          empty={<NoneListed search={search} filtered={props.noneFiltered} title={t("trail.none")} />}
         />
       </Section>
     </Page>

@@ -5,7 +5,7 @@ import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { timesOf } from "../../ui/days";
-import { NoneFiltered } from "../../ui/Feedback";
+import { NoneListed } from "../../ui/Feedback";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meaning } from "../../ui/Meaning";
@@ -89,11 +89,7 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
         {...newestFirst(search)}
         onPage={search.goTo}
         empty={
-          search.isFiltered ? (
-            <NoneFiltered title={t("account.noDepositsFiltered")} onClear={search.clear} />
-          ) : (
-            t("account.noDeposits")
-          )
+          <NoneListed search={search} filtered={t("account.noDepositsFiltered")} title={t("account.noDeposits")} />
         }
       />
     </Section>

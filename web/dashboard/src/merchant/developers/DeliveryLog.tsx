@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import { CsvButton } from "../../ui/CsvButton";
 import { EVENTS, TEST } from "../../ui/events";
-import { NoneFiltered } from "../../ui/Feedback";
+import { NoneListed } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { showMilliseconds } from "../../ui/format";
 import { List, type Column, type ListQuery } from "../../ui/List";
@@ -100,13 +100,7 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
         href={(one) => `/${projectId}/webhooks/${one.deliveryId}`}
         {...newestFirst(search)}
         onPage={search.goTo}
-        empty={
-          search.isFiltered ? (
-            <NoneFiltered title={t("trail.noneFiltered")} onClear={search.clear} />
-          ) : (
-            t("webhooks.none")
-          )
-        }
+        empty={<NoneListed search={search} filtered={t("trail.noneFiltered")} title={t("webhooks.none")} />}
       />
     </Section>
   );

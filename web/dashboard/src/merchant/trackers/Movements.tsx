@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
-import { NoneFiltered } from "../../ui/Feedback";
+import { NoneListed } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
@@ -91,13 +91,7 @@ export function Movements({ tracker, token }: MovementsProps) {
         query={query}
         rowKey={(one) => one.transactionId}
         onPage={search.goTo}
-        empty={
-          search.isFiltered ? (
-            <NoneFiltered title={t("statement.noneFiltered")} onClear={search.clear} />
-          ) : (
-            t("tracker.noMovements")
-          )
-        }
+        empty={<NoneListed search={search} filtered={t("statement.noneFiltered")} title={t("tracker.noMovements")} />}
       />
     </Section>
   );

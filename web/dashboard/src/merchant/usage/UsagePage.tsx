@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { Copyable } from "../../ui/Copyable";
 import { timesOf } from "../../ui/days";
-import { NoneFiltered } from "../../ui/Feedback";
+import { NoneListed } from "../../ui/Feedback";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
@@ -93,13 +93,7 @@ export function UsagePage() {
           query={usage}
           rowKey={(one) => `${one.operation} ${one.reference} ${one.createdAt}`}
           onPage={search.goTo}
-          empty={
-            search.isFiltered ? (
-              <NoneFiltered title={t("usage.noneFiltered")} onClear={search.clear} />
-            ) : (
-              t("usage.none")
-            )
-          }
+          empty={<NoneListed search={search} filtered={t("usage.noneFiltered")} title={t("usage.none")} />}
         />
       </Section>
       <Costs />

@@ -8,7 +8,7 @@ import { Address } from "../../ui/Address";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Arrow } from "../../ui/Arrow";
 import { timesOf } from "../../ui/days";
-import { ErrorNote, NoneFiltered } from "../../ui/Feedback";
+import { ErrorNote, NoneListed } from "../../ui/Feedback";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
 import { Meaning, useMeaning } from "../../ui/Meaning";
@@ -135,16 +135,16 @@ export function Statement({ projectId }: { readonly projectId: string }) {
         {...newestFirst(search)}
         onPage={search.goTo}
         empty={
-          isFiltered ? (
-            <NoneFiltered
-              title={t("statement.noneFiltered")}
-              onClear={() => {
+          <NoneListed
+            search={{
+              isFiltered,
+              clear: () => {
                 search.filter({ chain: "", token: "", type: "", from: "", until: "" });
-              }}
-            />
-          ) : (
-            t("statement.none")
-          )
+              },
+            }}
+            filtered={t("statement.noneFiltered")}
+            title={t("statement.none")}
+          />
         }
       />
     </Section>

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Amount } from "../../ui/Amount";
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { CsvButton } from "../../ui/CsvButton";
-import { Empty, NoneFiltered } from "../../ui/Feedback";
+import { NoneListed } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
@@ -110,11 +110,11 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
         onPage={search.goTo}
         {...beginsWith(BY_CHAIN, search)}
         empty={
-          search.isFiltered ? (
-            <NoneFiltered title={t("record.noneFiltered")} onClear={search.clear} />
-          ) : (
-            <Empty title={t(finishedAt === null ? "reconcile.noneYet" : "reconcile.noDifferences")} />
-          )
+          <NoneListed
+            search={search}
+            filtered={t("record.noneFiltered")}
+            title={t(finishedAt === null ? "reconcile.noneYet" : "reconcile.noDifferences")}
+          />
         }
       />
     </Section>
