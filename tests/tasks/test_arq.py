@@ -21,15 +21,20 @@ import pytest
 from arq.connections import ArqRedis
 from arq.jobs import DeserializationError, deserialize_job, serialize_job
 from arq.worker import Worker
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from cambist.bootstrap import Parts, open_gateway
 from cambist.services.accounting import usage
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.accounting.usage import Metered
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.platform import PlatformSettings
-from cambist_tasks.arq_worker import QUEUE, insist, open_pool, run_arq, runners_of
+from cambist.settings import RedisSettings
+from cambist.signer.keystore import Keystore
+from cambist.testing.fixtures import TEST_MNEMONIC
+from cambist_tasks.arq_worker import arq_options, insist, open_pool, queue_of, run_arq, runners_of
 from cambist_tasks.codec import decode, encode
 from cambist_tasks.supervision import keep_running
 from tests.core.test_statements import HISTORY
@@ -46,9 +51,14 @@ def runners(gateway):
     return runners_of(gateway)
 
 
+def using(settings, valkey):
+    """Return settings that name this server."""
+    return replace(settings, redis=RedisSettings(url=valkey.url))
+
+
 @asynccontextmanager
-async def running(redis_url, runners):
-    task = asyncio.create_task(keep_running("arq", partial(run_arq, redis_url, runners)))
+async def running(settings, runners):
+    task = asyncio.create_task(keep_running("arq", partial(run_arq, settings, runners)))
     try:
         yield task
     finally:
@@ -77,7 +87,7 @@ async def goes_on(runners, name="usage"):
     await until(more)
 
 
-async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothing_open(redis_url, runners, monkeypatch):
+async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothing_open(gateway, runners, monkeypatch):
     finish, writing = Worker.finish_job, asyncio.Event()
     begun, written = [], []
 
@@ -94,7 +104,7 @@ async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothin
     others = asyncio.all_tasks()
     for _ in range(3):
         writing.clear()
-        task = asyncio.create_task(run_arq(redis_url, runners))
+        task = asyncio.create_task(run_arq(gateway.settings, runners))
         await writing.wait()
         task.cancel()
         await asyncio.sleep(0.02)
@@ -109,7 +119,7 @@ async def test_a_worker_that_stops_while_it_writes_down_a_jobs_end_leaves_nothin
 
 
 async def test_who_queues_for_arq_when_it_stops_has_ended_before_its_connections_are_closed(
-    redis_url, runners, monkeypatch
+    gateway, runners, monkeypatch
 ):
     begun, ended, two = [], [], asyncio.Event()
 
@@ -128,7 +138,7 @@ async def test_who_queues_for_arq_when_it_stops_has_ended_before_its_connections
                 ended.append(what)
 
     monkeypatch.setattr(ArqRedis, "enqueue_job", slowly)
-    task = asyncio.create_task(run_arq(redis_url, runners))
+    task = asyncio.create_task(run_arq(gateway.settings, runners))
     async with asyncio.timeout(60):
         await two.wait()
     task.cancel()
@@ -146,7 +156,7 @@ async def test_a_transaction_that_is_cancelled_twice_gives_its_connection_back(t
 
     heard = asyncio.Event()
     server = await asyncio.start_unix_server(silent, tmp_path / "redis")
-    pool = open_pool(f"unix://{tmp_path}/redis")
+    pool = open_pool(f"unix://{tmp_path}/redis", "queue")
 
     async def watching():
         async with pool.pipeline() as pipe:
@@ -190,6 +200,24 @@ async def test_a_task_that_loses_its_cancellation_ends():
     assert task.done()
 
 
+async def test_two_gateways_on_one_redis_keep_no_jobs_from_each_other(gateway, databases):
+    with databases.fresh() as url:
+        settings = replace(gateway.settings, database=replace(gateway.settings.database, url=url))
+        async with open_gateway(settings, role="worker", parts=Parts(keystore=Keystore(TEST_MNEMONIC))) as other:
+            both = [runners_of(gateway), runners_of(other)]
+            pools = [open_pool(each.gateway.settings.redis.url, queue_of(each.gateway.settings)) for each in both]
+            for each, pool in zip(both, pools, strict=True):
+                # As of a database and its copy: everything in them has the same ids.
+                assert await pool.enqueue_job("work_off", 1, _job_id=f"{pool.default_queue_name}:job_1:0") is not None
+                assert {job.name for job in arq_options(each.gateway.settings)["cron_jobs"]}.isdisjoint(
+                    job.name for job in arq_options(both[each is both[0]].gateway.settings)["cron_jobs"]
+                )
+                await pool.aclose(close_connection_pool=True)
+            async with running(settings, both[1]), running(gateway.settings, both[0]):
+                for each in both * 2:
+                    await goes_on(each)
+
+
 class Planted:
     """What somebody who can write to Redis would have the worker unpickle."""
 
@@ -200,24 +228,24 @@ class Planted:
         return os.system, (f"touch {self.file}",)
 
 
-async def test_a_pickle_in_redis_is_refused_and_never_run(redis_url, runners, tmp_path):
-    file = tmp_path / "ran"
+async def test_a_pickle_in_redis_is_refused_and_never_run(gateway, runners, tmp_path):
+    file, queue = tmp_path / "ran", queue_of(gateway.settings)
     planted = [
         pickle.dumps(Planted(file)),
-        pickle.dumps({"f": "cron:usage", "a": (Planted(file),), "k": {}, "t": None, "et": 1}),
+        pickle.dumps({"f": f"{queue}:usage", "a": (Planted(file),), "k": {}, "t": None, "et": 1}),
         msgspec.json.encode({"f": "os.system", "a": [f"touch {file}"], "k": {}, "t": None, "et": 1}),
         b"\x00",
     ]
-    pool = open_pool(redis_url)
+    pool = open_pool(gateway.settings.redis.url, queue)
     for number, data in enumerate(planted):
         await pool.set(f"arq:job:planted{number}", data)
-        await pool.zadd(QUEUE, {f"planted{number}": time.time() * 1000})
+        await pool.zadd(queue, {f"planted{number}": time.time() * 1000})
 
     async def gone():
-        left = await pool.zrange(QUEUE, 0, -1)
+        left = await pool.zrange(queue, 0, -1)
         return not [name for name in left if name.startswith(b"planted")]
 
-    async with running(redis_url, runners):
+    async with running(gateway.settings, runners):
         await until(gone)
         await goes_on(runners)
     assert await pool.keys("arq:*planted*") == []
@@ -237,7 +265,7 @@ def test_a_job_carries_a_row_id_and_nothing_else():
             deserialize_job(msgspec.json.encode(message), deserializer=decode)
 
 
-async def test_a_redis_that_is_emptied_or_killed_costs_time_and_others_do_not_notice(valkey, runners):
+async def test_a_redis_that_is_emptied_or_killed_costs_time_and_others_do_not_notice(gateway, valkey, runners):
     ticks = []
 
     async def tick():
@@ -246,9 +274,9 @@ async def test_a_redis_that_is_emptied_or_killed_costs_time_and_others_do_not_no
             await asyncio.sleep(0.01)
 
     other = asyncio.create_task(tick())
-    async with running(valkey.url, runners):
+    async with running(using(gateway.settings, valkey), runners):
         await goes_on(runners)
-        pool = open_pool(valkey.url)
+        pool = open_pool(valkey.url, queue_of(gateway.settings))
         await pool.flushall()
         await goes_on(runners)
         with capture_logs() as logs:
@@ -368,7 +396,7 @@ async def test_a_worker_killed_in_the_middle_of_a_recurring_job_leaves_its_effec
             left = await other.exec_driver_sql("SELECT count(*) FROM usage_records WHERE NOT posted")
             return left.scalar_one() == 0
 
-    async with running(gateway.settings.redis.url, runners):
+    async with running(gateway.settings, runners):
         await until(posted)
         await goes_on(runners)
     async with db.autocommit() as other:

@@ -158,7 +158,7 @@ async def test_a_run_that_hangs_is_given_up(runners, job, work):
 def test_schedules_fire_at_the_moments_that_are_claimed_and_no_function_runs_longer_than_a_minute():
     often = crons_of(PriceSettings(watch_s=5))
     assert {one.every_s for one in often if one.name == "price_sources"} == {5}
-    for one, scheduled in zip([*CRONS, *often], [*arq_crons(), *arq_crons(often)], strict=True):
+    for one, scheduled in zip([*CRONS, *often], [*arq_crons("queue"), *arq_crons("queue", often)], strict=True):
         scheduled.calculate_next(MOMENT + timedelta(seconds=1))
         first = scheduled.next_run
         assert first == due_at(one, first)

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import TOPIC, Kind, NewJob
-from cambist_tasks.arq_worker import open_pool, run_arq, runners_of
+from cambist_tasks.arq_worker import open_pool, queue_of, run_arq, runners_of
 from cambist_tasks.crons import CRONS, due_at
 from cambist_tasks.job_lease import LEASE_S
 from cambist_tasks.requested import TRIES, JobRunner, Requested, queue_due
-from tests.tasks.test_arq import running, until
+from tests.tasks.test_arq import running, until, using
 
 pytestmark = pytest.mark.slow
 
@@ -91,34 +91,34 @@ async def pieces(gateway, job):
 ALL = [b"%d" % number for number in range(SLICES)]
 
 
-async def test_a_job_is_worked_off_in_slices_and_its_result_can_be_fetched(gateway, redis_url, runners, slices):
-    async with running(redis_url, runners):
+async def test_a_job_is_worked_off_in_slices_and_its_result_can_be_fetched(gateway, runners, slices):
+    async with running(gateway.settings, runners):
         job = await ended(gateway, await asked(gateway))
     assert (job.result, job.progress, slices.calls) == ({"slices": SLICES}, {"done": SLICES}, SLICES)
     assert await pieces(gateway, job) == ALL
     assert runners.jobs.states[Kind.RECONCILE].succeeded == 1
 
 
-async def test_a_job_queued_again_and_again_is_done_once(gateway, redis_url, runners, slices):
+async def test_a_job_queued_again_and_again_is_done_once(gateway, runners, slices):
     job = await asked(gateway)
-    pool = open_pool(redis_url)
+    pool = open_pool(gateway.settings.redis.url, queue_of(gateway.settings))
     for _ in range(3):
         await queue_due(gateway, pool)
     assert len(await pool.queued_jobs()) == 1
     for number in range(5):
         await pool.enqueue_job("work_off", job.pk, _job_id=f"again{number}")
-    async with running(redis_url, runners):
+    async with running(gateway.settings, runners):
         await ended(gateway, job)
     assert slices.calls == SLICES
     await pool.aclose(close_connection_pool=True)
 
 
-async def test_what_redis_forgot_is_queued_again(gateway, redis_url, runners, slices):
+async def test_what_redis_forgot_is_queued_again(gateway, runners, slices):
     job = await asked(gateway)
-    pool = open_pool(redis_url)
+    pool = open_pool(gateway.settings.redis.url, queue_of(gateway.settings))
     await queue_due(gateway, pool)
     await pool.flushdb()
-    async with running(redis_url, runners):
+    async with running(gateway.settings, runners):
         await ended(gateway, job)
         await pool.flushdb()
         await ended(gateway, await asked(gateway))
@@ -128,7 +128,7 @@ async def test_what_redis_forgot_is_queued_again(gateway, redis_url, runners, sl
 
 async def test_redis_killed_while_a_job_runs_costs_time_and_no_work(gateway, valkey, runners, slices):
     slices.hangs = True
-    async with running(valkey.url, runners):
+    async with running(using(gateway.settings, valkey), runners):
         job = await asked(gateway)
         await slices.hanging.wait()
         valkey.kill()
@@ -142,43 +142,43 @@ async def test_redis_killed_while_a_job_runs_costs_time_and_no_work(gateway, val
 
 
 async def test_a_job_that_was_taken_and_not_begun_when_arq_ended_is_taken_again_at_once(
-    gateway, redis_url, runners, slices, monkeypatch
+    gateway, runners, slices, monkeypatch
 ):
     job, taken = await asked(gateway), asyncio.Event()
 
     async def get_stuck(_, job_id, score):
-        if job_id.startswith(job.job_id):
+        if job.job_id in job_id:
             taken.set()
             await asyncio.Event().wait()
 
     with monkeypatch.context() as patching:
         patching.setattr(Worker, "run_job", get_stuck)
-        task = asyncio.create_task(run_arq(redis_url, runners))
+        task = asyncio.create_task(run_arq(gateway.settings, runners))
         await taken.wait()
         task.cancel()
         await asyncio.wait([task])
     assert slices.calls == 0
-    async with asyncio.timeout(30), running(redis_url, runners):
+    async with asyncio.timeout(30), running(gateway.settings, runners):
         await ended(gateway, job)
     assert slices.calls == SLICES
 
 
 async def test_a_job_that_was_begun_when_arq_ended_stays_with_whoever_took_it_since(
-    gateway, redis_url, runners, slices, monkeypatch
+    gateway, runners, slices, monkeypatch
 ):
     finish, marks = Worker.finish_job, []
-    pool = open_pool(redis_url)
+    pool = open_pool(gateway.settings.redis.url, queue_of(gateway.settings))
 
     async def another_takes_it(worker, job_id, *more):
         await finish(worker, job_id, *more)
-        if job_id.startswith(job.job_id):
+        if job.job_id in job_id:
             marks.append(in_progress_key_prefix + job_id)
             await pool.set(marks[-1], b"1")
 
     slices.hangs = True
     monkeypatch.setattr(Worker, "finish_job", another_takes_it)
     job = await asked(gateway)
-    task = asyncio.create_task(run_arq(redis_url, runners))
+    task = asyncio.create_task(run_arq(gateway.settings, runners))
     await slices.hanging.wait()
     task.cancel()
     await asyncio.wait([task])
@@ -226,7 +226,7 @@ async def test_redis_away_for_five_minutes_costs_no_job_and_no_moment(
 
     clock.advance(30)
     slices.hangs, due = True, due_now()
-    async with running(valkey.url, runners):
+    async with running(using(gateway.settings, valkey), runners):
         begun = await asked(gateway)
         await slices.hanging.wait()
         await until(done)

@@ -6,6 +6,7 @@ arq ends when Redis does, and is started again. Nothing is lost by that: what is
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import socket
 from collections.abc import Coroutine, Iterator, Mapping
@@ -22,16 +23,16 @@ from msgspec import Struct
 from redis.asyncio import ConnectionPool
 from redis.asyncio.client import Pipeline
 from redis.exceptions import RedisError
+from sqlalchemy import make_url
 
 from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway, redis_tls
-from cambist.settings import PriceSettings
+from cambist.settings import Settings, SettingsError
 
 from . import crons, requested
 from .codec import decode, encode
 from .crons import CronRunner
 from .requested import JobRunner
 
-QUEUE = "cambist:jobs"
 POLL_S = 0.2
 HEALTH_INTERVAL_S = 5
 JOBS_MAX = 16
@@ -40,14 +41,33 @@ CANCEL_AGAIN_S = 0.5
 CANCELLATIONS_MAX = 10
 
 
-def arq_options(redis_url: str, prices: PriceSettings) -> dict[str, Any]:
-    """Return what arq's Worker takes. Times of schedules are in UTC on every machine."""
+def redis_url(settings: Settings) -> str:
+    """Return where the jobs are queued. Raises SettingsError."""
+    if settings.redis.url is None:
+        raise SettingsError("redis.url must be set.")
+    return settings.redis.url
+
+
+def queue_of(settings: Settings) -> str:
+    """Return the name of the gateway's queue, which no other gateway's worker reads that uses the same Redis.
+
+    It tells gateways apart by database and public address. Workers of one gateway that read these differently have two
+    queues, and still do each job once: PostgreSQL says who does it.
+    """
+    database = make_url(settings.database.url or "").set(password=None)
+    which = f"{database.render_as_string()} {settings.web.public_url}"
+    return f"cambist:jobs:{hashlib.sha256(which.encode()).hexdigest()[:16]}"
+
+
+def arq_options(settings: Settings) -> dict[str, Any]:
+    """Return what arq's Worker takes. Times of schedules are in UTC on every machine. Raises SettingsError."""
+    url, queue = redis_url(settings), queue_of(settings)
     return {
         "functions": [func(requested.work_off, timeout=requested.ARQ_TIMEOUT_S)],
-        "cron_jobs": crons.arq_crons(crons.crons_of(prices)),
-        "redis_settings": RedisSettings.from_dsn(redis_url),  # for arq's health check, which opens its own pool
-        "redis_pool": open_pool(redis_url),
-        "queue_name": QUEUE,
+        "cron_jobs": crons.arq_crons(queue, crons.crons_of(settings.prices)),
+        "redis_settings": RedisSettings.from_dsn(url),  # for arq's health check, which opens its own pool
+        "redis_pool": open_pool(url, queue),
+        "queue_name": queue,
         "job_serializer": encode,
         "job_deserializer": decode,
         "poll_delay": POLL_S,
@@ -101,12 +121,12 @@ def _among(tasks: set[asyncio.Task[Any]]) -> Iterator[None]:
         tasks.discard(task)
 
 
-def open_pool(redis_url: str) -> _Redis:
+def open_pool(url: str, queue: str) -> _Redis:
     """Return arq's client; nothing is opened before it is used."""
     connections = ConnectionPool.from_url(
-        redis_url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S, **redis_tls(redis_url)
+        url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S, **redis_tls(url)
     )
-    return _Redis(connections, job_serializer=encode, job_deserializer=decode, default_queue_name=QUEUE)
+    return _Redis(connections, job_serializer=encode, job_deserializer=decode, default_queue_name=queue)
 
 
 class _Worker(Worker):
@@ -156,9 +176,9 @@ def runners_of(gateway: Gateway) -> Runners:
     return Runners(gateway=gateway, crons=CronRunner(gateway, worker), jobs=JobRunner(gateway, worker))
 
 
-async def run_arq(redis_url: str, runners: Runners) -> None:
-    """Run jobs until cancelled, or until Redis is gone."""
-    worker = _Worker(arq_options(redis_url, runners.gateway.settings.prices), runners.context)
+async def run_arq(settings: Settings, runners: Runners) -> None:
+    """Run jobs until cancelled, or until Redis is gone. Raises SettingsError."""
+    worker = _Worker(arq_options(settings), runners.context)
     both = {
         asyncio.create_task(worker.main(), name="arq"),
         asyncio.create_task(requested.keep_queueing(runners.gateway, worker.pool), name="arq queueing"),

@@ -17,7 +17,7 @@ RowId = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 class Message(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A job as arq names its parts: function, arguments, tries and the moment it was queued, in milliseconds."""
 
-    f: Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[a-z_]+(:[a-z_]+)?$")]
+    f: Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[a-z_]+(:[a-z0-9_]+){0,3}$")]
     a: Annotated[list[RowId], Meta(max_length=1)]
     k: Annotated[dict[str, int], Meta(max_length=0)]
     t: Annotated[int, Meta(ge=0, le=1_000)] | None

@@ -168,11 +168,12 @@ def crons_of(settings: PriceSettings) -> Sequence[Cron]:
     return [replace(one, every_s=settings.watch_s) if one.work is watch_prices else one for one in CRONS]
 
 
-def arq_crons(crons: Sequence[Cron] = CRONS) -> Sequence[CronJob]:
+def arq_crons(queue: str, crons: Sequence[Cron] = CRONS) -> Sequence[CronJob]:
+    """Return them as arq takes them, under names that no other queue's have: arq knows jobs by name in all of Redis."""
     return [
         cron(
             _coroutine(one),
-            name=f"cron:{one.name}",
+            name=f"{queue}:{one.name}",
             timeout=one.timeout_s + CANCEL_S,
             run_at_startup=True,
             microsecond=0,

@@ -173,8 +173,12 @@ async def keep_queueing(gateway: Gateway, pool: ArqRedis) -> None:
 
 
 async def queue_due(gateway: Gateway, pool: ArqRedis) -> None:
-    """Tell Redis of every job that is due. Doing it twice changes nothing: the id is of the job and its next lease."""
+    """Tell Redis of every job that is due. Doing it twice changes nothing: the id is of the job and its next lease.
+
+    It names the queue, too: arq knows jobs by their ids in all of Redis, which another gateway may use.
+    """
     async with gateway.db.autocommit() as conn:
         due = await leases.find_due(conn, gateway.clock.now(), QUEUE_MAX)
     for one in due:
-        await pool.enqueue_job(work_off.__name__, one.pk, _job_id=f"{one.job_id}:{one.lease_token}")
+        job_id = f"{pool.default_queue_name}:{one.job_id}:{one.lease_token}"
+        await pool.enqueue_job(work_off.__name__, one.pk, _job_id=job_id)

@@ -23,7 +23,7 @@ from cambist.logs import configure_logs
 from cambist.ports import system_ids
 from cambist.provision import provision
 from cambist.services.receiving.deposits import AddressCache, Watcher
-from cambist.settings import Settings, SettingsError
+from cambist.settings import Settings
 from cambist.settings_file import process_settings
 
 from .arq_worker import arq_options, end_tasks, insist, run_arq, runners_of
@@ -99,7 +99,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
             works["exchanges"] = follower.run
         works |= {f"track {chain}": partial(keep_telling, gateway, chain) for chain in gateway.chains}
         works["webhooks"] = deliverer.run
-        works["arq"] = partial(run_arq, redis_url(gateway.settings), runners)
+        works["arq"] = partial(run_arq, gateway.settings, runners)
         works["recovery_manifest"] = partial(write_manifests, gateway)
         works["address_filters"] = partial(keep_filters, caches.values())
         works["signer_addresses"] = partial(teach_signer, gateway)
@@ -111,20 +111,11 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
     log.info("worker_stopped")
 
 
-def redis_url(settings: Settings) -> str:
-    """Return where the jobs are queued. Raises SettingsError."""
-    if settings.redis.url is None:
-        raise SettingsError("redis.url must be set.")
-    return settings.redis.url
-
-
 def __getattr__(name: str) -> type:
     """Make ``WorkerSettings`` of the operator's settings when arq's command line asks for it."""
     if name != "WorkerSettings":
         raise AttributeError(name)
-    settings = process_settings()
-    options = arq_options(redis_url(settings), settings.prices)
-    return type(name, (), {**options, "on_startup": _open, "on_shutdown": _close})
+    return type(name, (), {**arq_options(process_settings()), "on_startup": _open, "on_shutdown": _close})
 
 
 async def _open(ctx: dict[str, Any]) -> None:
