@@ -220,27 +220,28 @@ class _Order:
         if self._is_dated and period.until is not None:
             yield self.by < period.until
 
-    def behind(self, place: Place) -> ColumnElement[bool]:
-        return self._stands(place, operator.lt if self._descending else operator.gt)
+    def between(self, behind: Place | None, up_to: Place | None) -> Iterator[ColumnElement[bool]]:
+        """Yield the conditions that rows stand behind one place, and up to another, where there is one.
 
-    def up_to(self, place: Place) -> ColumnElement[bool]:
-        return self._stands(place, operator.ge if self._descending else operator.le)
+        Of two places it is said of the first column alone, too: PostgreSQL can tell how many rows stand between two
+        values of a column. Of those between two rows it guesses a quarter of all, and would read all that so many join.
+        Of one place it knows, and takes what is said twice for two reasons to expect few: it would sort what there is.
+        """
+        after: _Compared = operator.lt if self._descending else operator.gt
+        until: _Compared = operator.ge if self._descending else operator.le
+        places = [(how, place) for how, place in ((after, behind), (until, up_to)) if place is not None]
+        for how, place in places:
+            values = [_moment(place.value) if self._is_moment else place.value, place.pk][-len(self._last) :]
+            at = [literal(one, key.type) for one, key in zip(values, self._last, strict=True)]
+            yield how(tuple_(*self._last), tuple_(*at))
+            if len(places) > 1:
+                yield _LOOSELY.get(how, how)(self._last[0], at[0])
 
     def sorted(self, statement: AnySelect, keys: Sequence[Column]) -> AnySelect:
         return statement.order_by(*(key.desc() if self._descending else key for key in keys))
 
     def place_of(self, row: AnyRow) -> Place:
         return Place(micros(row.list_value) if self._is_moment else row.list_value, row.list_pk)
-
-    def _stands(self, place: Place, how: _Compared) -> ColumnElement[bool]:
-        """Return the condition that rows stand so to a place.
-
-        It is said of the first column alone, too: PostgreSQL can tell how many rows stand between two values of a
-        column. Of those between two rows it guesses a quarter of all, and would read all that so many join.
-        """
-        values = [_moment(place.value) if self._is_moment else place.value, place.pk][-len(self._last) :]
-        at = [literal(one, key.type) for one, key in zip(values, self._last, strict=True)]
-        return _LOOSELY.get(how, how)(self._last[0], at[0]) & how(tuple_(*self._last), tuple_(*at))
 
 
 class _Rows:
@@ -285,11 +286,7 @@ class _Rows:
         rows = self._statement.with_only_columns(order.by.label("list_value"), order.pk.label("list_pk"))
         for one in (*order.within(value, self._period), *self._where):
             rows = rows.where(one) if isinstance(one, ColumnElement) else _apply(one, rows)
-        if self._behind is not None:
-            rows = rows.where(order.behind(self._behind))
-        if self._up_to is not None:
-            rows = rows.where(order.up_to(self._up_to))
-        return order.sorted(rows, order.keys)
+        return order.sorted(rows.where(*order.between(self._behind, self._up_to)), order.keys)
 
 
 async def _edge(conn: AsyncConnection, rows: _Rows, window: int) -> Place | None:
