@@ -43,6 +43,13 @@ async def test_what_is_needed_to_pay_is_on_a_desktops_first_screen(open_page):
         await expect(page.locator(selector)).to_be_in_viewport(ratio=1)
 
 
+async def test_the_amounts_label_stands_as_high_as_the_top_of_the_code_beside_it(open_page):
+    page = await open_page(viewport={"width": 1280, "height": 800})
+    await show(page, PAGES.checkout(view(SAMPLES["pending"])))
+    label, code = [await page.locator(selector).bounding_box() for selector in ("h1.label", ".qr")]
+    assert label["y"] == pytest.approx(code["y"], abs=1)
+
+
 async def test_a_phone_shows_amount_and_address_before_any_scrolling(open_page):
     page = await open_page(viewport={"width": 390, "height": 664})
     await show(page, PAGES.checkout(view(SAMPLES["pending"])))
