@@ -83,6 +83,17 @@ async def test_without_a_plan_that_includes_credits_nothing_is_given(payment_env
     assert await month(payment_env, merchant) == (0, None)
 
 
+async def test_what_is_used_under_a_plan_that_includes_nothing_stops_no_month(payment_env, merchant):
+    await plan(payment_env, None)
+    await use(payment_env, merchant, 1)
+    await roll_up(payment_env)
+    assert await give(payment_env) == 0
+    assert await month(payment_env, merchant) == (50, None)
+    await plan(payment_env, 1_000)
+    assert await give(payment_env) == 2
+    assert await month(payment_env, merchant) == (50, 1_000)
+
+
 async def test_a_month_begins_with_the_plans_credits_once_in_both_modes(payment_env, merchant):
     await plan(payment_env, 1_000)
     assert await give(payment_env) == 2

@@ -81,7 +81,7 @@ _LOCK = """
 SELECT c.merchant_pk, c.mode, c.included, p.cpt_per_month, coalesce(before.unused, 0) AS unused
 FROM cpt_months c
     JOIN merchants m ON m.id = c.merchant_pk
-    JOIN plans p ON p.id = coalesce(m.plan_pk, (SELECT id FROM plans WHERE is_default))
+    JOIN plans p ON p.id = coalesce(m.plan_pk, (SELECT id FROM plans WHERE is_default)) AND p.cpt_per_month IS NOT NULL
     LEFT JOIN LATERAL (
         SELECT greatest(0, b.included - coalesce((
             SELECT sum(u.used) FROM cpt_months u
