@@ -34,6 +34,7 @@ export function useAskerName(): (asker: string) => string {
   const { data = [] } = useQuery({ ...operatorsQuery, staleTime: 60_000, enabled: usePermitted("operators.read") });
   const names = new Map([
     ["operator", t("askedBy.adminKey")],
+    ["admin key", t("askedBy.adminKey")],
     ["gateway", t("askedBy.platform")],
     ...data.map(({ operatorId, name }) => [operatorId, name] as const),
   ]);
@@ -49,6 +50,12 @@ export const chainsQuery = queryOptions({
 export function useChainOptions(): readonly { readonly value: string; readonly label: string }[] {
   const { data = [] } = useQuery({ ...chainsQuery, staleTime: 60_000, enabled: usePermitted("chains.read") });
   return data.map((one) => ({ value: one.chain, label: one.name }));
+}
+
+/** Return what names the coin that a chain takes its fees in; undefined where its gas station is not told of. */
+export function useFeeCoin(): (chain: string) => string | undefined {
+  const { data = [] } = useQuery({ ...chainsQuery, staleTime: 60_000, enabled: usePermitted("chains.read") });
+  return (chain) => data.find((one) => one.chain === chain)?.gasStation?.symbol;
 }
 
 async function readEveryToken(signal: AbortSignal): Promise<readonly Schemas["AdminToken"][]> {

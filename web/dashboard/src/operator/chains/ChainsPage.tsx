@@ -99,6 +99,7 @@ export function Lag({ chain }: { readonly chain: Chain }) {
 function Healthy({ chain }: { readonly chain: Chain }) {
   const { t } = useWords();
   const used = chain.endpoints.filter((one) => one.state === "in_use");
+  if (used.length === 0) return <>–</>;
   const healthy = used.filter((one) => one.healthy !== false);
   return <span className="number">{t("common:ui.of", { value: healthy.length, max: used.length })}</span>;
 }

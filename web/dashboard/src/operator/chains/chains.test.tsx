@@ -27,6 +27,12 @@ const AWAY = { error: "node.example is away", errorCode: "CHAIN_UNAVAILABLE" } a
 const NO_WORKER = { problem: "No worker tells that it watches this chain.", problemCode: "NO_WORKER" } as const;
 const TAKEN = { setupProblem: "USDX at 0x5b was added.", setupProblemCode: "SYMBOL_TAKEN" } as const;
 
+it("of a chain without endpoints is not told how many of none are healthy", async () => {
+  await shown({ endpoints: [] });
+  await screen.findByRole("table");
+  expect(screen.queryByText("0 of 0")).toBeNull();
+});
+
 it("what is wrong with a chain is the API's own sentence in English", async () => {
   await shown({ ...AWAY, ...NO_WORKER });
   expect((await screen.findByText(AWAY.error)).lang).toBe("en");

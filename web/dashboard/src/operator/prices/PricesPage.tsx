@@ -6,6 +6,7 @@ import { useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Quoted } from "../../ui/Said";
 import { Chip } from "../../ui/Status";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
@@ -57,11 +58,7 @@ export function PricesPage() {
                       id: "rate",
                       title: t("prices.used"),
                       atEnd: true,
-                      cell: (one) => (
-                        <span className="number">
-                          {one.rate === null ? (one.refused ?? "–") : <Rate value={one.rate} />}
-                        </span>
-                      ),
+                      cell: (one) => <Used price={one} />,
                     },
                     { id: "source", title: t("prices.source"), cell: (one) => one.source ?? "–" },
                     {
@@ -79,6 +76,16 @@ export function PricesPage() {
         )}
       </QueryView>
     </Page>
+  );
+}
+
+/** What is used, or why nothing is. */
+function Used({ price: { rate, refused } }: { readonly price: Schemas["CoinPrices"] }) {
+  if (rate === null) return refused === null ? "–" : <Quoted words={refused} />;
+  return (
+    <span className="number">
+      <Rate value={rate} />
+    </span>
   );
 }
 

@@ -15,6 +15,7 @@ import { Said } from "../../ui/Said";
 import { Moment, When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
 import { MerchantLink } from "../merchants/MerchantLink";
+import { useFeeCoin } from "../queries";
 
 import { IntentActs } from "./IntentActs";
 import { IntentState } from "./IntentState";
@@ -131,7 +132,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
           ]}
         />
       </Section>
-      <Transactions transactions={intent.transactions} />
+      <Transactions of={intent} />
     </Page>
   );
 }
@@ -149,8 +150,9 @@ function sentAs({ kind }: Intent): "payouts" | "refunds" | "withdrawals" {
   return kind === "withdrawal" ? "withdrawals" : "payouts";
 }
 
-function Transactions({ transactions }: { readonly transactions: readonly Schemas["OutboundTxView"][] }) {
+function Transactions({ of: { chain, transactions } }: { readonly of: Intent }) {
   const { t } = useWords();
+  const feeCoin = useFeeCoin();
   const meaning = useMeaning();
   return (
     <Section title={t("record.transactions")} flush>
@@ -185,7 +187,7 @@ function Transactions({ transactions }: { readonly transactions: readonly Schema
               atEnd: true,
               cell: (one) => {
                 const fee = one.fee ?? one.maxFee;
-                return fee === null ? "–" : <Amount value={fee} />;
+                return fee === null ? "–" : <Amount value={fee} token={feeCoin(chain)} />;
               },
             },
             { id: "tx", title: t("record.tx"), cell: (one) => <Address value={one.txHash} /> },

@@ -2,6 +2,7 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
 import { chooseLanguage } from "../../i18n";
+import { DESCRIBED } from "../../testing/described";
 import { json, nothing, one, showOperator } from "../../testing/render";
 
 import { IntentPage } from "./IntentPage";
@@ -73,6 +74,35 @@ it("nobody but an owner is offered to name one", async () => {
   });
   expect(await screen.findByText("The signer has signed it before.")).toBeTruthy();
   expect(screen.queryByRole("button", { name: "Name its transaction" })).toBeNull();
+});
+
+it("a fee is in the coin of its chain, which its gas station tells", async () => {
+  const transaction = {
+    txHash: "0xab",
+    role: "transfer",
+    state: "sent",
+    nonce: 3,
+    maxFee: "0.002",
+    fee: null,
+    height: null,
+    tries: 1,
+    createdAt: "2026-01-01T12:00:00.000Z",
+    sentAt: null,
+    triedAt: null,
+  };
+  const { chains } = DESCRIBED.operator.example("/api/admin/chains") as { readonly chains: readonly [object] };
+  const gasStation = { chain: "ethereum", address: "0x1", symbol: "ETH", balance: null, isLow: null, waiting: 0 };
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    permissions: ["outbound.read", "chains.read"],
+    answers: {
+      "GET /api/admin/outbound/int_1": { success: true, outbound: { ...INTENT, transactions: [transaction] } },
+      "GET /api/admin/chains": { success: true, chains: [{ ...chains[0], chain: "ethereum", gasStation }] },
+    },
+  });
+  expect(await screen.findByText("0.002")).toBeTruthy();
+  expect(await screen.findByText("ETH")).toBeTruthy();
 });
 
 it("is filtered by what is waited for, by merchant and by age", async () => {

@@ -21,7 +21,7 @@ export function StoryView({ story }: { readonly story: Story }) {
       {story.of === "payment" ? (
         <>
           <Deposits deposits={story.deposits} />
-          {story.refunds.length > 0 && <Refunds refunds={story.refunds} />}
+          {story.refunds.length > 0 && <Refunds refunds={story.refunds} token={story.token} />}
         </>
       ) : (
         <Sent story={story} />
@@ -76,7 +76,13 @@ function Deposits({ deposits }: { readonly deposits: readonly Schemas["DepositOf
   );
 }
 
-function Refunds({ refunds }: { readonly refunds: readonly Schemas["SentForPayment"][] }) {
+interface RefundsProps {
+  readonly refunds: readonly Schemas["SentForPayment"][];
+  /** What the payment was made in, and so goes back. */
+  readonly token: string;
+}
+
+function Refunds({ refunds, token }: RefundsProps) {
   const { t } = useWords();
   return (
     <Section title={t("nav.refunds")} flush>
@@ -95,7 +101,12 @@ function Refunds({ refunds }: { readonly refunds: readonly Schemas["SentForPayme
             ),
           },
           { id: "status", title: t("record.status"), cell: (one) => <Status value={one.status} /> },
-          { id: "amount", title: t("record.amount"), atEnd: true, cell: (one) => <Amount value={one.amount} /> },
+          {
+            id: "amount",
+            title: t("record.amount"),
+            atEnd: true,
+            cell: (one) => <Amount value={one.amount} token={token} />,
+          },
         ]}
       />
     </Section>

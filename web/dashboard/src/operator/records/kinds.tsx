@@ -28,7 +28,8 @@ export interface Owned {
 
 /** What came of it on the chain and at the merchant's server, for kinds that have more to tell than their row. */
 export type Story =
-  ({ readonly of: "payment" } & Schemas["PaymentStory"]) | ({ readonly of: "sent" } & Schemas["SentStory"]);
+  | ({ readonly of: "payment"; readonly token: string } & Schemas["PaymentStory"])
+  | ({ readonly of: "sent" } & Schemas["SentStory"]);
 
 export interface Kind<Row extends Owned> {
   /** As it is called in addresses: the API's, and the pages'. */
@@ -133,7 +134,7 @@ export const payments: Kind<Schemas["PaymentRow"]> = {
   read: async (paymentId, signal) => {
     const params = { path: { paymentId } };
     const { payment, story } = await unwrap(api.GET("/api/admin/payments/{paymentId}", { params, signal }));
-    return { row: payment, story: { of: "payment", ...story } };
+    return { row: payment, story: { of: "payment", token: payment.token, ...story } };
   },
 };
 

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { Amount } from "../../ui/Amount";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -10,7 +11,7 @@ import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords } from "../api";
-import { usePermitted } from "../queries";
+import { useFeeCoin, usePermitted } from "../queries";
 
 import { GROUPS, type Field, type Settings, type Value } from "./fields";
 import { settingsQuery } from "./queries";
@@ -71,6 +72,7 @@ interface DerivedProps {
 /** What a payout must be worth where no limit says a minimum: made of its fee, and of nothing that is decided here. */
 function Derived({ minimums }: DerivedProps) {
   const { t } = useWords();
+  const feeCoin = useFeeCoin();
   const rows = Object.entries(minimums);
   if (rows.length === 0) return null;
   return (
@@ -85,19 +87,25 @@ function Derived({ minimums }: DerivedProps) {
             id: "minimum",
             title: t("column.minimum"),
             atEnd: true,
-            cell: ([, one]) => <span className="number">{one.minimum}</span>,
+            cell: ([coin, one]) => <Amount value={one.minimum} token={partsOf(coin).token} />,
           },
           {
             id: "fee",
             title: t("queue.fee"),
             atEnd: true,
-            cell: ([, one]) => <span className="number">{one.fee}</span>,
+            cell: ([coin, one]) => <Amount value={one.fee} token={feeCoin(partsOf(coin).chain)} />,
           },
           { id: "at", title: t("gas.checked"), cell: ([, one]) => <When at={one.derivedAt} /> },
         ]}
       />
     </Section>
   );
+}
+
+/** Return a coin's chain and token, as settings name both at once: `ethereum/USDT`. */
+function partsOf(coin: string): { readonly chain: string; readonly token: string } {
+  const [chain = "", token = ""] = coin.split("/");
+  return { chain, token };
 }
 
 interface FieldProps {
