@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 from cambist.domain.intents import IntentKind
 from cambist.services.sending.turns import (
+    APART_MAX,
     FAILING_MAX,
     PAUSE,
     PAUSE_MAX,
@@ -170,6 +171,40 @@ def test_with_each_suspect_that_is_planned_after_all_others_are_due_again_in_the
     assert not is_failing(turns, 1)
 
 
+def test_what_failed_in_the_same_tick_takes_no_others_turn(clock):
+    turns, now = Turns(), clock.now()
+    for pk in range(1, 9):
+        turns.failed(1, now, [pk], alone=True)
+    assert turns.served(1, [1], [2, 4]) == [3, 5, 6]
+
+
+def test_what_waits_by_itself_is_told_from_what_waits_no_more(clock):
+    turns, now = Turns(), clock.now()
+    turns.failed(1, now, [1], alone=True)
+    turns.failed(1, now + PAUSE, [2], alone=True)
+    assert (turns.suspects(1, now), turns.suspects(1, now + PAUSE)) == ([1, 2], [2])
+    assert turns.suspects(1, now + 2 * PAUSE) == turns.suspects(2, now) == []
+
+
+def test_of_what_another_process_had_let_wait_some_of_each_sender_are_tried_by_themselves_after_the_others(clock):
+    turns, now = Turns(), clock.now()
+    dues = {pk: now + pk * PAUSE for pk in range(1, TRIED_MAX + 1)}
+    assert turns.learn(1, dues) == list(range(1, APART_MAX + 1))
+    assert turns.learn(2, {5_000: now + PAUSE}) == [5_000]
+    assert turns.in_order([1, 2, 3]) == [3, 1, 2]
+    assert not turns.rests(1, now)
+    assert [
+        [one.id for one in group] for group in turns.groups(1, [intent(9_000), intent(2), intent(9_001), intent(1)])
+    ] == [
+        [9_000, 9_001],
+        [1],
+        [2],
+    ]
+    assert turns.served(1, [1]) == [2, 3, 4], "one is planned, and others are tried again"
+    turns.forget_past(now + 2 * PAUSE + PAUSE_MAX)
+    assert (is_failing(turns, 1), is_failing(turns, 2)) == (True, False)
+
+
 def test_how_often_something_failed_by_itself_counts_until_it_is_planned(clock):
     turns, now = Turns(), clock.now()
     for times in range(3):
@@ -188,7 +223,7 @@ def test_many_that_nobody_can_plan_fail_few_ticks_though_one_is_tried_at_a_time(
         turns.forget_past(now)
         turns.served(1, [999])  # other payouts of the wallet go out, and those of others
         turns.served(99)
-        suspects = turns.suspects(1)
+        suspects = turns.failed_intents(1)
         due = [pk for pk in (*(one for one in dues if one not in suspects), *suspects) if dues[pk] <= now]
         if not due or turns.rests(1, now):
             now += PAUSE

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from cambist.hints import Hints
 from cambist.plugin import ChainUnavailableError
+from cambist.services.sending.giving_way import postpone
+from cambist.services.sending.turns import PAUSE_MAX, SUSPECT_PAUSE_MAX
 from cambist_tasks.chain_loops import Pauses
 from cambist_tasks.leases import Leases
 from cambist_tasks.sending import ChainSender
@@ -65,4 +69,30 @@ async def test_a_tick_that_fails_says_nothing_of_a_pause_that_it_has_not_asked_a
         treasury.chain.faults.unavailable = False
     await sender._tick(pauses)
     assert not sender.state.paused
+    await treasury.work(engine)
+
+
+async def test_a_worker_that_has_a_chain_back_tries_what_another_one_had_let_wait(treasury):
+    engine, leases = await treasury.ready(), Leases(treasury.db)
+    sender = ChainSender(engine, leases, Hints(None))
+    await sender._tick(Pauses(sender.state, "sending_failed"))
+    payout = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    async with treasury.db.transaction() as conn:
+        query = "SELECT intent_pk FROM payouts WHERE payout_id = $1"
+        intent_pk = (await conn.exec_driver_sql(query, (payout,))).scalar_one()
+    treasury.clock.advance(PAUSE_MAX.total_seconds())
+    await postpone(treasury.engine().context, [intent_pk], treasury.clock.now() + SUSPECT_PAUSE_MAX)
+    assert await leases.take(f"send {treasury.info.id}")
+    broadcast = asyncio.Event()
+
+    async def note(call):
+        if call == "broadcast":
+            broadcast.set()
+
+    treasury.chain.faults.before = note
+    sending = asyncio.create_task(sender._send())
+    async with asyncio.timeout(30):
+        await broadcast.wait()
+        await leases.aclose()
+        await sending
     await treasury.work(engine)

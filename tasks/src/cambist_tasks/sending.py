@@ -53,6 +53,7 @@ class ChainSender:
     async def _send(self) -> None:
         log.info("sending", chain=self._info.id)
         self.state.sending = True
+        self._engine.begin()
         try:
             await self._follow()
         finally:

@@ -26,10 +26,10 @@ from .failures import Failures
 from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
-from .giving_way import end_all_rests
+from .giving_way import learn_turns
 from .pausing import defer_paused, release_paused
 from .sweeps.building import sweep_waiting
-from .turns import Turns
+from .turns import PAUSE_MAX, Turns
 
 Result = TypeVar("Result")
 
@@ -60,11 +60,16 @@ class Engine:
         self._follower = Follower(context)
         self._collector = Collector(context, keys)
         self._turns = Turns()
-        self._any_rests = True
+        self._is_new = True
+        self._learnt_at: float | None = None
         self._collected_at: float | None = None
         self._asked_at: datetime | None = None
         self._books_open = False
         self._any_deferred = True
+
+    def begin(self) -> None:
+        """Take for granted nothing of what waits: another engine may have sent on this chain since the last tick."""
+        self._is_new = self._any_deferred = True
 
     async def tick(self) -> TickResult:
         """Do what there is to do now, a bounded part of it.
@@ -85,8 +90,7 @@ class Engine:
         """Do it, and say in ``done`` what was done as soon as it was."""
         context = self.context
         collects_all = self._collects_all()
-        if self._any_rests:
-            self._any_rests = await end_all_rests(context)
+        await self._learn()
         agenda = await self._read_agenda(collects_all=collects_all)
         # Before a node is asked: that it does not answer may be why something is cancelled.
         cancelled = agenda.cancel and await self._try("cancelling_failed", cancel_asked(context), failures)
@@ -116,6 +120,16 @@ class Engine:
             agenda, done, failures, collects_all=collects_all
         ):
             done.more = done.told = True
+
+    async def _learn(self) -> None:
+        """Learn anew who gives way, where another engine may know more; then some of each such sender are tried.
+
+        They may fail ticks. So a lease that comes and goes has nobody tried more often than who fails is tried anyway.
+        """
+        now = self.context.clock.monotonic()
+        if self._is_new and (self._learnt_at is None or now - self._learnt_at >= PAUSE_MAX.total_seconds()):
+            self._turns = await learn_turns(self.context)
+            self._is_new, self._learnt_at = False, now
 
     async def _collect_and_send(
         self, agenda: Agenda, done: TickResult, failures: Failures, *, collects_all: bool

@@ -13,10 +13,10 @@ from cambist.signer.protocol import SignerUnavailableError
 
 from .context import EngineContext
 from .rows import IntentRow, OwnPath
-from .turns import PAUSE, PAUSE_MAX, Turns
+from .turns import PAUSE, PAUSE_MAX, TRIED_MAX, Turns
 
 POSTPONED_MAX = 5_000
-"""Intents of one sender that give way at once, and of one chain whose wait is ended at once."""
+"""Intents of one sender that give way at once, and of one chain that a process learns of as it begins."""
 
 _POSTPONE = f"""
 WITH due AS (
@@ -35,29 +35,26 @@ UPDATE outbound_intents i SET due_at = $2, gave_way_until = $2, retried_at = NUL
 FROM due WHERE i.id = due.id
 """
 # What waits for something else by now is due at another moment than that until which it gave way.
-_END_REST = """
+_GAVE_WAY = "state = 'waiting' AND due_at = gave_way_until AND cancel_asked_at IS NULL"
+_END_REST = f"""
 WITH resting AS (
-    SELECT id FROM outbound_intents WHERE chain = $1 AND scope = $2 AND source_address_pk = $3 AND state = 'waiting'
-        AND due_at > $4 AND due_at = gave_way_until AND NOT id = ANY($5::bigint[]) AND cancel_asked_at IS NULL
-    ORDER BY id LIMIT $6 FOR UPDATE
+    SELECT id FROM outbound_intents WHERE {_GAVE_WAY} AND due_at > $1 AND {{which}}
+    ORDER BY id LIMIT {POSTPONED_MAX} FOR UPDATE
 )
-UPDATE outbound_intents i SET due_at = $4, gave_way_until = $4, updated_at = $7 FROM resting WHERE i.id = resting.id
-"""
-_END_ALL_RESTS = """
-WITH resting AS (
-    SELECT id FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting'
-        AND due_at > $3 AND due_at = gave_way_until AND cancel_asked_at IS NULL
-    ORDER BY id LIMIT $4 FOR UPDATE
+UPDATE outbound_intents i SET due_at = $1, gave_way_until = $1, updated_at = $2 FROM resting WHERE i.id = resting.id
+"""  # noqa: S608  constants
+_END_REST_OF_SENDER = _END_REST.format(
+    which="chain = $3 AND scope = $4 AND source_address_pk = $5 AND NOT id = ANY($6::bigint[])"
 )
-UPDATE outbound_intents i SET due_at = $3, updated_at = $3 FROM resting WHERE i.id = resting.id
-"""
-_WAKE = """
-WITH resting AS (
-    SELECT id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting'
-        AND due_at > $2 AND due_at = gave_way_until AND cancel_asked_at IS NULL ORDER BY id FOR UPDATE
-)
-UPDATE outbound_intents i SET due_at = $2, updated_at = $2 FROM resting WHERE i.id = resting.id
-"""
+_WAKE = _END_REST.format(which="id = ANY($3::bigint[])")
+# Some of each sender come before more of any: what closes a gap, then what is due first.
+_ALL_THAT_GAVE_WAY = f"""
+SELECT id, source_address_pk, due_at FROM (
+    SELECT id, source_address_pk, due_at,
+        row_number() OVER (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth
+    FROM outbound_intents WHERE chain = $1 AND scope = $2 AND {_GAVE_WAY}
+) i WHERE nth <= $3 ORDER BY nth, due_at, id LIMIT $4
+"""  # noqa: S608  constants
 _STILL_WAITING = """
 SELECT id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting' AND cancel_asked_at IS NULL
 """
@@ -72,6 +69,10 @@ class Failed(Struct, frozen=True):
     @property
     def primary_keys(self) -> Sequence[int]:
         return [intent.id for intent in self.intents]
+
+    @property
+    def not_retried(self) -> Sequence[int]:
+        return [intent.id for intent in self.intents if not intent.is_retried]
 
 
 class Tried(Struct):
@@ -88,12 +89,12 @@ async def note_turn(  # noqa: PLR0913  each by name
     """Have a sender that failed come last from now on, and give way to the others.
 
     Who meets nodes that rest since another sender asked them is not why: it keeps its turn, unless it was among what
-    failed before. Nor does anybody wait longer for a signer that is away. One that is alone is in nobody's way, until
-    others have shown what it is.
+    failed before, and what an operator has tried again keeps it even so. Nor does anybody wait longer for a signer that
+    is away. One that is alone is in nobody's way, until others have shown what it is.
     """
     now = context.clock.now()
-    rested = turns.rests(source.pk, now)
-    if found.planned and (woken := turns.served(source.pk, found.planned, rested=rested)):
+    rested, just_failed = turns.rests(source.pk, now), [pk for one in found.failed for pk in one.primary_keys]
+    if found.planned and (woken := turns.served(source.pk, found.planned, just_failed, rested=rested)):
         await wake(context, woken)
         found.more = True
     is_met = any(isinstance(error, ChainUnavailableError) for error in met)
@@ -101,9 +102,12 @@ async def note_turn(  # noqa: PLR0913  each by name
     for one in found.failed:
         if isinstance(one.error, SignerUnavailableError):
             turns.unsigned(source.pk)
-        elif not (is_met and isinstance(one.error, ChainUnavailableError)) or known.intersection(one.primary_keys):
-            failed = one.primary_keys
-            until = turns.failed(source.pk, now, failed, alone=len(failed) == 1)
+            continue
+        failed = one.primary_keys
+        if is_met and isinstance(one.error, ChainUnavailableError):
+            failed = [] if known.isdisjoint(one.not_retried) else one.not_retried
+        if failed:
+            until = turns.failed(source.pk, now, failed, alone=len(one.intents) == 1)
             if all(intent.update.kind == IntentKind.REPAIR for intent in one.intents):
                 until = min(until, now + PAUSE_MAX)  # all else of the sender waits for it
             if not (is_alone and until - now <= PAUSE):
@@ -142,22 +146,27 @@ async def end_rest(context: EngineContext, turns: Turns, source: OwnPath, until:
     if rests_until is not None and rests_until >= until:
         return False
     due_at = now if rests_until is None else rests_until
+    which = (*context.chain_scope.key, source.pk, list(turns.suspects(source.pk, now)))
     async with context.db.transaction() as conn:
-        suspects = list(turns.suspects(source.pk))
-        found = (*context.chain_scope.key, source.pk, due_at, suspects, POSTPONED_MAX, now)
-        await conn.exec_driver_sql(_END_REST, found)
+        await conn.exec_driver_sql(_END_REST_OF_SENDER, (due_at, now, *which))
     return rests_until is None
 
 
-async def end_all_rests(context: EngineContext) -> bool:
-    """Have all that gave way on a chain be due now; return whether there may be more.
+async def learn_turns(context: EngineContext) -> Turns:
+    """Return turns that know what gave way on a chain, a bounded number of it, and have some of each sender's be due.
 
-    For a process that begins: it does not know what the one before had found out, nor what would wake what waits.
+    For a process that begins: it does not know what another one had found out, nor what would wake what waits.
     """
-    async with context.db.transaction() as conn:
-        found = (*context.chain_scope.key, context.clock.now(), POSTPONED_MAX)
-        ended = await conn.exec_driver_sql(_END_ALL_RESTS, found)
-    return ended.rowcount == POSTPONED_MAX
+    turns, dues = Turns(), dict[int, dict[int, datetime]]()
+    async with context.db.autocommit() as conn:
+        bounds = TRIED_MAX, POSTPONED_MAX
+        rows = (await conn.exec_driver_sql(_ALL_THAT_GAVE_WAY, (*context.chain_scope.key, *bounds))).all()
+    for row in rows:
+        dues.setdefault(row.source_address_pk, {})[row.id] = row.due_at
+    woken = [pk for source_pk, given in dues.items() for pk in turns.learn(source_pk, given)]
+    if woken:
+        await wake(context, woken)
+    return turns
 
 
 async def postpone(context: EngineContext, intent_pks: Collection[int], until: datetime) -> None:
@@ -168,5 +177,6 @@ async def postpone(context: EngineContext, intent_pks: Collection[int], until: d
 
 async def wake(context: EngineContext, intent_pks: Collection[int]) -> None:
     """Have those of these be due now that gave way, and wait for nothing else since."""
+    now = context.clock.now()
     async with context.db.transaction() as conn:
-        await conn.exec_driver_sql(_WAKE, (list(intent_pks), context.clock.now()))
+        await conn.exec_driver_sql(_WAKE, (now, now, list(intent_pks)))

@@ -170,7 +170,7 @@ async def defer(  # noqa: PLR0913  each by name
 ) -> Sequence[int]:
     """Say why they wait and when to look again; return those for which the reason is new.
 
-    What an operator has tried again was tried with that, unless it ``keeps_retry``: the chain was not asked yet.
+    What an operator has tried again was tried with that, unless it ``keeps_retry``: something else must come first.
     """
     changed = await conn.exec_driver_sql(
         "WITH due AS (SELECT id, reason FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting'"

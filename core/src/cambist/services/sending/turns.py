@@ -12,11 +12,14 @@ them keeps another from being tried, and how often one has failed counts until i
 often that one is due long before its turn.
 While something else of the sender can be planned, some suspects keep it from nothing; of more, each new one has it rest
 longer. Where nothing else can be planned, more than these have it rest each time that one of them fails.
+
+All this is in memory. Of what gave way the rows say until when it did: whoever begins to send on a chain learns from
+them whom to try last, and takes what gave way for suspects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -82,13 +85,13 @@ class _Sender(Struct):
     def failed(self) -> Collection[int]:
         return [*self.unjudged, *self.suspects]
 
-    def woken_by(self, planned: Collection[int], *, rested: bool) -> Collection[int]:
-        """Return the suspects that need wait no longer, now that others of them are planned.
+    def woken_by(self, planned: Collection[int], failed: Iterable[int], *, rested: bool) -> Collection[int]:
+        """Return the suspects that need wait no longer, now that others of them are planned, but not what just failed.
 
         Or anything of a sender that ``rested``. Those whose failure is the oldest, each in its turn.
         """
-        count = WOKEN_MAX * max(len(self.suspects.keys() & set(planned)), rested)
-        woken = list(islice((pk for pk in self.suspects if pk not in planned), count))
+        count, tried = WOKEN_MAX * max(len(self.suspects.keys() & set(planned)), rested), {*planned, *failed}
+        woken = list(islice((pk for pk in self.suspects if pk not in tried), count))
         for pk in woken:
             self.suspects[pk] = self.suspects.pop(pk)
         return woken
@@ -104,7 +107,7 @@ class _Sender(Struct):
 class Turns:
     """Which senders of one chain failed lately, as this process knows it.
 
-    A new one has all of them tried again: see ``giving_way.end_all_rests()``.
+    A new one knows nothing: see ``giving_way.learn_turns()``.
     A sender goes by its address' primary key; ``SWEEPS`` stands for what is planned for many of them together.
     """
 
@@ -112,6 +115,15 @@ class Turns:
         self._failing: dict[int, _Sender] = {}
         self._unsigned: dict[int, int] = {}
         self._served = 0
+
+    def learn(self, source_pk: int, dues: Mapping[int, datetime]) -> Collection[int]:
+        """Take note of what of a sender gave way, as another process knew it, and until when; due first comes first.
+
+        Return what of it is to be tried now: as much as in one tick, for each may fail one.
+        """
+        suspects = {pk: _Rest(1, self._served, until) for pk, until in dues.items()}
+        self._failing[source_pk] = _Sender(max(dues.values()), suspects=suspects)
+        return list(islice(dues, APART_MAX))
 
     def forget_past(self, now: datetime) -> None:
         """Forget failures of what was due long ago, and has not failed since: it is planned, gone, or lacks money."""
@@ -161,10 +173,10 @@ class Turns:
         sender = self._failing.get(source_pk)
         return [] if sender is None else sender.failed
 
-    def suspects(self, source_pk: int) -> Collection[int]:
-        """Return what of a sender waits by itself, since it failed by itself."""
+    def suspects(self, source_pk: int, now: datetime) -> Collection[int]:
+        """Return what of a sender still waits by itself, since it failed by itself."""
         sender = self._failing.get(source_pk)
-        return [] if sender is None else list(sender.suspects)
+        return [] if sender is None else [pk for pk, rest in sender.suspects.items() if now < rest.until]
 
     def gone(self, source_pk: int, intent_pks: Collection[int]) -> None:
         """Take note of what failed, and waits no more. With the last of it the sender's failures are forgotten."""
@@ -173,11 +185,16 @@ class Turns:
             del self._failing[source_pk]
 
     def served(
-        self, source_pk: int, planned: Collection[int] | None = None, *, rested: bool = False
+        self,
+        source_pk: int,
+        planned: Collection[int] | None = None,
+        failed: Iterable[int] = (),
+        *,
+        rested: bool = False,
     ) -> Collection[int]:
         """Take note of a sender that did not fail, or not with these intents: its failures are those of the others.
 
-        ``rested``: it was to rest, and was tried all the same.
+        ``failed`` did in the same tick. ``rested``: it was to rest, and was tried all the same.
         Return which suspects need wait no longer: what kept one that is planned now may be over for them as well. It is
         some at a time, for if it is not, each of them fails a tick.
         """
@@ -186,7 +203,7 @@ class Turns:
         sender = self._failing.get(source_pk)
         if sender is None:
             return []
-        woken: Collection[int] = [] if planned is None else sender.woken_by(planned, rested=rested)
+        woken: Collection[int] = [] if planned is None else sender.woken_by(planned, failed, rested=rested)
         if planned is not None:
             sender.rest, sender.is_fine = None, True
             if sender.together < APART_FROM and not sender.unjudged.keys().isdisjoint(planned):
