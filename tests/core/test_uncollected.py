@@ -322,6 +322,7 @@ async def test_what_failed_lately_says_until_when_and_is_tried_again_for_who_ask
     await treasury.work(engine, rounds=2, until="enough")
     (one,) = await listed(treasury)
     assert (one.reason, one.until) == ("failed_lately", failed_at + timedelta(hours=6))
+    assert "then" not in one.text.split(), "of an address, no time is told that it could mean"
     await wish(treasury, one)
     await treasury.work(engine, rounds=20, until="enough")
     assert await treasury.on_chain(address, "USDX") == 0

@@ -1,6 +1,5 @@
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Outlet, useNavigate } from "@tanstack/react-router";
-import { Fragment } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ChainNames } from "../ui/ChainName";
@@ -60,16 +59,7 @@ export function ProjectLayout() {
       user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}
     >
-      <ChainNames chains={chains}>
-        {project === null ? (
-          <Empty title={t("projects.notOpen")} />
-        ) : (
-          // Another project's page is another one: it shows nothing of this one's until its own has come.
-          <Fragment key={project.projectId}>
-            <Outlet />
-          </Fragment>
-        )}
-      </ChainNames>
+      <ChainNames chains={chains}>{project === null ? <Empty title={t("projects.notOpen")} /> : <Outlet />}</ChainNames>
     </Shell>
   );
 }

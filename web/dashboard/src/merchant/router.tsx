@@ -20,6 +20,16 @@ import { meQuery, projectsQuery } from "./queries";
 /** Where the gateway serves the dashboard. */
 const BASE_PATH = "/dashboard";
 
+/** Another project's page is another one: it shows nothing of this one's until its own has come. */
+function ofProject({ params }: { readonly params: unknown }): unknown {
+  return (params as Readonly<Record<string, string | undefined>>).projectId;
+}
+
+/** What is the same in all projects of a merchant stays as it is when another one is chosen. */
+function ofMerchant(): unknown {
+  return undefined;
+}
+
 export function makeRouter(client: QueryClient) {
   const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
 
@@ -77,6 +87,7 @@ export function makeRouter(client: QueryClient) {
     beforeLoad: async () => {
       await client.query({ ...projectsQuery, staleTime: "static" });
     },
+    remountDeps: ofMerchant,
     component: lazyRouteComponent(() => import("./ProjectLayout"), "ProjectLayout"),
   });
   const page = pagesBelow(() => project);
@@ -112,9 +123,9 @@ export function makeRouter(client: QueryClient) {
     page("/events/$eventId", () => import("./developers/EventPage"), "EventPage"),
     page("/sandbox", () => import("./sandbox/SandboxPage"), "SandboxPage"),
     page("/usage", () => import("./usage/UsagePage"), "UsagePage"),
-    page("/team", () => import("./team/TeamPage"), "TeamPage"),
-    page("/audit", () => import("./audit/AuditPage"), "AuditPage"),
-    page("/security", () => import("./security/SecurityPage"), "SecurityPage"),
+    page("/team", () => import("./team/TeamPage"), "TeamPage", { remountDeps: ofMerchant }),
+    page("/audit", () => import("./audit/AuditPage"), "AuditPage", { remountDeps: ofMerchant }),
+    page("/security", () => import("./security/SecurityPage"), "SecurityPage", { remountDeps: ofMerchant }),
     page("/settings", () => import("./settings/SettingsPage"), "SettingsPage"),
   ];
 
@@ -126,6 +137,7 @@ export function makeRouter(client: QueryClient) {
       signedIn.addChildren([home, newProject, project.addChildren(pages)]),
     ]),
     basepath: BASE_PATH,
+    defaultRemountDeps: ofProject,
     ...PAGES_OF_BOTH,
   });
 }

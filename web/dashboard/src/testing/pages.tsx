@@ -3,7 +3,7 @@
  * each; what all pages keep to is here.
  */
 import { cleanup, fireEvent, waitFor } from "@testing-library/react";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { declareForm, type Form } from "./forms";
 import {
@@ -68,12 +68,15 @@ function declarePage(visit: Visit, { title, full, empty, acts = [], reader }: Pa
   });
 
   it("shows what there is, and keeps it while there is no connection", async () => {
+    const complained = vi.spyOn(console, "error");
     const { client } = await visit.begin(visit.full);
     await reads(...full);
     expect(offered()).toEqual(expect.arrayContaining([...acts]));
     await waitFor(() => {
       expect([alerts(), skeletons()]).toEqual([[], 0]);
     });
+    const [said] = complained.mock.calls.map(String).filter((one) => one.includes("same key"));
+    expect(said).toBeUndefined();
     visit.answer = lost;
     connect(false);
     void client.refetchQueries();

@@ -21,7 +21,7 @@ import { loadParts } from "../ui/onDemand";
 import { makeQueryClient } from "../ui/Providers";
 import { StepUp, stepUpWith } from "../ui/StepUp";
 import { theme } from "../ui/theme";
-import { WordsProvider } from "../ui/words";
+import { PageLanguageProvider } from "../ui/language";
 
 export const PROJECT = "prj_1";
 
@@ -213,10 +213,10 @@ export async function mount(Page: RouteComponent, { session, path, at, answer, k
   render(
     <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
       <QueryClientProvider client={client}>
-        <WordsProvider>
+        <PageLanguageProvider>
           <RouterProvider router={router} />
           <StepUp />
-        </WordsProvider>
+        </PageLanguageProvider>
       </QueryClientProvider>
     </MantineProvider>,
   );

@@ -3,13 +3,13 @@ import type { ReactNode } from "react";
 
 import styles from "./Copyable.module.css";
 import { useHint } from "./useHint";
-import { useWords, type Words } from "./words";
+import { usePageLanguage, type PageLanguage } from "./language";
 
 const MARK = "\0";
 const patterns = new Map<string, string>();
 
 /** Say that a text can be copied. A list says so a hundred times: each language's sentence is read once. */
-function sayCopy({ t, language }: Words, text: string): string {
+function sayCopy({ t, language }: PageLanguage, text: string): string {
   let pattern = patterns.get(language);
   if (pattern === undefined) {
     pattern = t("ui.copy", { text: MARK });
@@ -28,7 +28,7 @@ interface CopyableProps {
 
 /** Something that a click copies whole. */
 export function Copyable({ text, label = text, children }: CopyableProps) {
-  const words = useWords();
+  const words = usePageLanguage();
   const { t } = words;
   const clipboard = useClipboard({ timeout: 1500 });
   const { events, hint } = useHint(() => (clipboard.copied ? t("ui.copied") : label));

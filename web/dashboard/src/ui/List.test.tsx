@@ -62,6 +62,25 @@ it("says of a page behind the last one that nothing stands there, and leads back
   expect(onPage).toHaveBeenCalledWith(1);
 });
 
+it("does not say that there is nothing while what was asked for is on its way", async () => {
+  const data = { rows: [], ...nothing, isExact: true, hasNext: false };
+  const Waiting = () => (
+    <Page title="Payments">
+      <List
+        label="Payments"
+        columns={[]}
+        query={{ data, error: null, isPlaceholderData: true, refetch: vi.fn() }}
+        rowKey={String}
+        empty="No payments yet"
+        onPage={() => undefined}
+      />
+    </Page>
+  );
+  await show(Waiting, { path: "payments", answers: {} });
+  expect(screen.getByRole("status", { name: "Loading" })).toBeTruthy();
+  expect(screen.queryByText("No payments yet")).toBeNull();
+});
+
 it("dims rows only where others are waited for longer than it takes to notice", () => {
   vi.useFakeTimers();
   try {

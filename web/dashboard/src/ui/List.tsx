@@ -73,6 +73,9 @@ export interface ListProps<Row> {
   readonly sort?: string | undefined;
   readonly onSort?: (sort: string) => void;
   readonly onPage: (page: number) => void;
+  /** Ask for what another order or page will show, while somebody is about to go there. */
+  readonly onNearSort?: (sort: string) => void;
+  readonly onNearPage?: (page: number) => void;
 }
 
 /** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
@@ -89,7 +92,10 @@ export function List<Row>(props: ListProps<Row>) {
   // That there was nothing before does not say that there is nothing now.
   if (rows.length === 0 && note) return note;
   // Of a page behind the last one, that says nothing: the list was longer, or fewer filters were set.
-  if (rows.length === 0 && query.data.page <= 1) return typeof empty === "string" ? <Empty title={empty} /> : empty;
+  if (rows.length === 0 && query.data.page <= 1) {
+    if (query.isPlaceholderData) return <Loading lines={8} />;
+    return typeof empty === "string" ? <Empty title={empty} /> : empty;
+  }
   return (
     <>
       {note}
@@ -98,7 +104,13 @@ export function List<Row>(props: ListProps<Row>) {
           <thead>
             <tr>
               {columns.map((column) => (
-                <Heading key={column.id} column={column} sort={props.sort} onSort={props.onSort} />
+                <Heading
+                  key={column.id}
+                  column={column}
+                  sort={props.sort}
+                  onSort={props.onSort}
+                  onNear={props.onNearSort}
+                />
               ))}
             </tr>
           </thead>
@@ -109,7 +121,7 @@ export function List<Row>(props: ListProps<Row>) {
           </tbody>
         </table>
       </div>
-      <Paging label={label} of={query.data} onPage={props.onPage} />
+      <Paging label={label} of={query.data} onPage={props.onPage} onNear={props.onNearPage} />
     </>
   );
 }
@@ -137,9 +149,10 @@ interface HeadingProps<Row> {
   readonly column: Column<Row>;
   readonly sort: string | undefined;
   readonly onSort: ((sort: string) => void) | undefined;
+  readonly onNear: ((sort: string) => void) | undefined;
 }
 
-function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
+function Heading<Row>({ column, sort, onSort, onNear }: HeadingProps<Row>) {
   const by = column.sort;
   if (by === undefined || onSort === undefined) {
     return (
@@ -150,20 +163,27 @@ function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
   }
   const isDown = sort === `-${by}`;
   const isUp = sort === by;
+  const other = isDown ? by : `-${by}`;
   return (
     <th scope="col" data-end={column.atEnd} aria-sort={isDown ? "descending" : isUp ? "ascending" : "none"}>
       <button
         type="button"
         className={styles.sort}
         onClick={() => {
-          onSort(isDown ? by : `-${by}`);
+          onSort(other);
         }}
+        {...near(() => onNear?.(other))}
       >
         {column.title}
         <span aria-hidden>{isDown ? "↓" : isUp ? "↑" : "↕"}</span>
       </button>
     </th>
   );
+}
+
+/** Return what tells that somebody is about to press something: the pointer or the focus is on it. */
+function near(tell: () => void) {
+  return { onFocus: tell, onPointerEnter: tell };
 }
 
 /** A column's title. One of buttons has none to be seen. */
@@ -204,9 +224,10 @@ interface PagingProps {
   readonly label: string;
   readonly of: Listed<unknown>;
   readonly onPage: (page: number) => void;
+  readonly onNear: ((page: number) => void) | undefined;
 }
 
-const Paging = memo(function Paging({ label, of, onPage }: PagingProps) {
+const Paging = memo(function Paging({ label, of, onPage, onNear }: PagingProps) {
   const { page, limit, total, rows, isExact, hasNext } = of;
   const { t, i18n } = useTranslation();
   const format = numbers(i18n.language);
@@ -239,6 +260,7 @@ const Paging = memo(function Paging({ label, of, onPage }: PagingProps) {
           onClick={() => {
             onPage(page + 1);
           }}
+          {...near(() => onNear?.(page + 1))}
         >
           {t("list.next")}
         </Button>

@@ -9,7 +9,7 @@ import { asApiError } from "../api/errors";
 import { LanguageNote } from "./LanguageNote";
 import { StepUp } from "./StepUp";
 import { theme } from "./theme";
-import { WordsProvider } from "./words";
+import { PageLanguageProvider } from "./language";
 
 const STALE_MS = 5_000;
 const RETRIES = 2;
@@ -59,11 +59,11 @@ export function Providers({ client, children }: ProvidersProps) {
       {/* It follows the page, which `changeLanguage` marks. */}
       <DirectionProvider>
         <QueryClientProvider client={client}>
-          <WordsProvider>
+          <PageLanguageProvider>
             {children}
             <StepUp />
             <LanguageNote />
-          </WordsProvider>
+          </PageLanguageProvider>
         </QueryClientProvider>
       </DirectionProvider>
     </MantineProvider>

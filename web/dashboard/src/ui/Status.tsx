@@ -1,5 +1,5 @@
 import styles from "./Status.module.css";
-import { useWords } from "./words";
+import { usePageLanguage } from "./language";
 
 export type Tone = "wait" | "work" | "good" | "care" | "bad" | "calm";
 
@@ -47,7 +47,7 @@ export function toneOf(status: string): Tone {
 
 /** A state, in words and in a colour. */
 export function Status({ value }: { readonly value: string }) {
-  const { t } = useWords();
+  const { t } = usePageLanguage();
   return <Chip tone={toneOf(value)}>{isKnown(value) ? t(`status.${value}`) : value}</Chip>;
 }
 

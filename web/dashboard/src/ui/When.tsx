@@ -2,7 +2,7 @@ import { useSyncExternalStore } from "react";
 
 import { showAge, showTime } from "./format";
 import { useHint } from "./useHint";
-import { useWords } from "./words";
+import { usePageLanguage } from "./language";
 
 // One clock for all times on the page: it ticks while anybody looks at it, and what is new on the page finds it right to
 // the second. Were it right to the millisecond, every row of a list would find it changed by the next one.
@@ -39,7 +39,7 @@ export function useNow(): number {
 
 /** A moment: how long ago, and on hover when exactly. */
 export function When({ at }: { readonly at: string }) {
-  const { language } = useWords();
+  const { language } = usePageLanguage();
   const shown = showAge(at, language, useNow());
   const { events, hint } = useHint(() => showTime(at, language));
   return (
@@ -54,7 +54,7 @@ export function When({ at }: { readonly at: string }) {
 
 /** A moment in full. */
 export function Moment({ at }: { readonly at: string }) {
-  const { language } = useWords();
+  const { language } = usePageLanguage();
   return (
     <time dateTime={at} className="number">
       {showTime(at, language)}

@@ -38,12 +38,14 @@ export function withAllTexts<Page>(load: () => Promise<Page>): () => Promise<Pag
 interface Seen {
   /** Whether it says nothing but what is said first, and so waits for no other texts. */
   readonly isFirst?: boolean;
+  /** What it is begun anew with, where the router's own rule is not it. */
+  readonly remountDeps?: () => unknown;
 }
 
 /** Return what makes a page below another: it comes in a file of its own, when it is gone to. */
 export function pagesBelow<Parent extends AnyRoute>(getParentRoute: () => Parent) {
-  return <Path extends string>(path: Path, load: Load, name: string, { isFirst = false }: Seen = {}) => {
+  return <Path extends string>(path: Path, load: Load, name: string, { isFirst = false, ...rest }: Seen = {}) => {
     const loadAll = (isFirst ? load : withAllTexts(load)) as () => Promise<Record<string, RouteComponent>>;
-    return createRoute({ getParentRoute, path, component: lazyRouteComponent(loadAll, name) });
+    return createRoute({ getParentRoute, path, component: lazyRouteComponent(loadAll, name), ...rest });
   };
 }

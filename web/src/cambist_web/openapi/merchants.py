@@ -29,6 +29,7 @@ VERSION_WORDS: Mapping[str, str] = {
 }
 
 MERCHANT_VALUES: Mapping[str, Any] = {
+    "OrphanedDeposit.deposit_id": "dep_3v5k1q",
     **{f"{name}.version": 7 for name in _VERSIONED},
     "MerchantPage.limits_version": 7,
     "Attention.code": "PAYOUTS_WAITING",

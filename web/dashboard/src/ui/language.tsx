@@ -2,13 +2,13 @@ import i18next, { type TFunction } from "i18next";
 import { createContext, useContext, useMemo, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
-export interface Words {
+export interface PageLanguage {
   readonly t: TFunction;
   readonly language: string;
 }
 
 /** What says it where nothing provides it: pages do, and follow when the language changes. */
-const Context = createContext<Words>({
+const Context = createContext<PageLanguage>({
   get t() {
     return i18next.t;
   },
@@ -18,7 +18,7 @@ const Context = createContext<Words>({
 });
 
 /** Have what is inside speak the page's language. */
-export function WordsProvider({ children }: { readonly children: ReactNode }) {
+export function PageLanguageProvider({ children }: { readonly children: ReactNode }) {
   const { t, i18n } = useTranslation();
   const { language } = i18n;
   const words = useMemo(() => ({ t, language }), [t, language]);
@@ -29,6 +29,6 @@ export function WordsProvider({ children }: { readonly children: ReactNode }) {
  * Return the texts and the language, for what stands in lists: `useTranslation` listens for each of a hundred cells by
  * itself, which takes longer than to draw them.
  */
-export function useWords(): Words {
+export function usePageLanguage(): PageLanguage {
   return useContext(Context);
 }

@@ -1,0 +1,47 @@
+import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
+import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { expect, it, vi } from "vitest";
+
+import { DESCRIBED } from "../../testing/described";
+import { json, knowMember, PROJECT, projectOf, refused } from "../../testing/render";
+import { makeQueryClient, Providers } from "../../ui/Providers";
+import { merchantSession } from "../api";
+import { projectsQuery } from "../queries";
+import { makeRouter } from "../router";
+
+const MAY = DESCRIBED.merchant.permissions as Parameters<typeof knowMember>[1];
+
+/** Type into a field of a project's page, and return what stands there once another project is chosen. */
+async function typedIn(path: string, label: RegExp): Promise<string> {
+  vi.stubGlobal("fetch", (input: Request | string) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input, location.href);
+    const example = DESCRIBED.merchant.example(pathname);
+    return Promise.resolve(example === undefined ? refused(404, "NOT_FOUND") : json(example));
+  });
+  merchantSession.begin({ accessToken: "token", expiresIn: 900 });
+  const client = makeQueryClient();
+  knowMember(client, MAY, {}, { name: "Ada", email: "ada@shop.example", role: "owner" });
+  client.setQueryData(projectsQuery.queryKey, [projectOf({}), projectOf({ projectId: "prj_2", name: "Südlicht" })]);
+  const router = makeRouter(client);
+  router.update({
+    ...router.options,
+    history: createMemoryHistory({ initialEntries: [`/dashboard/${PROJECT}/${path}`] }),
+  });
+  await router.load();
+  render(
+    <Providers client={client}>
+      <RouterProvider router={router} />
+    </Providers>,
+  );
+  const field = await screen.findByLabelText<HTMLInputElement>(label);
+  fireEvent.change(field, { target: { value: "Grace" } });
+  await act(() => router.navigate({ to: `/prj_2/${path}` }));
+  expect(router.state.location.pathname).toContain("prj_2");
+  return (await screen.findByLabelText<HTMLInputElement>(label)).value;
+}
+
+it("keeps what stands on a page of all projects when another one is chosen, and begins a project's own anew", async () => {
+  expect(await typedIn("team", /^E-mail/)).toBe("Grace");
+  cleanup();
+  expect(await typedIn("payments/new", /^Order/)).toBe("");
+});
