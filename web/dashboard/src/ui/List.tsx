@@ -73,9 +73,6 @@ export interface ListProps<Row> {
   readonly sort?: string | undefined;
   readonly onSort?: (sort: string) => void;
   readonly onPage: (page: number) => void;
-  /** Ask for what another order or page will show, while somebody is about to go there. */
-  readonly onNearSort?: (sort: string) => void;
-  readonly onNearPage?: (page: number) => void;
 }
 
 /** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
@@ -104,13 +101,7 @@ export function List<Row>(props: ListProps<Row>) {
           <thead>
             <tr>
               {columns.map((column) => (
-                <Heading
-                  key={column.id}
-                  column={column}
-                  sort={props.sort}
-                  onSort={props.onSort}
-                  onNear={props.onNearSort}
-                />
+                <Heading key={column.id} column={column} sort={props.sort} onSort={props.onSort} />
               ))}
             </tr>
           </thead>
@@ -121,7 +112,7 @@ export function List<Row>(props: ListProps<Row>) {
           </tbody>
         </table>
       </div>
-      <Paging label={label} of={query.data} onPage={props.onPage} onNear={props.onNearPage} />
+      <Paging label={label} of={query.data} onPage={props.onPage} />
     </>
   );
 }
@@ -149,10 +140,9 @@ interface HeadingProps<Row> {
   readonly column: Column<Row>;
   readonly sort: string | undefined;
   readonly onSort: ((sort: string) => void) | undefined;
-  readonly onNear: ((sort: string) => void) | undefined;
 }
 
-function Heading<Row>({ column, sort, onSort, onNear }: HeadingProps<Row>) {
+function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
   const by = column.sort;
   if (by === undefined || onSort === undefined) {
     return (
@@ -163,27 +153,20 @@ function Heading<Row>({ column, sort, onSort, onNear }: HeadingProps<Row>) {
   }
   const isDown = sort === `-${by}`;
   const isUp = sort === by;
-  const other = isDown ? by : `-${by}`;
   return (
     <th scope="col" data-end={column.atEnd} aria-sort={isDown ? "descending" : isUp ? "ascending" : "none"}>
       <button
         type="button"
         className={styles.sort}
         onClick={() => {
-          onSort(other);
+          onSort(isDown ? by : `-${by}`);
         }}
-        {...near(() => onNear?.(other))}
       >
         {column.title}
         <span aria-hidden>{isDown ? "↓" : isUp ? "↑" : "↕"}</span>
       </button>
     </th>
   );
-}
-
-/** Return what tells that somebody is about to press something: the pointer or the focus is on it. */
-function near(tell: () => void) {
-  return { onFocus: tell, onPointerEnter: tell };
 }
 
 /** A column's title. One of buttons has none to be seen. */
@@ -224,10 +207,9 @@ interface PagingProps {
   readonly label: string;
   readonly of: Listed<unknown>;
   readonly onPage: (page: number) => void;
-  readonly onNear: ((page: number) => void) | undefined;
 }
 
-const Paging = memo(function Paging({ label, of, onPage, onNear }: PagingProps) {
+const Paging = memo(function Paging({ label, of, onPage }: PagingProps) {
   const { page, limit, total, rows, isExact, hasNext } = of;
   const { t, i18n } = useTranslation();
   const format = numbers(i18n.language);
@@ -260,7 +242,6 @@ const Paging = memo(function Paging({ label, of, onPage, onNear }: PagingProps) 
           onClick={() => {
             onPage(page + 1);
           }}
-          {...near(() => onNear?.(page + 1))}
         >
           {t("list.next")}
         </Button>

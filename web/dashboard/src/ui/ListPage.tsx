@@ -6,10 +6,10 @@ import { List, type ListProps } from "./List";
 import { Page, Section } from "./Page";
 import type { ListSearch } from "./search";
 
-interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "onNearPage" | "empty"> {
+interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "empty"> {
   readonly title: string;
   readonly lead?: string;
-  readonly search: Pick<ListSearch<never>, "isFiltered" | "clear" | "goTo" | "prepare">;
+  readonly search: Pick<ListSearch<never>, "isFiltered" | "clear" | "goTo">;
   readonly filters?: ReactNode;
   /** Saves what is listed. */
   readonly csv?: ReactNode;
@@ -53,7 +53,6 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
           {...list}
           label={listTitle ?? title}
           onPage={search.goTo}
-          onNearPage={search.prepare}
           empty={
             <NoneListed search={search} filtered={noneFiltered} title={none}>
               {noneWords !== undefined && <p>{noneWords}</p>}

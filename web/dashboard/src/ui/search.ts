@@ -1,5 +1,5 @@
 import { useRouter } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 
 import { useSearchValues } from "./address";
 
@@ -15,8 +15,6 @@ export interface ListSearch<Name extends string> {
   /** The same of one filter each. */
   readonly set: Readonly<Record<Name, (value: string) => void>>;
   readonly goTo: (page: number) => void;
-  /** Ask for what a page or other filters will show, as soon as somebody is likely to go there. */
-  readonly prepare: (page: number, changed?: Partial<Record<Name, string>>) => void;
   /** Whether anything is left out; an order leaves nothing out. */
   readonly isFiltered: boolean;
   /** Take every filter away, and keep the order. */
@@ -24,7 +22,7 @@ export interface ListSearch<Name extends string> {
 }
 
 /** Asks for what will be shown, before it is gone to. */
-export type Ahead<Name extends string> = (page: number, filters: Partial<Record<Name, string>>) => void;
+type Ahead<Name extends string> = (page: number, filters: Partial<Record<Name, string>>) => void;
 
 /**
  * Read a list's part of the address. Where a page has several lists, each has a name of its own for its pages. `ahead` is
@@ -39,23 +37,21 @@ export function useListSearch<Name extends string>(
   const search = useSearchValues();
   const router = useRouter();
   const filters = useMemo(() => filtersIn(search, names), [search, names]);
-  const acts = useMemo(() => {
-    // What was asked for last: it may not be shown yet.
-    const latest = () => router.latestLocation.search as Readonly<Record<string, unknown>>;
-    const prepare = (at: number, changed: Partial<Record<Name, string>> = {}) => {
-      const wanted: Partial<Record<Name, string>> = { ...filtersIn(latest(), names), ...changed };
-      const set = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== "");
-      const kept = Object.fromEntries(set) as Partial<Record<Name, string>>;
-      ahead?.(at, kept);
-      return kept;
-    };
-    const show = (changed: Partial<Record<Name, string>>, at: number, replace: boolean) => {
+  const show = useCallback(
+    (changed: Partial<Record<Name, string>>, at: number, replace: boolean) => {
+      // What was asked for last: it may not be shown yet.
+      const now = router.latestLocation.search as Readonly<Record<string, unknown>>;
       const own: ReadonlySet<string> = new Set([...names, pageName]);
-      const others = Object.entries(latest()).filter(([name]) => !own.has(name));
-      const kept = prepare(at, changed);
-      const next = { ...Object.fromEntries(others), ...kept, ...(at > 1 ? { [pageName]: at } : {}) };
+      const others = Object.entries(now).filter(([name]) => !own.has(name));
+      const wanted: Partial<Record<Name, string>> = { ...filtersIn(now, names), ...changed };
+      const kept = Object.entries(wanted).filter(([, value]) => value !== undefined && value !== "");
+      ahead?.(at, Object.fromEntries(kept) as Partial<Record<Name, string>>);
+      const next = { ...Object.fromEntries([...others, ...kept]), ...(at > 1 ? { [pageName]: at } : {}) };
       void router.navigate({ to: ".", search: next, replace });
-    };
+    },
+    [router, names, pageName, ahead],
+  );
+  const acts = useMemo(() => {
     const filter = (changed: Partial<Record<Name, string>>) => {
       show(changed, 1, true);
     };
@@ -67,7 +63,6 @@ export function useListSearch<Name extends string>(
     ]);
     return {
       filter,
-      prepare,
       set: Object.fromEntries(setters) as Record<Name, (value: string) => void>,
       goTo: (at: number) => {
         show({}, at, false);
@@ -77,7 +72,7 @@ export function useListSearch<Name extends string>(
         filter(Object.fromEntries(without) as Partial<Record<Name, string>>);
       },
     };
-  }, [router, names, pageName, ahead]);
+  }, [show, names]);
   return {
     page: readPage(search[pageName]),
     filters,
@@ -102,7 +97,6 @@ function filtersIn<Name extends string>(
 interface Sorted {
   readonly filters: { readonly sort?: string };
   readonly filter: (changed: { readonly sort: string }) => void;
-  readonly prepare: (page: number, changed: { readonly sort: string }) => void;
 }
 
 /** What a list takes that begins with the newest. */
@@ -112,14 +106,10 @@ export function newestFirst(search: Sorted) {
 
 /** What a list takes whose own order is this one: another one stands in the address. */
 export function beginsWith(own: string, search: Sorted) {
-  const told = (sort: string) => ({ sort: sort === own ? "" : sort });
   return {
     sort: search.filters.sort ?? own,
     onSort: (sort: string) => {
-      search.filter(told(sort));
-    },
-    onNearSort: (sort: string) => {
-      search.prepare(1, told(sort));
+      search.filter({ sort: sort === own ? "" : sort });
     },
   };
 }

@@ -54,29 +54,6 @@ it("asks once for what is filtered, sorted or turned to, though it asks before t
   }
 });
 
-it("asks for another page or order while the pointer or the focus is on its button, and not again when it is pressed", async () => {
-  const asked = await shown();
-  const [next, created] = ["Next", /Created/].map((name) => screen.getByRole("button", { name }));
-  if (next === undefined || created === undefined) throw new Error("The list has no such buttons.");
-  fireEvent.pointerEnter(next);
-  fireEvent.focus(next);
-  await waitFor(() => {
-    expect(asked()).toHaveLength(2);
-  });
-  expect(asked()[1]?.searchParams.get("page")).toBe("2");
-  fireEvent.focus(created);
-  await waitFor(() => {
-    expect(asked()).toHaveLength(3);
-  });
-  expect(asked()[2]?.searchParams.get("sort")).toBe("createdAt");
-  await act(() => new Promise((resolve) => setTimeout(resolve, 50)));
-  fireEvent.click(created);
-  await waitFor(() => {
-    expect(document.querySelector("[aria-sort=ascending]")).toBeTruthy();
-  });
-  expect(asked()).toHaveLength(3);
-});
-
 it("says rows that are on the screen in another language as soon as that is chosen", async () => {
   // Its texts are there, as they are loaded by what a test answers afterwards.
   for (const language of ["de", "en"] as const) await chooseLanguage(language);
