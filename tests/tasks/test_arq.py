@@ -31,11 +31,12 @@ from cambist.services.accounting.usage import Metered
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.platform import PlatformSettings
-from cambist.settings import RedisSettings
+from cambist.settings import DatabaseSettings, RedisSettings, SettingsError
 from cambist.signer.keystore import Keystore
 from cambist.testing.fixtures import TEST_MNEMONIC
 from cambist_tasks.arq_worker import arq_options, insist, open_pool, queue_of, run_arq, runners_of
 from cambist_tasks.codec import decode, encode
+from cambist_tasks.requested import queue_due
 from cambist_tasks.supervision import keep_running
 from tests.core.test_statements import HISTORY
 from tests.support.webhooks import make_project
@@ -208,14 +209,30 @@ async def test_two_gateways_on_one_redis_keep_no_jobs_from_each_other(gateway, d
             pools = [open_pool(each.gateway.settings.redis.url, queue_of(each.gateway.settings)) for each in both]
             for each, pool in zip(both, pools, strict=True):
                 # As of a database and its copy: everything in them has the same ids.
-                assert await pool.enqueue_job("work_off", 1, _job_id=f"{pool.default_queue_name}:job_1:0") is not None
-                assert {job.name for job in arq_options(each.gateway.settings)["cron_jobs"]}.isdisjoint(
-                    job.name for job in arq_options(both[each is both[0]].gateway.settings)["cron_jobs"]
-                )
+                async with each.gateway.db.transaction() as conn:
+                    new = NewJob(kind=Kind.RECONCILE, arguments={}, requested_by="operator")
+                    await requests.request(conn, each.gateway.ids, new, each.gateway.clock.now())
+                    await conn.exec_driver_sql("UPDATE jobs SET job_id = 'job_of_both'")
+                await queue_due(each.gateway, pool)
+                assert len(await pool.queued_jobs()) == 1
+                async with each.gateway.db.transaction() as conn:
+                    await conn.exec_driver_sql("DELETE FROM jobs")
                 await pool.aclose(close_connection_pool=True)
+            named = [{job.name for job in arq_options(each.gateway.settings)["cron_jobs"]} for each in both]
+            assert named[0].isdisjoint(named[1])
             async with running(settings, both[1]), running(gateway.settings, both[0]):
                 for each in both * 2:
                     await goes_on(each)
+
+
+def test_workers_of_one_database_have_one_queue_whether_they_need_a_password_or_not(gateway_settings):
+    names = {
+        queue_of(replace(gateway_settings, database=DatabaseSettings(url=f"postgresql://{who}@db.example/cambist")))
+        for who in ("cambist:one", "cambist:two", "cambist")
+    }
+    assert len(names) == 1
+    with pytest.raises(SettingsError):
+        queue_of(replace(gateway_settings, database=DatabaseSettings()))
 
 
 class Planted:

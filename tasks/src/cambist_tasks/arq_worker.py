@@ -52,9 +52,11 @@ def queue_of(settings: Settings) -> str:
     """Return the name of the gateway's queue, which no other gateway's worker reads that uses the same Redis.
 
     It tells gateways apart by database and public address. Workers of one gateway that read these differently have two
-    queues, and still do each job once: PostgreSQL says who does it.
+    queues, and still do each job once: PostgreSQL says who does it. Raises SettingsError.
     """
-    database = make_url(settings.database.url or "").set(password=None)
+    if settings.database.url is None:
+        raise SettingsError("database.url must be set.")
+    database = make_url(settings.database.url)._replace(password=None)  # which a worker may need none of
     which = f"{database.render_as_string()} {settings.web.public_url}"
     return f"cambist:jobs:{hashlib.sha256(which.encode()).hexdigest()[:16]}"
 

@@ -52,8 +52,9 @@ async def test_an_endpoint_that_dies_is_told_and_replaced_and_who_paid_meanwhile
         def dead(told: dict) -> dict:
             return next(one for one in told["chain"]["endpoints"] if one["endpointId"] == second)
 
-        # A worker writes what became of its endpoints a moment after it has said that a poll failed.
-        told = await ada.until(here, lambda told: told["chain"]["error"] and not dead(told)["healthy"])
+        # A worker writes what became of its endpoints a moment after it has said that a poll failed; until then it is
+        # not known whether a new one is healthy.
+        told = await ada.until(here, lambda told: told["chain"]["error"] and dead(told)["healthy"] is False)
         assert (dead(told)["name"], dead(told)["lastError"] is None) == ("second provider", False)
         assert provider.url not in str(told), "an address may hold a key"
         await add_endpoint(ada, network, network.url, replaces=second)
