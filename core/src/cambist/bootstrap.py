@@ -174,15 +174,20 @@ def exchange_context(gateway: Gateway) -> ExchangeContext:
     )
 
 
-def open_database(settings: Settings, role: str) -> Database:
-    """Return the configured database; nothing is opened before it is used."""
-    database = settings.database
-    if database.url is None:
+def database_url(settings: Settings) -> str:
+    """Return where the database is. Raises SettingsError."""
+    if settings.database.url is None:
         raise SettingsError("database.url must be set.")
+    return settings.database.url
+
+
+def open_database(settings: Settings, role: str) -> Database:
+    """Return the configured database; nothing is opened before it is used. Raises SettingsError."""
+    database, url = settings.database, database_url(settings)
     # A worker needs many at once when all its recurring jobs are due, and then few for a minute.
     kept = min(database.pool_size, WORKER_KEEPS) if role == "worker" else database.pool_size
     return connect(
-        database.url,
+        url,
         application_name=f"cambist-{role}",
         pool_size=kept,
         pool_overflow=database.pool_size - kept + database.pool_overflow,

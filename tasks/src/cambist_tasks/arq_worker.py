@@ -25,7 +25,7 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import RedisError
 from sqlalchemy import make_url
 
-from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway, redis_tls
+from cambist.bootstrap import REDIS_TIMEOUT_S, Gateway, database_url, redis_tls
 from cambist.settings import Settings, SettingsError
 
 from . import crons, requested
@@ -54,9 +54,7 @@ def queue_of(settings: Settings) -> str:
     It tells gateways apart by database and public address. Workers of one gateway that read these differently have two
     queues, and still do each job once: PostgreSQL says who does it. Raises SettingsError.
     """
-    if settings.database.url is None:
-        raise SettingsError("database.url must be set.")
-    database = make_url(settings.database.url)._replace(password=None)  # which a worker may need none of
+    database = make_url(database_url(settings))._replace(password=None)  # which a worker may need none of
     which = f"{database.render_as_string()} {settings.web.public_url}"
     return f"cambist:jobs:{hashlib.sha256(which.encode()).hexdigest()[:16]}"
 
