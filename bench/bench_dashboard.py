@@ -22,6 +22,7 @@ WARM_UP = sized(1, tiny=0)
 CLIENTS = 8
 AIM_MS = 100.0
 PAINT_TIMEOUT_S = 30.0
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
 STATUSES = """
 UPDATE payments SET status = CASE WHEN id % 3 = 0 THEN 'expired' WHEN id % 5 = 1 THEN 'paid' ELSE status END
 WHERE project_pk = (SELECT id FROM projects WHERE project_id = $1)
@@ -110,11 +111,11 @@ class Reader:
 
 
 async def measure(shop: Shop) -> Sequence[Row]:
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    chromium = next(filter(None, map(shutil.which, BROWSERS)))
     sorted_ms, filtered_ms, typed_ms, paged_ms = [], [], [], []
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = await browser.new_page(viewport={"width": 1280, "height": 860})
+        page = await browser.new_page(viewport={"width": 1280, "height": 860}, locale="en-US")
         await page.add_init_script(WATCH)
         reader = Reader(page)
         await reader.sign_in(shop)

@@ -19,7 +19,7 @@ IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
 MISSING = [
     reason
     for reason, is_missing in (
-        ("no chromium: apt-get install chromium", CHROMIUM is None),
+        ("no chromium: apt-get install chromium-headless-shell", CHROMIUM is None),
         ("the dashboard is not built: make dashboard", not (BUILT / "dashboard.html").exists()),
     )
     if is_missing

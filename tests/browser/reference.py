@@ -100,5 +100,5 @@ async def renew() -> None:
 
 if __name__ == "__main__":
     if CHROMIUM is None:
-        sys.exit("no chromium: apt-get install chromium")
+        sys.exit("no chromium: apt-get install chromium-headless-shell")
     asyncio.run(renew())
