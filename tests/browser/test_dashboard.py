@@ -223,6 +223,8 @@ async def test_a_merchant_adds_an_endpoint_and_sees_whether_it_checks_signatures
 
 async def fill_in_a_payment(page) -> None:
     await page.get_by_role("link", name="New payment").first.click()
+    # Until the page has come there is the list, one of whose filters is called Chain, too.
+    await expect(page.get_by_role("heading", name="New payment", level=1)).to_be_visible()
     await page.get_by_role("combobox", name="Chain").click()
     await page.get_by_role("option").first.click()
     await page.get_by_role("combobox", name="Token").click()
