@@ -122,6 +122,9 @@ async def lent_app(gateway: Gateway) -> AsyncIterator[Litestar]:
     free = _free_apps[web.base_url, web.body_bytes_max]
     app = free.pop() if free else build_app(web)
     attach(app, gateway)
+    # The real thing takes a tenth of a second for each password, by design.
+    quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    app.state.web.passwords = Passwords(gateway.ids.random_bytes, quick)
     yield app
     free.append(app)
 
@@ -130,10 +133,6 @@ async def lent_app(gateway: Gateway) -> AsyncIterator[Litestar]:
 async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
     """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""
     async with lent_app(gateway) as app:
-        # The real thing takes a tenth of a second for each password, by design.
-        app.state.web.passwords = Passwords(
-            gateway.ids.random_bytes, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-        )
         # This client takes an answer when it is whole: a stream ends as soon as it has said that it is ready.
         app.state.live.options = LiveOptions(lifetime_s=0)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 1234))
