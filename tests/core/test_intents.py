@@ -50,9 +50,14 @@ def test_the_facts_are_these() -> None:
         "swap": "call",
         "bridge": "call",
     }
-    first = {kind for kind, facts in FACTS.items() if facts.priority == 0}
-    assert first == {"repair", "top_up", "loan", "loan_return"}
-    assert {kind for kind, facts in FACTS.items() if facts.priority not in {0, 100}} == {"collection", "approval"}
+    assert {kind: facts.priority for kind, facts in FACTS.items() if facts.priority != 100} == {
+        "repair": 0,
+        "top_up": 10,
+        "loan": 10,
+        "loan_return": 10,
+        "approval": 40,
+        "collection": 50,
+    }
     assert metered_as("auto_payout") is Operation.PAYOUT
     with pytest.raises(ValueError, match="costs no usage credits"):
         metered_as("sweep")

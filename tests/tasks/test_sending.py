@@ -81,7 +81,7 @@ async def test_a_worker_that_has_a_chain_back_tries_what_another_one_had_let_wai
         query = "SELECT intent_pk FROM payouts WHERE payout_id = $1"
         intent_pk = (await conn.exec_driver_sql(query, (payout,))).scalar_one()
     treasury.clock.advance(PAUSE_MAX.total_seconds())
-    await postpone(treasury.engine().context, [intent_pk], treasury.clock.now() + SUSPECT_PAUSE_MAX)
+    await postpone(treasury.engine().context, {intent_pk: None}, treasury.clock.now() + SUSPECT_PAUSE_MAX)
     assert await leases.take(f"send {treasury.info.id}")
     broadcast = asyncio.Event()
 

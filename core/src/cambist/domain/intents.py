@@ -77,7 +77,7 @@ class KindFacts(Struct, frozen=True, kw_only=True):
     the signer never sends it to a fresh address before its delay, however small it is. ``is_held_back``: not sent while
     its merchant is suspended; what only moves between addresses of ours goes on. ``metered_as``: the operation whose
     usage credits it costs; None is free. ``action``: what its transaction does. ``priority``: among the intents
-    of one sender, lower goes first.
+    of one sender, lower goes first. What closes a gap in its nonces comes before all else, which waits behind the gap.
     """
 
     handler: HandlerName
@@ -103,9 +103,9 @@ FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
         IntentKind.COLLECTION: _internal(handler=HandlerName.COLLECTIONS, priority=50, metered_as=Operation.COLLECTION),
         IntentKind.SWEEP: _internal(handler=HandlerName.SWEEPS),
         IntentKind.REPAIR: _internal(handler=HandlerName.NONE, action="nothing", priority=0),
-        IntentKind.TOP_UP: _internal(handler=HandlerName.TOP_UPS, priority=0),
-        IntentKind.LOAN: _internal(handler=HandlerName.NONE, action="lend", priority=0),
-        IntentKind.LOAN_RETURN: _internal(handler=HandlerName.NONE, action="reclaim", priority=0),
+        IntentKind.TOP_UP: _internal(handler=HandlerName.TOP_UPS, priority=10),
+        IntentKind.LOAN: _internal(handler=HandlerName.NONE, action="lend", priority=10),
+        IntentKind.LOAN_RETURN: _internal(handler=HandlerName.NONE, action="reclaim", priority=10),
         IntentKind.STAKE: _internal(handler=HandlerName.STAKES, action="stake"),
         IntentKind.UNSTAKE: _internal(handler=HandlerName.STAKES, action="unstake"),
         IntentKind.WITHDRAW_STAKE: _internal(handler=HandlerName.STAKES, action="withdraw"),

@@ -17,6 +17,9 @@ from cambist.plugin import Action
 
 from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
 
+GAVE_WAY = "state = 'waiting' AND due_at = gave_way_until AND cancel_asked_at IS NULL"
+"""What of the intents gives way, or did until now: what waits for something else by now is due at another moment."""
+
 
 class OutboundIntent(Base):
     """A transfer that is wanted, until it has happened or never will.
@@ -73,6 +76,8 @@ class OutboundIntent(Base):
             "id",
             where="state = 'waiting' AND cancel_asked_at IS NOT NULL",
         ),
+        # Whoever begins to send on a chain reads what gives way: some among all that waits.
+        partial_index("ix_outbound_intents_gave_way", "chain", "scope", where=GAVE_WAY),
         # For the operators' queue, newest first.
         partial_index("ix_outbound_intents_queue", "mode", "created_at", "id", where="state IN ('waiting', 'sending')"),
         partial_index(

@@ -19,7 +19,7 @@ from cambist.services.pricing.prices import RateBook
 from cambist.settings import OutboundSettings
 from cambist.signer.protocol import DEAD_MAX, Signer, SignReply, SignRequest
 
-from . import store
+from . import defer_store, store
 from .handler import IntentHandlers, updated
 from .rows import IntentRow, OwnPath
 
@@ -67,8 +67,7 @@ class EngineContext(Struct, frozen=True, kw_only=True):
         """Let intents wait, and call their handlers where the reason is a new one; return for how many it is."""
         if not intents:
             return 0
-        pks = [one.id for one in intents]
-        fresh = set(await store.defer(conn, pks, reason, due_at, now, keeps_retry=keeps_retry))
+        fresh = set(await defer_store.defer(conn, intents, reason, due_at, now, keeps_retry=keeps_retry))
         updates = [updated(one.update, reason=reason) for one in intents if one.id in fresh]
         await self.handlers.on_waiting(conn, updates, now)
         return len(fresh)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
+from cambist.db.models.outbound import GAVE_WAY
 from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainUnavailableError
 from cambist.signer.protocol import SignerUnavailableError
@@ -26,19 +27,21 @@ WITH due AS (
 )
 UPDATE outbound_intents i SET due_at = $4, gave_way_until = $4, updated_at = $5 FROM due WHERE i.id = due.id
 """  # noqa: S608  a constant
+# What an operator has tried again since it was read is still to be tried with that.
 _POSTPONE_SOME = """
 WITH due AS (
-    SELECT id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting' AND due_at <= $3
-        AND cancel_asked_at IS NULL ORDER BY id FOR UPDATE
+    SELECT i.id FROM outbound_intents i
+    JOIN unnest($1::bigint[], $2::timestamptz[]) AS known (id, retried_at) ON known.id = i.id
+    WHERE i.state = 'waiting' AND i.due_at <= $4 AND i.cancel_asked_at IS NULL
+        AND i.retried_at IS NOT DISTINCT FROM known.retried_at
+    ORDER BY i.id FOR UPDATE OF i
 )
-UPDATE outbound_intents i SET due_at = $2, gave_way_until = $2, retried_at = NULL, updated_at = $3
+UPDATE outbound_intents i SET due_at = $3, gave_way_until = $3, retried_at = NULL, updated_at = $4
 FROM due WHERE i.id = due.id
 """
-# What waits for something else by now is due at another moment than that until which it gave way.
-_GAVE_WAY = "state = 'waiting' AND due_at = gave_way_until AND cancel_asked_at IS NULL"
 _END_REST = f"""
 WITH resting AS (
-    SELECT id FROM outbound_intents WHERE {_GAVE_WAY} AND due_at > $1 AND {{which}}
+    SELECT id FROM outbound_intents WHERE {GAVE_WAY} AND due_at > $1 AND {{which}}
     ORDER BY id LIMIT {POSTPONED_MAX} FOR UPDATE
 )
 UPDATE outbound_intents i SET due_at = $1, gave_way_until = $1, updated_at = $2 FROM resting WHERE i.id = resting.id
@@ -52,7 +55,7 @@ _ALL_THAT_GAVE_WAY = f"""
 SELECT id, source_address_pk, due_at FROM (
     SELECT id, source_address_pk, due_at,
         row_number() OVER (PARTITION BY source_address_pk ORDER BY priority, due_at, id) AS nth
-    FROM outbound_intents WHERE chain = $1 AND scope = $2 AND {_GAVE_WAY}
+    FROM outbound_intents WHERE chain = $1 AND scope = $2 AND {GAVE_WAY}
 ) i WHERE nth <= $3 ORDER BY nth, due_at, id LIMIT $4
 """  # noqa: S608  constants
 _STILL_WAITING = """
@@ -111,10 +114,24 @@ async def note_turn(  # noqa: PLR0913  each by name
             if all(intent.update.kind == IntentKind.REPAIR for intent in one.intents):
                 until = min(until, now + PAUSE_MAX)  # all else of the sender waits for it
             if not (is_alone and until - now <= PAUSE):
-                await postpone(context, failed, until)
+                await postpone(context, {one.id: one.retried_at for one in one.intents if one.id in failed}, until)
     rests_until = turns.rests_until(source.pk, now)
     if rests_until is not None and not (is_alone and rests_until - now <= PAUSE):
         await give_way(context, source, rests_until)
+
+
+async def leave_suspects(context: EngineContext, turns: Turns, intents: list[IntentRow]) -> list[IntentRow]:
+    """Have the suspects among what is due of a sender be due later, while none of the chain's is to be tried.
+
+    Return the others.
+    """
+    now = context.clock.now()
+    until = turns.suspects_rest_until(now)
+    resting = turns.resting(intents[0].source.pk, intents, now) if intents else []
+    if until is None or not resting:
+        return intents
+    await postpone(context, {one.id: one.retried_at for one in resting}, until)
+    return [one for one in intents if one not in resting]
 
 
 async def forget_gone(context: EngineContext, turns: Turns, source_pk: int) -> None:
@@ -163,16 +180,21 @@ async def learn_turns(context: EngineContext) -> Turns:
         rows = (await conn.exec_driver_sql(_ALL_THAT_GAVE_WAY, (*context.chain_scope.key, *bounds))).all()
     for row in rows:
         dues.setdefault(row.source_address_pk, {})[row.id] = row.due_at
-    woken = [pk for source_pk, given in dues.items() for pk in turns.learn(source_pk, given)]
+    now = context.clock.now()
+    woken = [pk for source_pk, given in dues.items() for pk in turns.learn(source_pk, given, now)]
     if woken:
         await wake(context, woken)
     return turns
 
 
-async def postpone(context: EngineContext, intent_pks: Collection[int], until: datetime) -> None:
-    """Have these be due later, and nothing else of their sender. They keep the reason for which they wait."""
+async def postpone(context: EngineContext, retried: Mapping[int, datetime | None], until: datetime) -> None:
+    """Have these be due later, and nothing else of their sender. They keep the reason for which they wait.
+
+    ``retried`` says of each when an operator wanted it to be tried, as it was read: who did so since, has it tried.
+    """
     async with context.db.transaction() as conn:
-        await conn.exec_driver_sql(_POSTPONE_SOME, (list(intent_pks), until, context.clock.now()))
+        given = list(retried), list(retried.values()), until, context.clock.now()
+        await conn.exec_driver_sql(_POSTPONE_SOME, given)
 
 
 async def wake(context: EngineContext, intent_pks: Collection[int]) -> None:

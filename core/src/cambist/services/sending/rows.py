@@ -38,7 +38,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     recipient: OwnPath | None
     state: str
     reason: str | None
-    is_retried: bool
+    retried_at: datetime | None
     cancel_asked_by: AskedBy | None
     given_up_reason: str | None
     created_at: datetime
@@ -52,6 +52,11 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     @property
     def id(self) -> int:
         return self.update.intent_pk
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether an operator wanted it to be looked at, before it was read."""
+        return self.retried_at is not None
 
     @property
     def token(self) -> Token:
@@ -124,7 +129,7 @@ _OWN += " {0}.account_index AS {1}_account, {0}.change AS {1}_change, {0}.addres
 
 INTENT = f"""
 i.id AS intent_pk, i.reference, i.kind, i.action, i.mode, i.chain, i.scope, i.merchant_pk, i.to_address, i.token,
-i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.retried_at IS NOT NULL AS is_retried,
+i.contract, i.decimals, i.units, i.state AS intent_state, i.reason, i.retried_at,
 i.cancel_asked_by, i.given_up_reason, i.created_at AS intent_created_at, i.asked_by,
 i.work_max, i.tag, i.call_data, i.call_value, i.call_valid_until,
 {_OWN.format("src", "source")}, {_OWN.format("dst", "recipient")}
@@ -164,7 +169,7 @@ def intent_row(row: Row[Any], **more: Any) -> IntentRow:  # noqa: ANN401  fields
         recipient=None if row.recipient_pk is None else _own(row, "recipient"),
         state=row.intent_state,
         reason=row.reason,
-        is_retried=row.is_retried,
+        retried_at=row.retried_at,
         cancel_asked_by=None if row.cancel_asked_by is None else AskedBy(row.cancel_asked_by),
         given_up_reason=row.given_up_reason,
         created_at=row.intent_created_at,

@@ -165,23 +165,6 @@ async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> s
     return set(rows.scalars())
 
 
-async def defer(  # noqa: PLR0913  each by name
-    conn: AsyncConnection, pks: Sequence[int], reason: str | None, due_at: datetime, now: datetime, *, keeps_retry: bool
-) -> Sequence[int]:
-    """Say why they wait and when to look again; return those for which the reason is new.
-
-    What an operator has tried again was tried with that, unless it ``keeps_retry``: something else must come first.
-    """
-    changed = await conn.exec_driver_sql(
-        "WITH due AS (SELECT id, reason FROM outbound_intents WHERE id = ANY($1::bigint[]) AND state = 'waiting'"
-        " ORDER BY id FOR UPDATE) UPDATE outbound_intents i SET reason = $2, due_at = $3, updated_at = $4,"
-        " retried_at = CASE WHEN $5 THEN i.retried_at END FROM due"
-        " WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $2 AS is_new",
-        (list(pks), reason, due_at, now, keeps_retry),
-    )
-    return [row.id for row in changed if row.is_new]
-
-
 async def lock_sender(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, mined: int | None) -> int:
     """Lock the sender, take note of how many of its transactions are mined, and return its next sequence.
 

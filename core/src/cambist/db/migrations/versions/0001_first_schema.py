@@ -1498,6 +1498,10 @@ TABLES = (
     """,
     "CREATE INDEX ix_outbound_intents_gas ON outbound_intents (recipient_address_pk, chain) WHERE kind = 'top_up'",
     """
+    CREATE INDEX ix_outbound_intents_gave_way ON outbound_intents (chain, scope)
+        WHERE state = 'waiting' AND due_at = gave_way_until AND cancel_asked_at IS NULL
+    """,
+    """
     CREATE INDEX ix_outbound_intents_loans ON outbound_intents (chain, scope, recipient_address_pk)
         WHERE kind IN ('loan', 'loan_return')
     """,

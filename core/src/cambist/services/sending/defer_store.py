@@ -1,0 +1,40 @@
+"""The statement by which intents wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from .rows import IntentRow
+
+_DEFER = """
+WITH due AS (
+    SELECT i.id, i.reason, i.retried_at IS DISTINCT FROM known.retried_at AS is_retried FROM outbound_intents i
+    JOIN unnest($1::bigint[], $2::timestamptz[]) AS known (id, retried_at) ON known.id = i.id
+    WHERE i.state = 'waiting' ORDER BY i.id FOR UPDATE OF i
+)
+UPDATE outbound_intents i SET reason = $3, due_at = CASE WHEN due.is_retried THEN i.due_at ELSE $4 END, updated_at = $5,
+    retried_at = CASE WHEN due.is_retried OR $6 THEN i.retried_at END
+FROM due WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $3 AS is_new
+"""
+
+
+async def defer(  # noqa: PLR0913  each by name
+    conn: AsyncConnection,
+    intents: Sequence[IntentRow],
+    reason: str | None,
+    due_at: datetime,
+    now: datetime,
+    *,
+    keeps_retry: bool,
+) -> Sequence[int]:
+    """Say why they wait and when to look again; return those for which the reason is new.
+
+    What an operator has tried again was tried with that, unless it ``keeps_retry``: something else must come first, or
+    unless that was since it was read.
+    """
+    given = [one.id for one in intents], [one.retried_at for one in intents]
+    changed = await conn.exec_driver_sql(_DEFER, (*given, reason, due_at, now, keeps_retry))
+    return [row.id for row in changed if row.is_new]

@@ -1,0 +1,223 @@
+"""What nobody can plan, however many there are of it, holds up neither its wallet's other payouts nor the chain's."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from cambist.domain.intents import IntentKind
+from cambist.plugin import ChainUnavailableError
+from cambist.services.addresses.wallets import OwnAddress
+from cambist.services.sending import giving_way, store
+from cambist.services.sending.context import EngineContext
+from cambist.services.sending.engine import Engine
+from cambist.services.sending.giving_way import postpone
+from cambist.services.sending.intents import internal_intent, submit
+from cambist.services.sending.queue import acts
+from cambist.services.sending.queue.listing import find_intent
+from cambist.services.sending.turns import PAUSE, SUSPECT_PAUSE_MAX
+from tests.core.test_outbound_apart import merchants, pay_outs, statuses
+from tests.core.test_outbound_turns import BACK_OFF_S, Poisoned, drive, intents_of
+from tests.support.treasury import Treasury
+from tests.support.waiting import waits_for_a_lock
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path, stock=8) as treasury:
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
+
+
+def poisoned(treasury, count):
+    """Return a chain on which so many amounts look like an outage, and an engine that sends on it."""
+    context = treasury.engine().context
+    chain = Poisoned(context.chain, ChainUnavailableError, rests=True)
+    chain.amounts = frozenset(range(101, 101 + count))
+    return chain, Engine(structs.replace(context, chain=chain), treasury.keys)
+
+
+async def ask(treasury, chain, merchant, project):
+    """Ask for a payout of each amount that nobody can plan."""
+    to_address = await treasury.stranger(500)
+    wanted = [(to_address, units) for units in sorted(chain.amounts)]
+    return list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
+
+
+async def send_all(treasury, engine, chain, payouts):
+    chain.amounts, chain.rests = frozenset(), False
+    await treasury.mine(seconds=SUSPECT_PAUSE_MAX.total_seconds())
+    await treasury.work(engine)
+    assert await statuses(treasury, payouts) == ["completed"] * len(payouts)
+
+
+async def test_a_payout_that_is_asked_after_many_that_nobody_can_plan_goes_out_soon_and_few_ticks_fail(treasury):
+    found, (chain, engine) = await merchants(treasury, 2), poisoned(treasury, 12)
+    await engine.tick()
+    poison, ticks, late = await ask(treasury, chain, *found[0]), 0, 0
+    (good,) = await pay_outs(treasury, found[:1])
+    while await statuses(treasury, [good]) == ["requested"]:
+        await pay_outs(treasury, found[1:])
+        await drive(treasury, engine, chain, 1)
+        ticks += 1
+        assert ticks <= 6, "two of them are judged before it, though twelve were asked before it"
+    for _ in range(30):
+        await pay_outs(treasury, found[1:])
+        await drive(treasury, engine, chain, 1)
+    known = engine._turns.failed_intents(treasury.wallet.pk)
+    assert set(known) == await intents_of(treasury, poison), "each was judged"
+    failed = 0
+    for _ in range(int(timedelta(hours=1).total_seconds() / BACK_OFF_S)):
+        asked = await pay_outs(treasury, found)
+        failed += await drive(treasury, engine, chain, 1)
+        late += (await statuses(treasury, asked)).count("requested")
+    assert (late, 6 <= failed <= 60) == (0, True)
+    await send_all(treasury, engine, chain, poison)
+
+
+@pytest.mark.parametrize("hours", [0, 8])
+async def test_what_gave_way_before_a_process_began_holds_up_nothing_else_of_its_wallet(treasury, hours):
+    found, (chain, engine) = await merchants(treasury, 2), poisoned(treasury, 30)
+    poison, failed = await ask(treasury, chain, *found[0]), []
+    given = dict.fromkeys(await intents_of(treasury, poison))
+    await postpone(engine.context, given, treasury.clock.now() + SUSPECT_PAUSE_MAX)
+    await treasury.mine(seconds=hours * SUSPECT_PAUSE_MAX.total_seconds())
+    for tick in range(60):
+        asked = await pay_outs(treasury, found[1:] if tick % 7 else found)
+        failed.append(await drive(treasury, engine, chain, 1))
+        assert "requested" not in await statuses(treasury, asked), "not even the first one waits"
+    assert 8 <= sum(failed) <= 32, "in half an hour one a minute"
+    await send_all(treasury, engine, chain, poison)
+
+
+async def waiting_of(treasury, context, limit=100):
+    async with treasury.db.transaction() as conn:
+        return await store.waiting(conn, context.chain_scope, treasury.clock.now(), limit)
+
+
+async def read_row(treasury, pk):
+    async with treasury.db.transaction() as conn:
+        found = await conn.exec_driver_sql("SELECT due_at, retried_at FROM outbound_intents WHERE id = $1", (pk,))
+        return tuple(found.one())
+
+
+async def retry(conn, treasury, pk, at):
+    query = "SELECT intent_id FROM outbound_intents WHERE id = $1"
+    intent_id = (await conn.exec_driver_sql(query, (pk,))).scalar_one()
+    await acts.retry(conn, await find_intent(conn, intent_id), at)
+
+
+async def give_way_to(context, intent, until):
+    await postpone(context, {intent.id: intent.retried_at}, until)
+
+
+async def defer_to(context, intent, until):
+    async with context.db.transaction() as conn:
+        await context.defer(conn, [intent], "gas", until, context.clock.now())
+
+
+@pytest.mark.parametrize("let_wait", [give_way_to, defer_to])
+async def test_a_retry_that_is_asked_for_while_a_tick_plans_is_not_lost(treasury, let_wait):
+    found, context = await merchants(treasury, 1), treasury.engine().context
+    await pay_outs(treasury, found)
+    (before,) = await waiting_of(treasury, context)
+    now, until = treasury.clock.now(), treasury.clock.now() + PAUSE
+    async with treasury.db.transaction() as conn:
+        await retry(conn, treasury, before.id, now)
+        act = asyncio.create_task(let_wait(context, before, until))
+        await waits_for_a_lock(conn, act)
+        assert not act.done(), "it waits for the one who has it retried"
+    await act
+    assert await read_row(treasury, before.id) == (now, now)
+    # And once more while it is tried with that.
+    (tried,) = await waiting_of(treasury, context)
+    treasury.clock.advance(1)
+    async with treasury.db.transaction() as conn:
+        await retry(conn, treasury, before.id, treasury.clock.now())
+    await let_wait(context, tried, until)
+    assert await read_row(treasury, before.id) == (treasury.clock.now(),) * 2
+    (tried,) = await waiting_of(treasury, context)
+    await let_wait(context, tried, until)
+    assert await read_row(treasury, before.id) == (until, None), "it was tried"
+    treasury.clock.advance(PAUSE.total_seconds())
+    await treasury.work(treasury.engine())
+
+
+async def test_what_closes_a_gap_comes_before_all_else_of_the_gas_station(treasury):
+    found, context = await merchants(treasury, 2), treasury.engine().context
+    station = OwnAddress(await station_pk(treasury), treasury.station)
+    asked = [
+        asked_of(context, station, kind, number)
+        for number, kind in enumerate([IntentKind.TOP_UP, IntentKind.LOAN, IntentKind.LOAN_RETURN, IntentKind.REPAIR])
+    ]
+    async with treasury.db.transaction() as conn:
+        pks = [
+            (await submit(conn, [one], treasury.clock.now() + timedelta(seconds=number)))[one.reference]
+            for number, one in enumerate(asked)
+        ]
+    treasury.clock.advance(10)
+    (first,) = await waiting_of(treasury, context, 1)
+    assert first.update.kind == IntentKind.REPAIR, "however many were asked for before, it is read"
+    until = treasury.clock.now() + SUSPECT_PAUSE_MAX
+    await postpone(context, dict.fromkeys(pks), until)
+    async with treasury.db.transaction() as conn:
+        rows = (await conn.exec_driver_sql(giving_way._ALL_THAT_GAVE_WAY, (*context.chain_scope.key, 1, 1))).all()
+        assert [row.id for row in rows] == pks[3:]
+        await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'failed' WHERE id = ANY($1)", (pks,))
+    assert found
+
+
+async def station_pk(treasury):
+    async with treasury.db.transaction() as conn:
+        query = "SELECT id FROM addresses WHERE address = $1"
+        return (await conn.exec_driver_sql(query, (treasury.station,))).scalar_one()
+
+
+def asked_of(context: EngineContext, station: OwnAddress, kind: IntentKind, number: int):
+    more = {"merchant_pk": None, "source_pk": station.pk, "recipient": station, "units": 0 if kind == "repair" else 1}
+    return internal_intent(kind, f"own_{number}", context.chain_scope, **more)
+
+
+MANY_MORE = """
+INSERT INTO outbound_intents (
+    reference, kind, mode, chain, scope, source_address_pk, to_address, token, decimals, units, due_at, created_at,
+    updated_at
+)
+SELECT 'other:' || n, kind, mode, chain, scope, source_address_pk, to_address, token, decimals, units, created_at,
+    created_at, created_at
+FROM outbound_intents, generate_series(1, 2000) n WHERE id = $1
+"""
+
+
+async def test_who_begins_reads_what_gave_way_and_not_all_that_waits(treasury):
+    found, context = await merchants(treasury, 1), treasury.engine().context
+    payouts = [one for _ in range(6) for one in await pay_outs(treasury, found)]
+    gave_way = sorted(await intents_of(treasury, payouts[:2]))
+    await postpone(context, dict.fromkeys(gave_way), treasury.clock.now() + PAUSE)
+    async with treasury.db.transaction() as conn:
+        before = await conn.begin_nested()
+        await conn.exec_driver_sql(MANY_MORE, (gave_way[0],))
+        await conn.exec_driver_sql("ANALYZE outbound_intents")
+        asked = (*context.chain_scope.key, 100, 100)
+        [[plan]] = list(
+            await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {giving_way._ALL_THAT_GAVE_WAY}", asked)
+        )
+        await before.rollback()
+    [plan] = msgspec.json.decode(plan) if isinstance(plan, str) else plan
+    assert list(scans(plan["Plan"])) == [("ix_outbound_intents_gave_way", 2)]
+    treasury.clock.advance(PAUSE.total_seconds())
+    await treasury.work(treasury.engine())
+
+
+def scans(plan):
+    if "Index Name" in plan or plan.get("Relation Name"):
+        yield plan.get("Index Name"), plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    for below in plan.get("Plans", []):
+        yield from scans(below)
