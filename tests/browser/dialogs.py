@@ -15,13 +15,26 @@ OPEN = """async clicked => {
   const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const nameOf = (button) =>
     `${button.closest("section[aria-label]")?.ariaLabel ?? ""}: ${button.innerText.trim()}`;
+  const itemOf = async (isNew) => {
+    for (const menu of document.querySelectorAll("main [aria-haspopup=menu]")) {
+      menu.click();
+      await frames();
+      await frames();
+      const item = [...document.querySelectorAll("[role=menuitem]")].find(isNew);
+      if (item !== undefined) return item;
+      menu.click();
+      await frames();
+    }
+    return undefined;
+  };
   const forms = document.querySelectorAll("main form").length;
   const path = location.pathname;
   const opened = new Map();
   const seen = new Set();
   while (location.pathname === path) {
     const all = [...document.querySelectorAll("main button")].filter((one) => !one.matches(skipped));
-    const next = all.find((one) => !clicked.includes(nameOf(one)));
+    const isNew = (one) => !clicked.includes(nameOf(one));
+    const next = all.find(isNew) ?? (await itemOf(isNew));
     if (next === undefined) break;
     const name = nameOf(next);
     clicked.push(name);
@@ -41,6 +54,8 @@ OPEN = """async clicked => {
   };
 }"""
 """Clicks every button whose name was not clicked before, also behind an open dialog: of many rows, one's buttons.
+
+What is in a row's menu is clicked as a button is, once the menu is open.
 
 What is in a form belongs to it, and is left as it stands.
 

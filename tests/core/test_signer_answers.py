@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from cambist.settings import Settings, SettingsError, SignerSettings
-from cambist.signer import answers
+from cambist.signer import answers, refusals
 from cambist.signer.files import KeystoreError
 from cambist.signer.reports import AnswerToQuestion
 from cambist.signer.startup import open_local_signer
@@ -85,6 +85,23 @@ async def test_what_is_denied_is_never_signed(open_, clock):
     report = await signer.report()
     assert [one.reference for one in report.voided] == [wanted.reference]
     assert [one.code for one in report.refused] == ["VOIDED", "APPROVAL_NEEDED"]
+
+
+async def test_what_waits_is_told_of_once_however_often_it_is_refused(open_, clock):
+    signer, first = open_(), clock.now()
+    waiting, other = asked("bob", 1), asked("eve", 2)
+    for _ in range(3):
+        await question(signer, waiting)
+        clock.advance(60)
+    await question(signer, other)
+    await question(signer, waiting)
+    told = [(one.reference, one.times, one.first_at, one.at) for one in (await signer.report()).refused]
+    assert told == [(waiting.reference, 4, first, clock.now()), (other.reference, 1, None, clock.now())]
+    for number in range(3, 3 + refusals.KEPT):
+        await question(signer, asked("bob", number))
+    told = [one.reference for one in (await signer.report()).refused]
+    assert (len(told), told[0]) == (refusals.KEPT, f"payout:po_{2 + refusals.KEPT}")
+    assert waiting.reference not in told
 
 
 async def test_wrong_codes_are_few_and_counted_across_a_restart(signers, clock):

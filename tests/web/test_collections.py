@@ -129,6 +129,7 @@ async def test_an_operator_has_one_collected_now_for_a_bounded_fee_and_the_log_s
         "valueUsd": "3.5", "feeUsd": "0.8422", "maxFeeShareBps": 5_000, "refusal": None, "uncollectedId": found,
     }  # fmt: skip
     assert one["askedAt"] == shown["askedAt"]
+    assert (one["merchantId"], one["merchantName"]) == (shown["merchantId"], shown["merchantName"])
     entries = (await client.get("/api/admin/audit?action=collection.asked", headers=admin)).json()["entries"]
     assert [(one["subject"], one["merchantId"]) for one in entries] == [(found, merchant.merchant_id)]
     assert entries[0]["details"]["max_fee_share_bps"] == 5_000

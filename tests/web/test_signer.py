@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from cambist.services.signing import answers, reports
 from cambist.signer.reports import Question, Refused, Report, RuleInForce, Void
@@ -24,7 +24,11 @@ REPORT = Report(
     ],
     voided=[Void(chain="memory", reference="payout:po_0", at=AT)],
     refused=[
-        Refused(at=AT, code="HOURLY_CAP", reason="No room.", chain="memory", reference="payout:po_2", purpose="payout")
+        Refused(at=AT, code="HOURLY_CAP", reason="No room.", chain="memory", reference="payout:po_2", purpose="payout"),
+        Refused(
+            at=AT, code="APPROVAL_NEEDED", reason="It waits.", chain="memory", reference="payout:po_1",
+            purpose="payout", times=17, first_at=AT - timedelta(minutes=16),
+        ),
     ],
     answers_open=True,
 )  # fmt: skip
@@ -39,7 +43,10 @@ async def test_what_the_signer_told_is_shown_with_its_age(client, gateway, clock
     assert (shown["isStale"], shown["approvalsByApi"], shown["freshAddressDelaySeconds"]) == (False, True, 3_600)
     assert shown["rules"] == [{"setting": "hourly_caps", "name": "memory/USDX", "limit": "100", "used": "3"}]
     assert (shown["approvals"][0]["approvalId"], shown["approvals"][0]["question"]) == ("7", QUESTION)
-    assert shown["refused"][0]["refusal"] == "HOURLY_CAP"
+    once, often = shown["refused"]
+    assert (once["refusal"], once["times"], once["firstRefusedAt"]) == ("HOURLY_CAP", 1, once["refusedAt"])
+    assert (often["refusal"], often["times"]) == ("APPROVAL_NEEDED", 17)
+    assert (often["firstRefusedAt"], often["refusedAt"]) == ("2025-12-31T23:44:00.000Z", "2026-01-01T00:00:00.000Z")
     assert shown["voided"][0]["reference"] == "payout:po_0"
     clock.advance(61)
     assert (await client.get(PATH, headers=ADMIN)).json()["isStale"]

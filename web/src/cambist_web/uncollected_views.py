@@ -84,6 +84,7 @@ class AtAddressView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     state: str
     merchant_id: str
+    merchant_name: str
     mode: str
     chain: str
     token: str
@@ -165,6 +166,7 @@ async def at_address(web: Web, conn: AsyncConnection, one: AtAddress, pauses: Pa
     return AtAddressView(
         state=one.state,
         merchant_id=one.merchant_id,
+        merchant_name=one.merchant_name,
         mode=one.mode,
         chain=one.chain,
         token=one.token,

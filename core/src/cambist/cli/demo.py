@@ -61,6 +61,8 @@ STOP_S_MAX = 30
 PORT = 8080
 CONFIG, LOG = "cambist.toml", "gateway.log"
 MONTH, MONTH_LOG = "month.json", "month.log"
+SIMULATED = "/overview?mode=sandbox"
+"""Where there is something for an operator to see who has no live project yet."""
 LIVE = "live.json"
 """There once everything has happened in the live project."""
 
@@ -203,7 +205,7 @@ def _month_told(url: str, month: Mapping[str, Any]) -> str:
             "\nA shop that has had a month",
             f"   dashboard  {url}/dashboard",
             f"   login      {month['email']} / {PASSWORD}",
-            f"   operator   {url}/operator",
+            f"   operator   {url}/operator{'' if month.get('live_key') else SIMULATED}",
             f"   login      {month['operator']} / {PASSWORD}; an authenticator is set up first",
         ]
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -31,6 +30,7 @@ from .protocol import (
     XpubSource,
 )
 from .reading import Reader, Reading
+from .refusals import RefusalsKept
 from .reporting import question_of, report
 from .reports import AnswerToQuestion, Outcome, Refused, Report
 from .rules import Rules
@@ -38,9 +38,6 @@ from .store import Book, Store, StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-REFUSED_KEPT = 100
-"""Refusals that are told of."""
 
 log = structlog.get_logger(__name__)
 
@@ -75,7 +72,7 @@ class LocalSigner(KeystoreXpubs, Signer):
         self._store = store
         self._clock = clock
         self._answers_key = answers_key
-        self._refused: deque[Refused] = deque(maxlen=REFUSED_KEPT)
+        self._refused = RefusalsKept()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="signer")
 
     async def aclose(self) -> None:
@@ -127,7 +124,7 @@ class LocalSigner(KeystoreXpubs, Signer):
         replies = [self._reply(request, answer) for request, answer in zip(requests, decided, strict=True)]
         for request, reply in zip(requests, replies, strict=True):
             if reply.refusal is not None and reply.refusal != NOT_REACHED:
-                self._refused.append(_told(request, reply, _moment(self._now())))
+                self._refused.note(_told(request, reply, _moment(self._now())))
         return replies
 
     def _decide(self, answers: Sequence[Reading | Refusal]) -> Sequence[Reading | Refusal]:
@@ -160,7 +157,7 @@ class LocalSigner(KeystoreXpubs, Signer):
                 self._rules,
                 book,
                 self._reader.chains,
-                refused=reversed(list(self._refused)),
+                refused=self._refused.newest_first(),
                 answers_open=self._answers_key is not None,
                 locked_until=_locked_until(book),
             )

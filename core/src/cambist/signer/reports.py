@@ -56,7 +56,11 @@ class Void(Struct, frozen=True, kw_only=True):
 
 
 class Refused(Struct, frozen=True, kw_only=True):
-    """What was not signed, and why; ``code`` as in a reply."""
+    """What was not signed, and why; ``code`` as in a reply.
+
+    Whatever waits is asked for again and again, and refused for the same each time: ``times`` says how often, ``at``
+    when last, and ``first_at`` when first; that is None where it was once.
+    """
 
     at: datetime
     code: str
@@ -64,13 +68,16 @@ class Refused(Struct, frozen=True, kw_only=True):
     chain: str
     reference: str
     purpose: str
+    times: int = 1
+    first_at: datetime | None = None
 
 
 class Report(Struct, frozen=True, kw_only=True):
     """The signer as it is now.
 
     ``addresses`` are by setting and chain. ``answers_open`` says whether questions can be answered by a code over the
-    gateway, and ``locked_until`` that too many codes were wrong. Refusals are those since it was started, newest first.
+    gateway, and ``locked_until`` that too many codes were wrong. Refusals are those since it was started, the newest
+    first, one for each transaction and code.
     """
 
     rules: Sequence[RuleInForce]

@@ -6,7 +6,8 @@ import { Text } from "../ui/Text";
 
 import { useWords } from "./api";
 
-interface ActButtonProps {
+/** Something that an operator does. */
+export interface Act {
   /** What the button says, and what is confirmed. */
   readonly act: string;
   readonly title: string;
@@ -19,65 +20,65 @@ interface ActButtonProps {
   readonly typed?: string;
   /** Whether the audit log wants a reason. */
   readonly wantsReason?: boolean;
-  readonly isSmall?: boolean;
   /** Lets the dialog's own fields begin with what is so now. */
   readonly onOpen?: () => void;
   readonly onConfirm: (reason: string) => Promise<unknown>;
 }
 
+interface ActButtonProps extends Act {
+  readonly isSmall?: boolean;
+  /** Whether it is what somebody comes for, of several that stand beside each other. */
+  readonly isMain?: boolean;
+}
+
 /** A button for something that an operator does, which says first what will happen. */
-export function ActButton(props: ActButtonProps) {
-  const {
-    act,
-    title,
-    children,
-    isDangerous = false,
-    isBlocked = false,
-    typed,
-    wantsReason = false,
-    isSmall = false,
-  } = props;
-  const { t } = useWords();
+export function ActButton({ isSmall = false, isMain = false, ...one }: ActButtonProps) {
   const [isOpen, setOpen] = useState(false);
-  const [reason, setReason] = useState("");
   return (
     <>
       <Button
-        variant="default"
+        variant={isMain ? "filled" : "default"}
         size={isSmall ? "compact-sm" : "sm"}
         onClick={() => {
-          setReason("");
-          props.onOpen?.();
+          one.onOpen?.();
           setOpen(true);
         }}
       >
-        {act}
+        {one.act}
       </Button>
       {isOpen && (
-        <Confirm
-          title={title}
-          act={act}
-          isDangerous={isDangerous}
-          isBlocked={isBlocked}
-          {...(typed === undefined ? {} : { typed })}
-          onConfirm={() => props.onConfirm(reason.trim())}
+        <ActDialog
+          {...one}
           onClose={() => {
             setOpen(false);
           }}
-        >
-          {children}
-          {wantsReason && (
-            <Text
-              label={t("act.reason")}
-              description={t("act.reasonWords")}
-              required
-              maxLength={200}
-              value={reason}
-              onText={setReason}
-            />
-          )}
-        </Confirm>
+        />
       )}
     </>
+  );
+}
+
+interface ActDialogProps extends Omit<Act, "onOpen"> {
+  readonly onClose: () => void;
+}
+
+/** Says what will happen, and takes the reason where one is wanted. Mounted while it is open. */
+export function ActDialog({ children, wantsReason = false, onConfirm, ...one }: ActDialogProps) {
+  const { t } = useWords();
+  const [reason, setReason] = useState("");
+  return (
+    <Confirm {...one} onConfirm={() => onConfirm(reason.trim())}>
+      {children}
+      {wantsReason && (
+        <Text
+          label={t("act.reason")}
+          description={t("act.reasonWords")}
+          required
+          maxLength={200}
+          value={reason}
+          onText={setReason}
+        />
+      )}
+    </Confirm>
   );
 }

@@ -37,13 +37,13 @@ declareActs({
     },
     {
       route: "/resolutions",
-      press: "Accept",
+      press: "Count to the order",
       says: "This cannot be undone.",
       asks: "POST /api/admin/resolutions/dep_9b7n6m/accept",
     },
     {
       route: "/resolutions",
-      press: "Release",
+      press: "Only release it",
       says: "The money becomes available to the merchant",
       asks: "POST /api/admin/resolutions/dep_9b7n6m/release",
     },

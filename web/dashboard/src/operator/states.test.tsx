@@ -76,13 +76,13 @@ declareStates(
       title: "Resolutions",
       full: ["Ada's Shop", "2.5 USDT"],
       empty: { says: "Nothing waits for a decision" },
-      acts: ["Accept", "Release"],
+      acts: ["Count to the order"],
     },
     "/resolutions/$depositId": {
       title: "Resolution",
       full: ["Ada's Shop", "2.5 USDT"],
       empty: "missing",
-      acts: ["Accept", "Release"],
+      acts: ["Count to the order", "Only release it"],
     },
     "/webhooks": {
       title: "Webhooks",
@@ -116,7 +116,7 @@ declareStates(
       title: "Tokens",
       full: ["EURX", "0xdac1…831ec7"],
       empty: { says: "There are none yet", offers: "Add a token" },
-      acts: ["Add a token", "Switch off", "Take from all"],
+      acts: ["Add a token", "For one merchant"],
     },
     "/jobs": {
       title: "Jobs",
@@ -130,9 +130,9 @@ declareStates(
     },
     "/plans": {
       title: "Plans",
-      full: ["Growth", "Archive"],
+      full: ["Growth", "Change"],
       empty: { says: "There is only the built-in plan", offers: "Make a plan" },
-      acts: ["Make a plan", "Change", "Archive"],
+      acts: ["Make a plan", "Change"],
     },
     "/plugins": {
       title: "Plugins",

@@ -129,12 +129,19 @@ async function press({ press: name, within }: Act): Promise<void> {
   let found: HTMLButtonElement | undefined;
   await waitFor(() => {
     const parts = within === undefined ? [document] : partsWith(within);
-    found = parts
-      .flatMap((part) => [...part.querySelectorAll("button")])
-      .find((one) => one.textContent.trim() === name);
-    if (found === undefined) throw new Error(`Nothing is called ${name} among ${offered().join(", ")}.`);
+    const offers = [...parts.flatMap((part) => [...part.querySelectorAll("button")]), ...menuItems()];
+    found = offers.find((one) => one.textContent.trim() === name);
+    if (found !== undefined) return;
+    const closed = "[aria-haspopup=menu][aria-expanded=false]";
+    const [menu] = parts.flatMap((part) => [...part.querySelectorAll(closed)]);
+    if (menu !== undefined) fireEvent.click(menu);
+    throw new Error(`Nothing is called ${name} among ${offered().join(", ")}.`);
   });
   if (found !== undefined) fireEvent.click(found);
+}
+
+function menuItems(): readonly HTMLButtonElement[] {
+  return [...document.querySelectorAll<HTMLButtonElement>("button[role=menuitem]")];
 }
 
 /** Return the rows and parts of the page that have a text, the smallest first. */

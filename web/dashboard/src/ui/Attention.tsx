@@ -53,7 +53,7 @@ export function AttentionList({ attention, nav = [] }: AttentionProps) {
               </span>
             )}
           </span>
-          <span className="row">
+          <span className={styles.places}>
             <Places of={PLACES_OF[one.code] ?? []} pages={pages} />
           </span>
         </li>

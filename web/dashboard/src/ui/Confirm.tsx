@@ -1,5 +1,5 @@
 import { Button, Modal, TextInput } from "@mantine/core";
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { asApiError } from "../api/errors";
@@ -48,6 +48,16 @@ export function Confirm({
   const [text, setText] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
+  const [focused] = useState(() => document.activeElement);
+
+  // Whoever works with keys goes on where they were.
+  useEffect(
+    () => () => {
+      const isNowhere = document.activeElement === null || document.activeElement === document.body;
+      if (isNowhere && focused instanceof HTMLElement) focused.focus({ preventScroll: true });
+    },
+    [focused],
+  );
 
   // What was sent before was done, and this is something else: that is for whoever has looked at what was done.
   const isDoneBefore = error !== null && asApiError(error).isDoneBefore;

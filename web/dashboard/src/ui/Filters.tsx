@@ -55,6 +55,7 @@ export const TextFilter = memo(function TextFilter({ label, value, onFilter }: F
   const typedAt = useRef(-Infinity);
   return (
     <TextInput
+      className="typed"
       aria-label={label}
       placeholder={label}
       value={text}

@@ -116,3 +116,41 @@ it("dims rows only where others are waited for longer than it takes to notice", 
     vi.useRealTimers();
   }
 });
+
+it("leaves it at what is said of filters while others are asked for, unless that takes longer than is noticed", () => {
+  vi.useFakeTimers();
+  try {
+    const shown = (isFiltered: boolean) => (
+      <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
+        <List
+          label="Payments"
+          columns={[]}
+          query={{
+            data: { rows: [], ...nothing, isExact: true, hasNext: false },
+            error: null,
+            isPlaceholderData: true,
+            refetch: vi.fn(),
+          }}
+          rowKey={String}
+          empty="None is like that"
+          isFiltered={isFiltered}
+          onPage={() => undefined}
+        />
+      </MantineProvider>
+    );
+    const { rerender } = render(shown(true));
+    expect(screen.getByText("None is like that")).toBeTruthy();
+    expect(screen.queryByRole("status", { name: "Loading" })).toBeNull();
+    // Without filters there may be something: that there is nothing is said once it is known.
+    rerender(shown(false));
+    expect(screen.queryByText("None is like that")).toBeNull();
+    rerender(shown(true));
+    act(() => {
+      vi.advanceTimersByTime(1_000);
+    });
+    expect(screen.queryByText("None is like that")).toBeNull();
+    expect(screen.getByRole("status", { name: "Loading" })).toBeTruthy();
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -70,6 +70,8 @@ export interface ListProps<Row> {
   /** Where a row leads to. */
   readonly href?: (row: Row) => string;
   readonly empty: ReactNode;
+  /** Whether anything is left out, which `empty` then says: of other filters that may hold as well. */
+  readonly isFiltered?: boolean;
   readonly sort?: string | undefined;
   readonly onSort?: (sort: string) => void;
   readonly onPage: (page: number) => void;
@@ -77,7 +79,7 @@ export interface ListProps<Row> {
 
 /** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
 export function List<Row>(props: ListProps<Row>) {
-  const { query, label, columns, empty } = props;
+  const { query, label, columns, empty, isFiltered = false } = props;
   const isLate = useLate(query.isPlaceholderData);
   const note = query.error !== null && (
     <div className={styles.note}>
@@ -90,7 +92,7 @@ export function List<Row>(props: ListProps<Row>) {
   if (rows.length === 0 && note) return note;
   // Of a page behind the last one, that says nothing: the list was longer, or fewer filters were set.
   if (rows.length === 0 && query.data.page <= 1) {
-    if (query.isPlaceholderData) return <Loading lines={8} />;
+    if (query.isPlaceholderData && (isLate || !isFiltered)) return <Loading lines={8} />;
     return typeof empty === "string" ? <Empty title={empty} /> : empty;
   }
   return (

@@ -6,7 +6,7 @@ import { List, type ListProps } from "./List";
 import { Page, Section } from "./Page";
 import type { ListSearch } from "./search";
 
-interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "empty"> {
+interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "empty" | "isFiltered"> {
   readonly title: string;
   readonly lead?: string;
   readonly search: Pick<ListSearch<never>, "isFiltered" | "clear" | "goTo">;
@@ -53,6 +53,7 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
           {...list}
           label={listTitle ?? title}
           onPage={search.goTo}
+          isFiltered={search.isFiltered}
           empty={
             <NoneListed search={search} filtered={noneFiltered} title={none}>
               {noneWords !== undefined && <p>{noneWords}</p>}

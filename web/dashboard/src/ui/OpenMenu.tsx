@@ -3,7 +3,7 @@ import { useDeferredValue, useImperativeHandle, type ReactNode, type Ref } from 
 
 import type { MenuOf } from "./useMenu";
 
-interface OpenMenuProps extends Pick<MenuProps, "position" | "width"> {
+interface OpenMenuProps extends Pick<MenuProps, "position" | "width" | "returnFocus"> {
   readonly of: MenuOf;
   readonly children: ReactNode;
 }

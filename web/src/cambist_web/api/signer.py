@@ -64,9 +64,11 @@ class VoidView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RefusalView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What was not signed, since the signer was started."""
+    """What was not signed, since the signer was started: one for each transaction and reason, however often refused."""
 
     refused_at: datetime
+    first_refused_at: datetime
+    times: int
     refusal: str
     reason: str
     chain: str
@@ -222,6 +224,8 @@ def _void(one: Void) -> VoidView:
 def _refusal(one: Refused) -> RefusalView:
     return RefusalView(
         refused_at=one.at,
+        first_refused_at=one.first_at or one.at,
+        times=one.times,
         refusal=one.code,
         reason=one.reason,
         chain=one.chain,

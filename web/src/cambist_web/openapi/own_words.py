@@ -131,6 +131,9 @@ OutboundView.nonce          The nonce that it has now; null while it waits.
 OutboundView.payout_id      The payout, refund or withdrawal that it is for.
 RaiseFee.max_fee            The most that the transaction may cost; the chain's ceiling where left out.
 WaitsForView.text           The reason in a sentence.
+RefusalView.refused_at      When it was refused last.
+RefusalView.first_refused_at When it was refused first.
+RefusalView.times           How often it was refused.
 AtAddressView.code          What it waits for, in a word.
 AtAddressView.deposits      How many deposits there are of it.
 AtAddressView.purpose       Whose address it is: of a payment, or of an end user's account.

@@ -1,4 +1,4 @@
-"""What the API's description says of the operators' queue: errors, and values of fields, a stake's too."""
+"""What the API's description says of the operators' queue: errors, and values of fields, stakes, refusals."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ QUEUE_VALUES: Mapping[str, Any] = {
     "OutboundView.state": "sending",
     "OutboundView.to_tag": None,
     "RaiseFee.max_fee": "0.02",
+    "RefusalView.first_refused_at": "2026-01-31T11:43:00.000Z",
+    "RefusalView.times": 17,
     "SettlementView.asked_at": MOMENT,
     "SettlementView.nonce": 17,
     "SettlementView.refusal": None,

@@ -6,6 +6,7 @@ import { EVENTS, TEST } from "../../ui/events";
 import { NoneListed } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { showMilliseconds } from "../../ui/format";
+import { Url } from "../../ui/InPieces";
 import { List, type Column, type ListQuery } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
 import { Section } from "../../ui/Page";
@@ -55,7 +56,12 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
     { id: "answer", title: t("webhooks.answer"), cell: (one) => <Answer delivery={one} /> },
     showsUrl
-      ? { id: "url", title: t("webhooks.url"), cell: (one) => one.url ?? "–" }
+      ? {
+          id: "url",
+          title: t("webhooks.url"),
+          isWide: true,
+          cell: (one) => (one.url === null ? "–" : <Url value={one.url} />),
+        }
       : { id: "about", title: t("webhooks.about"), cell: (one) => <code>{one.resourceId}</code> },
   ];
   return (

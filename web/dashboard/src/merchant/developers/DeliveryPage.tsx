@@ -8,6 +8,7 @@ import { api, unwrap } from "../api";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { Url } from "../../ui/InPieces";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -69,14 +70,7 @@ function Shown({ projectId, found: { delivery, body } }: ShownProps) {
       <Section title={t("payment.details")}>
         <Facts
           facts={[
-            [
-              t("webhooks.url"),
-              delivery.url === null ? null : (
-                <bdi key="url" dir="ltr">
-                  {delivery.url}
-                </bdi>
-              ),
-            ],
+            [t("webhooks.url"), delivery.url === null ? null : <Url key="url" value={delivery.url} />],
             [
               t("endpoint.one"),
               delivery.endpointId === null ? null : (

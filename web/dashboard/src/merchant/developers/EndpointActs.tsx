@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Confirm } from "../../ui/Confirm";
+import { Url } from "../../ui/InPieces";
 import { Text } from "../../ui/Text";
 import { useOpened } from "../../ui/useOpened";
 import { api, unwrap } from "../api";
@@ -81,7 +82,7 @@ export function EndpointActs({ endpoint, onSecret }: EndpointActsProps) {
           onClose={close}
         >
           <p>
-            <bdi dir="ltr">{endpoint.url}</bdi>
+            <Url value={endpoint.url} />
           </p>
           <p>{t("endpoint.deleteWords")}</p>
         </Confirm>

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { showList } from "../../ui/format";
+import { Url } from "../../ui/InPieces";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
@@ -65,12 +66,7 @@ function Shown({ endpoint }: { readonly endpoint: Endpoint }) {
       <Section title={t("payment.details")}>
         <Facts
           facts={[
-            [
-              t("webhooks.url"),
-              <bdi key="url" dir="ltr">
-                {endpoint.url}
-              </bdi>,
-            ],
+            [t("webhooks.url"), <Url key="url" value={endpoint.url} />],
             [
               t("endpoint.events"),
               endpoint.events.length === 0 ? t("endpoint.all") : showList(endpoint.events, i18n.language),

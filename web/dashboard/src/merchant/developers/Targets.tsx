@@ -5,6 +5,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Confirm } from "../../ui/Confirm";
+import { Url } from "../../ui/InPieces";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -52,7 +53,7 @@ export function Targets({ project }: { readonly project: Project }) {
       {made !== null && (
         <div className="inset stack">
           <b>
-            <bdi dir="ltr">{made.endpoint.url}</bdi>
+            <Url value={made.endpoint.url} />
           </b>
           <SecretOnce
             secret={made.webhookSecret}
@@ -72,14 +73,21 @@ export function Targets({ project }: { readonly project: Project }) {
               {
                 id: "url",
                 title: t("webhooks.url"),
+                isWide: true,
                 cell: (one) => (
                   <>
                     {"endpointId" in one ? (
                       <Link to={`/${projectId}/webhooks/endpoints/${one.endpointId}`}>
-                        <bdi dir="ltr">{one.url}</bdi>
+                        <Url value={one.url} />
                       </Link>
                     ) : (
-                      <Link to={`/${projectId}/settings`}>{one.paymentWebhookUrl ?? t("endpoint.noDefault")}</Link>
+                      <Link to={`/${projectId}/settings`}>
+                        {one.paymentWebhookUrl === null ? (
+                          t("endpoint.noDefault")
+                        ) : (
+                          <Url value={one.paymentWebhookUrl} />
+                        )}
+                      </Link>
                     )}
                     {!("endpointId" in one) && <div className="muted">{t("endpoint.default")}</div>}
                   </>

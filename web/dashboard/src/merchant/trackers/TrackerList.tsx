@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
 import { numbers } from "../../ui/format";
+import { Url } from "../../ui/InPieces";
 import type { Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { useListSearch } from "../../ui/search";
@@ -34,7 +35,7 @@ export function TrackerList() {
       title: t("tracker.past"),
       cell: (one) => (one.history === null ? "–" : <Status value={one.history.state} />),
     },
-    { id: "url", title: t("webhooks.url"), cell: (one) => one.url },
+    { id: "url", title: t("webhooks.url"), isWide: true, cell: (one) => <Url value={one.url} /> },
     {
       id: "addresses",
       title: t("tracker.addresses"),

@@ -5,6 +5,7 @@ import { ChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { numbers } from "../../ui/format";
+import { Url } from "../../ui/InPieces";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage, QueryView } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -56,12 +57,7 @@ function Shown({ tracker }: { readonly tracker: Tracker }) {
       <Section title={t("payment.details")}>
         <Facts
           facts={[
-            [
-              t("webhooks.url"),
-              <bdi key="url" dir="ltr">
-                {tracker.url}
-              </bdi>,
-            ],
+            [t("webhooks.url"), <Url key="url" value={tracker.url} />],
             [t("payments.chain"), <ChainName key="chain" of={tracker.chain} />],
             [t("tracker.addresses"), t("ui.of", { value: number.format(tracker.addresses), max })],
             [t("tracker.start"), number.format(tracker.startBlock)],

@@ -9,7 +9,6 @@ import { showTook } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
-import { Trouble } from "../../ui/Said";
 import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
 import { ActButton } from "../ActButton";
@@ -18,6 +17,7 @@ import { useAskerName, usePermitted } from "../queries";
 
 import { JobState } from "./JobState";
 import { Progress } from "./Progress";
+import { Went } from "./Went";
 
 type Job = Schemas["JobView"];
 const POLL_MS = 3_000;
@@ -68,7 +68,7 @@ function Shown({ job }: { readonly job: Job }) {
           facts={[
             [
               t("record.error"),
-              job.error === null ? null : <Trouble key="error" code={job.errorCode ?? ""} words={job.error} />,
+              job.error === null ? null : <Went key="error" code={job.errorCode} words={job.error} />,
             ],
             [t("queue.askedBy"), askerName(job.requestedBy)],
             [t("jobs.attempts"), job.attempts],

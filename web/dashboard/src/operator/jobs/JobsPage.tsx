@@ -10,13 +10,13 @@ import { Meaning, useMeaning } from "../../ui/Meaning";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
-import { Trouble } from "../../ui/Said";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ROWS, useAskerName } from "../queries";
 
 import { JobState } from "./JobState";
+import { Went } from "./Went";
 
 type Job = Schemas["JobView"];
 type Asked = NonNullable<Operations["listJobs"]["parameters"]["query"]>;
@@ -60,7 +60,7 @@ export function JobsPage() {
     { id: "kind", title: t("record.kind"), cell: (one) => <Meaning of="job" code={one.kind} /> },
     { id: "state", title: t("record.state"), cell: (one) => <JobState state={one.state} /> },
     { id: "by", title: t("queue.askedBy"), cell: (one) => askerName(one.requestedBy) },
-    { id: "error", title: t("record.error"), cell: (one) => <Went of={one} /> },
+    { id: "error", title: t("record.error"), cell: (one) => <Went code={one.errorCode} words={one.error} /> },
   ];
   return (
     <ListPage
@@ -101,10 +101,6 @@ export function JobsPage() {
   );
 }
 
-function Went({ of: { error, errorCode } }: { readonly of: Pick<Job, "error" | "errorCode"> }) {
-  return error === null ? "–" : <Trouble code={errorCode ?? ""} words={error} />;
-}
-
 function Recurring() {
   const { t, i18n } = useWords();
   const query = useQuery({
@@ -125,7 +121,7 @@ function Recurring() {
               rowKey={(one) => one.name}
               columns={[
                 { id: "name", title: t("record.name"), cell: (one) => <Meaning of="recurring" code={one.name} /> },
-                { id: "due", title: t("jobs.due"), cell: (one) => <When at={one.dueAt} /> },
+                { id: "due", title: t("jobs.lastRun"), cell: (one) => <When at={one.dueAt} /> },
                 {
                   id: "well",
                   title: t("jobs.lastSuccess"),
@@ -141,7 +137,11 @@ function Recurring() {
                     </span>
                   ),
                 },
-                { id: "error", title: t("record.error"), cell: (one) => <Went of={one} /> },
+                {
+                  id: "error",
+                  title: t("record.error"),
+                  cell: (one) => <Went code={one.errorCode} words={one.error} />,
+                },
               ]}
             />
           )

@@ -59,6 +59,28 @@ it.each([
 });
 
 it.each([
+  ["en", "UNEXPECTED", "KeyError: 'chain'", "The gateway met an error of its own."],
+  ["en", "TIMED_OUT", "TimeoutError: ", "It took too long, and was stopped."],
+  ["en", "CHAIN_UNAVAILABLE", "ChainUnavailableError: node.example is away", "node.example is away"],
+  ["de", "CHAIN_UNAVAILABLE", "ChainUnavailableError: node.example is away", "Kein Knoten der Chain antwortet."],
+  ["de", "UNEXPECTED", "KeyError: 'chain'", "Im Gateway ist ein Fehler aufgetreten."],
+] as const)(
+  "an exception's own words are told to whoever wants them alone: %s %s",
+  async (language, code, raw, words) => {
+    await chooseLanguage(language);
+    const job = { ...JOB, kind: "rescan", arguments: {}, progress: {}, errorCode: code, error: raw };
+    await showOperator(JobPage, {
+      path: "jobs/$jobId",
+      at: "jobs/job_1",
+      answers: { "GET /api/admin/jobs/job_1": { job } },
+    });
+    const told = await screen.findByText(words, { exact: false, ignore: "details *" });
+    expect(told.closest("dd")?.querySelector("details")?.open).toBe(false);
+    expect(screen.getByText(raw.trim()).closest("details")).toBeTruthy();
+  },
+);
+
+it.each([
   [{ height: 1_499 }, 500, "500 of 1,000"],
   [{}, 0, "0 of 1,000"],
 ])("blocks that are read again are a bar of all that are to be read: %j", async (progress, value, words) => {

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -12,6 +13,7 @@ import { SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Over
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { useListSearch } from "../../ui/search";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useNav } from "../nav";
 import { usePermitted } from "../queries";
@@ -21,6 +23,7 @@ const POLL_MS = 300_000;
 /** Its sums are much to ask for: on a busy gateway something changes every second. */
 const REST_MS = 10_000;
 const MODES = ["live", "sandbox"] as const;
+const FILTERS = ["mode"] as const;
 
 /** What needs attention, what came in at all merchants, what it cost, and what the gateway holds. */
 export function OverviewPage() {
@@ -29,7 +32,11 @@ export function OverviewPage() {
   const number = numbers(i18n.language);
   const counted = (count: number) => (count === 0 ? null : number.format(count));
   const [span, setSpan] = useState<SpanName>("month");
-  const [mode, setMode] = useState<(typeof MODES)[number]>("live");
+  const { filters, set } = useListSearch(FILTERS);
+  const mode = filters.mode === "sandbox" ? "sandbox" : "live";
+  const show = (one: (typeof MODES)[number]) => {
+    set.mode(one === "live" ? "" : one);
+  };
   const query = useQuery({
     queryKey: ["overview", span, mode],
     placeholderData: keepPreviousData,
@@ -48,7 +55,7 @@ export function OverviewPage() {
             size="compact-sm"
             value={mode}
             options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
-            onChoice={setMode}
+            onChoice={show}
           />
           <SpanChoice value={span} onSpan={setSpan} />
         </>
@@ -58,7 +65,24 @@ export function OverviewPage() {
         {(found) => (
           <>
             <AttentionView attention={found.attention} nav={nav} />
-            <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
+            {found.turnover.deposits === 0 && found.turnover.payments.made === 0 ? (
+              <Section title={t("common:overview.volume")}>
+                <Empty title={t("common:overview.nothing")}>
+                  {mode === "live" && (
+                    <Button
+                      variant="default"
+                      onClick={() => {
+                        show("sandbox");
+                      }}
+                    >
+                      {t("overview.toSandbox")}
+                    </Button>
+                  )}
+                </Empty>
+              </Section>
+            ) : (
+              <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
+            )}
             <Section title={t("overview.fees")}>
               <Facts
                 facts={[

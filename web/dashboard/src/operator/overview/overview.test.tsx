@@ -56,6 +56,29 @@ describe("the overview of operators", () => {
     expect(screen.queryByText("3")).toBeNull();
   });
 
+  it("leads to what was tried out where nothing real came in", async () => {
+    const tried = { ...answerOf(0, 0), turnover: { ...answerOf(0, 0).turnover, deposits: 42 } };
+    const answer = (request: Request) =>
+      json(new URL(request.url).searchParams.get("mode") === "sandbox" ? tried : answerOf(0, 0));
+    await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answer } });
+    const part = await screen.findByRole("region", { name: "What came in" });
+    expect(within(part).getByText("Nothing came in in this time.")).toBeTruthy();
+    fireEvent.click(within(part).getByRole("button", { name: "Look at the sandbox" }));
+    expect(await screen.findByText("42")).toBeTruthy();
+    expect(screen.getByRole("button", { name: "Sandbox" }).getAttribute("aria-pressed")).toBe("true");
+    expect(screen.queryByRole("button", { name: "Look at the sandbox" })).toBeNull();
+  });
+
+  it("shows what was tried out where the address says so", async () => {
+    const sent = await showOperator(OverviewPage, {
+      path: "overview",
+      at: "overview?mode=sandbox",
+      answers: { [OVERVIEW]: answerOf(7, 0) },
+    });
+    await screen.findByText("7");
+    expect(new URL(sent[0]?.url ?? "").searchParams.get("mode")).toBe("sandbox");
+  });
+
   it("does not speak of prices where all are known", async () => {
     await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answerOf(0, 0) } });
     const fees = await screen.findByRole("region", { name: "Fees" });

@@ -13,6 +13,7 @@ import { ActButton } from "../ActButton";
 import { ChangedMeanwhile, useBegun, type Told } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
+import { RowActs, type RowAct } from "../RowActs";
 
 import { BLANK, PlanForm, written, type Draft } from "./PlanForm";
 import { plansQuery, type Plan } from "./queries";
@@ -185,50 +186,53 @@ function Acts({ plan }: { readonly plan: Plan }) {
     await client.invalidateQueries(plansQuery);
   }
 
-  return (
-    <span className="row end">
-      <ActButton
-        isSmall
-        act={t("plans.change")}
-        title={t("plans.changeTitle", { name })}
-        onOpen={() => {
-          others.begin();
-          setBefore(draftOf(plan));
-          setDraft(draftOf(plan));
-        }}
-        onConfirm={() => patch(changed(before, draft))}
-      >
+  const change: RowAct = {
+    id: "change",
+    act: t("plans.change"),
+    title: t("plans.changeTitle", { name }),
+    onOpen: () => {
+      others.begin();
+      setBefore(draftOf(plan));
+      setDraft(draftOf(plan));
+    },
+    onConfirm: () => patch(changed(before, draft)),
+    children: (
+      <>
         <p>{plan.isDefault ? t("plans.changeDefaultWords") : t("plans.changeWords", { count: plan.merchants })}</p>
         <ChangedMeanwhile changed={others.changed} />
         <PlanForm draft={draft} onDraft={setDraft} />
-      </ActButton>
-      {!plan.isDefault && !isArchived && (
-        <ActButton
-          isSmall
-          act={t("plans.makeDefault")}
-          title={t("plans.makeDefaultTitle", { name })}
-          onOpen={others.begin}
-          onConfirm={() => patch({ isDefault: true })}
-        >
-          <p>{t("plans.makeDefaultWords")}</p>
-          <ChangedMeanwhile changed={others.changed} />
-        </ActButton>
-      )}
-      {!plan.isDefault && (
-        <ActButton
-          isSmall
-          isDangerous={!isArchived}
-          act={t(isArchived ? "plans.bringBack" : "plans.archive")}
-          title={t(isArchived ? "plans.bringBackTitle" : "plans.archiveTitle", { name })}
-          onOpen={others.begin}
-          onConfirm={() => patch({ archived: !isArchived })}
-        >
-          <ChangedMeanwhile changed={others.changed} />
-          <p>{t(isArchived ? "plans.bringBackWords" : "plans.archiveWords")}</p>
-        </ActButton>
-      )}
-    </span>
-  );
+      </>
+    ),
+  };
+  const makeDefault: RowAct = {
+    id: "default",
+    act: t("plans.makeDefault"),
+    title: t("plans.makeDefaultTitle", { name }),
+    onOpen: others.begin,
+    onConfirm: () => patch({ isDefault: true }),
+    children: (
+      <>
+        <p>{t("plans.makeDefaultWords")}</p>
+        <ChangedMeanwhile changed={others.changed} />
+      </>
+    ),
+  };
+  const archive: RowAct = {
+    id: "archive",
+    isDangerous: !isArchived,
+    act: t(isArchived ? "plans.bringBack" : "plans.archive"),
+    title: t(isArchived ? "plans.bringBackTitle" : "plans.archiveTitle", { name }),
+    onOpen: others.begin,
+    onConfirm: () => patch({ archived: !isArchived }),
+    children: (
+      <>
+        <ChangedMeanwhile changed={others.changed} />
+        <p>{t(isArchived ? "plans.bringBackWords" : "plans.archiveWords")}</p>
+      </>
+    ),
+  };
+  const acts = [change, ...(isArchived ? [] : [makeDefault]), archive];
+  return <RowActs of={name} acts={plan.isDefault ? [change] : acts} />;
 }
 
 /** Return what tells of a plan, as the page names and shows it. */

@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
+import { chooseIn } from "../../testing/menus";
 import { json, refused, showOperator, toldIn, type Answers } from "../../testing/render";
 
 import { PlansPage } from "./PlansPage";
@@ -102,8 +103,10 @@ describe("the plans", () => {
         "PATCH /api/admin/plans/pln_2": patched,
       },
     });
-    const act = async (row: RegExp, name: string, fill?: (dialog: HTMLElement) => void) => {
-      fireEvent.click(within(await screen.findByRole("row", { name: row })).getByRole("button", { name }));
+    const act = async (called: RegExp, name: string, fill?: (dialog: HTMLElement) => void) => {
+      const row = await screen.findByRole("row", { name: called });
+      if (name === "Change") fireEvent.click(within(row).getByRole("button", { name }));
+      else await chooseIn(row, name);
       const dialog = await screen.findByRole("dialog");
       fill?.(dialog);
       fireEvent.click(within(dialog).getByRole("button", { name }));

@@ -12,6 +12,7 @@ import { When } from "../../ui/When";
 import { api, unwrap, useWords } from "../api";
 import { Height } from "../chains/ChainsPage";
 import { JobState } from "../jobs/JobState";
+import { Went } from "../jobs/Went";
 
 import { Differences } from "./Differences";
 import { Agrees } from "./ReconcilePage";
@@ -52,9 +53,7 @@ export function RunPage() {
         >
           {run.error !== null && (
             <Section title={t("record.error")}>
-              <p>
-                <Trouble code={run.errorCode ?? ""} words={run.error} />
-              </p>
+              <Went code={run.errorCode} words={run.error} />
             </Section>
           )}
           <Section title={t("nav.chains")} flush>

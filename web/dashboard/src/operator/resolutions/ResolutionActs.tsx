@@ -5,57 +5,77 @@ import { ChainName } from "../../ui/ChainName";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
+import { RowActs, type RowAct } from "../RowActs";
 
 interface ResolutionActsProps {
   readonly held: Schemas["OperatorResolution"];
-  readonly isSmall?: boolean;
+  /** Whether it stands in a row of a list, where only the first has a button of its own. */
+  readonly isRow?: boolean;
 }
 
-/** What operators may decide about money that belongs to no order. Nothing of it is sent. */
-export function ResolutionActs({ held, isSmall = false }: ResolutionActsProps) {
+/**
+ * What operators may decide about money that belongs to no order: to count it to one, or else to make it available to its
+ * merchant without that. Nothing of it is sent.
+ */
+export function ResolutionActs({ held, isRow = false }: ResolutionActsProps) {
+  const mayDecide = usePermitted("resolutions.decide");
+  const accept = useAccept(held);
+  const release = useRelease(held);
+  if (!mayDecide) return null;
+  const acts = [...(held.deposit.canAccept ? [accept] : []), ...(held.canRelease ? [release] : [])];
+  if (isRow) return <RowActs of={held.deposit.depositId} acts={acts} />;
+  return acts.map(({ id, ...one }, place) => <ActButton key={id} {...one} isMain={place === 0} />);
+}
+
+type Held = ResolutionActsProps["held"];
+
+function useAccept(held: Held): RowAct {
   const { t } = useWords();
   const client = useQueryClient();
-  const mayDecide = usePermitted("resolutions.decide");
-  if (!mayDecide) return null;
-  const { deposit } = held;
-  const params = { path: { depositId: deposit.depositId } };
-  const changed = () => client.invalidateQueries();
-  const what = (
-    <p>
-      <Amount value={deposit.heldAmount} token={deposit.token} /> · <ChainName of={deposit.chain} /> ·{" "}
-      {held.merchantName}
-    </p>
-  );
+  const { depositId, accountId } = held.deposit;
+  const isOrder = accountId === null;
+  return {
+    id: "accept",
+    act: t(isOrder ? "resolutions.toOrder" : "resolutions.toAccount"),
+    title: t(isOrder ? "common:resolutions.accept.title" : "resolutions.toAccountTitle"),
+    onConfirm: async () => {
+      await unwrap(api.POST("/api/admin/resolutions/{depositId}/accept", { params: { path: { depositId } } }));
+      await client.invalidateQueries();
+    },
+    children: (
+      <>
+        <What held={held} />
+        <p>{t(isOrder ? "resolutions.acceptWords" : "resolutions.toAccountWords")}</p>
+      </>
+    ),
+  };
+}
+
+function useRelease(held: Held): RowAct {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const { depositId } = held.deposit;
+  return {
+    id: "release",
+    act: t("resolutions.onlyRelease"),
+    title: t("resolutions.releaseTitle"),
+    onConfirm: async () => {
+      await unwrap(api.POST("/api/admin/resolutions/{depositId}/release", { params: { path: { depositId } } }));
+      await client.invalidateQueries();
+    },
+    children: (
+      <>
+        <What held={held} />
+        <p>{t("resolutions.releaseWords")}</p>
+      </>
+    ),
+  };
+}
+
+function What({ held: { deposit, merchantName } }: { readonly held: Held }) {
   return (
-    <span className="row end">
-      {deposit.canAccept && (
-        <ActButton
-          isSmall={isSmall}
-          act={t("common:resolutions.accept.act")}
-          title={t("common:resolutions.accept.title")}
-          onConfirm={async () => {
-            await unwrap(api.POST("/api/admin/resolutions/{depositId}/accept", { params }));
-            await changed();
-          }}
-        >
-          {what}
-          <p>{t("resolutions.acceptWords")}</p>
-        </ActButton>
-      )}
-      {held.canRelease && (
-        <ActButton
-          isSmall={isSmall}
-          act={t("common:resolutions.release.act")}
-          title={t("resolutions.releaseTitle")}
-          onConfirm={async () => {
-            await unwrap(api.POST("/api/admin/resolutions/{depositId}/release", { params }));
-            await changed();
-          }}
-        >
-          {what}
-          <p>{t("resolutions.releaseWords")}</p>
-        </ActButton>
-      )}
-    </span>
+    <p>
+      <Amount value={deposit.heldAmount} token={deposit.token} /> · <ChainName of={deposit.chain} /> · {merchantName}
+    </p>
   );
 }

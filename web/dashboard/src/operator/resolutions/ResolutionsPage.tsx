@@ -63,7 +63,7 @@ export function ResolutionsPage() {
       atEnd: true,
       cell: (one) => <Amount value={one.deposit.heldAmount} token={one.deposit.token} />,
     },
-    { id: "acts", title: "", atEnd: true, cell: (one) => <ResolutionActs held={one} isSmall /> },
+    { id: "acts", title: "", atEnd: true, cell: (one) => <ResolutionActs held={one} isRow /> },
   ];
   return (
     <ListPage

@@ -1,9 +1,11 @@
-import { screen } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { showOperator } from "../../testing/render";
+import { chooseIn } from "../../testing/menus";
+import { one, showOperator } from "../../testing/render";
 
 import { ResolutionPage } from "./ResolutionPage";
+import { ResolutionsPage } from "./ResolutionsPage";
 
 const DEPOSIT = {
   depositId: "dep_1",
@@ -37,14 +39,15 @@ const answered = (deposit: object) => ({
 
 it("what waits is decided on its own page", async () => {
   await showOperator(ResolutionPage, { ...at, answers: answered({}) });
-  for (const text of ["Nothing yet: it waits", "Too late", "Expired", "A-1001"]) {
+  for (const text of ["Still to be made", "Too late", "Expired", "A-1001"]) {
     expect(await screen.findByText(text)).toBeTruthy();
   }
   expect(screen.getByRole("link", { name: "pay_1" })).toHaveProperty(
     "href",
     expect.stringMatching(/\/payments\/pay_1$/),
   );
-  for (const act of ["Accept", "Release"]) expect(screen.getByRole("button", { name: act })).toBeTruthy();
+  const [main, other] = ["Count to the order", "Only release it"].map((name) => screen.getByRole("button", { name }));
+  expect([main?.dataset.variant, other?.dataset.variant]).toEqual(["filled", "default"]);
 });
 
 it("what was decided is told, with when, and is not decided again", async () => {
@@ -54,5 +57,32 @@ it("what was decided is told, with when, and is not decided again", async () => 
     answers: answered({ resolution: "released", resolvedAt, heldAmount: "0" }),
   });
   for (const text of ["Released", "Decided at"]) expect(await screen.findByText(text)).toBeTruthy();
-  for (const act of ["Accept", "Release"]) expect(screen.queryByRole("button", { name: act })).toBeNull();
+  for (const act of ["Count to the order", "Only release it"]) {
+    expect(screen.queryByRole("button", { name: act })).toBeNull();
+  }
+});
+
+it("in the list, what counts has a button, and what only releases is in the menu beside it", async () => {
+  const deposit = { ...DEPOSIT, accountId: "acc_1", paymentId: null, paymentStatus: null, orderId: null };
+  const left = { ...DEPOSIT, depositId: "dep_2", canAccept: false };
+  const resolutions = [
+    { ...HELD, deposit },
+    { ...HELD, deposit: left },
+  ];
+  await showOperator(ResolutionsPage, {
+    path: "resolutions",
+    permissions: ["resolutions.decide"],
+    answers: { "GET /api/admin/resolutions": { ...one, total: 2, resolutions } },
+  });
+  const [, first, second] = await screen.findAllByRole("row");
+  if (first === undefined || second === undefined) throw new Error("There are no rows.");
+  fireEvent.click(within(first).getByRole("button", { name: "Count to the account" }));
+  expect((await screen.findByRole("dialog")).textContent).toContain("The end user's account is credited");
+  fireEvent.click(screen.getByRole("button", { name: "Cancel" }));
+  expect(within(first).queryByRole("button", { name: "Only release it" })).toBeNull();
+  await chooseIn(first, "Only release it");
+  expect((await screen.findByRole("dialog")).textContent).toContain("the payment stays as it is");
+  // Where nothing can take it, to release it is all there is.
+  expect(within(second).getByRole("button", { name: "Only release it", hidden: true })).toBeTruthy();
+  expect(second.querySelector("[aria-haspopup]")).toBeNull();
 });

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Empty } from "../../ui/Feedback";
+import { InPieces } from "../../ui/InPieces";
 import { Meaning } from "../../ui/Meaning";
 import { Facts, Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";
@@ -67,7 +68,12 @@ function What({ approval }: { readonly approval: Approval }) {
         ],
         [t("record.chain"), <ChainName key="chain" of={approval.toChain} />],
         [t("record.to"), <Address key="to" value={approval.toAddress} whole />],
-        [t("signer.reference"), <code key="reference">{approval.reference}</code>],
+        [
+          t("signer.reference"),
+          <code key="reference">
+            <InPieces text={approval.reference} />
+          </code>,
+        ],
         [t("signer.asked"), <When key="asked" at={approval.askedAt} />],
       ]}
     />

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
-import { showDuration } from "../../ui/format";
+import { numbers, showDuration } from "../../ui/format";
 import { Id } from "../../ui/Id";
 import { Meaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
@@ -14,6 +14,7 @@ import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
 import { Approvals } from "./Approvals";
+import { Rules } from "./Rules";
 import styles from "./SignerPage.module.css";
 
 type Signer = Schemas["SignerView"];
@@ -62,7 +63,9 @@ function State({ signer }: { readonly signer: Signer }) {
             t("signer.fresh"),
             signer.freshAddressDelaySeconds === null
               ? null
-              : showDuration(signer.freshAddressDelaySeconds, i18n.language),
+              : signer.freshAddressDelaySeconds === 0
+                ? t("signer.freshNone")
+                : showDuration(signer.freshAddressDelaySeconds, i18n.language),
           ],
         ]}
       />
@@ -70,50 +73,9 @@ function State({ signer }: { readonly signer: Signer }) {
   );
 }
 
-/** What the signer calls a limit that holds for every merchant by itself. */
-const EACH_MERCHANT = "each merchant";
-
-function Rules({ rules }: { readonly rules: readonly Schemas["SignerRule"][] }) {
-  const { t } = useWords();
-  return (
-    <Section title={t("signer.rules")} flush>
-      {rules.length === 0 ? (
-        <Empty title={t("signer.noRules")} />
-      ) : (
-        <Plain
-          label={t("signer.rules")}
-          rows={[...rules].sort(
-            (one, other) => one.setting.localeCompare(other.setting) || one.name.localeCompare(other.name),
-          )}
-          rowKey={(one) => `${one.setting} ${one.name}`}
-          columns={[
-            { id: "setting", title: t("signer.setting"), cell: (one) => <code>{one.setting}</code> },
-            {
-              id: "name",
-              title: t("signer.for"),
-              cell: (one) => (one.name === EACH_MERCHANT ? t("signer.eachMerchant") : one.name),
-            },
-            {
-              id: "limit",
-              title: t("signer.limit"),
-              atEnd: true,
-              cell: (one) => <span className="number">{one.limit ?? t("signer.none")}</span>,
-            },
-            {
-              id: "used",
-              title: t("signer.used"),
-              atEnd: true,
-              cell: (one) => <span className="number">{one.used ?? "–"}</span>,
-            },
-          ]}
-        />
-      )}
-    </Section>
-  );
-}
-
 function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"][] }) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
+  const number = numbers(i18n.language);
   return (
     <Section title={t("signer.refused")} flush>
       {refused.length === 0 ? (
@@ -122,15 +84,27 @@ function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"
         <Plain
           label={t("signer.refused")}
           rows={refused}
-          rowKey={(one) => `${one.refusedAt} ${one.reference} ${one.refusal}`}
+          rowKey={(one) => `${one.chain} ${one.purpose} ${one.reference} ${one.refusal}`}
           columns={[
-            { id: "at", title: t("signer.when"), cell: (one) => <When at={one.refusedAt} /> },
+            { id: "last", title: t("signer.lastTime"), cell: (one) => <When at={one.refusedAt} /> },
+            {
+              id: "first",
+              title: t("signer.firstTime"),
+              cell: (one) => (one.times === 1 ? "–" : <When at={one.firstRefusedAt} />),
+            },
+            {
+              id: "times",
+              title: t("signer.times"),
+              atEnd: true,
+              cell: (one) => <span className="number">{number.format(one.times)}</span>,
+            },
             { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
             { id: "purpose", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.purpose} /> },
             { id: "reference", title: t("signer.reference"), cell: (one) => <Id value={one.reference} /> },
             {
               id: "why",
               title: t("record.why"),
+              isWide: true,
               cell: (one) => (
                 <span className={styles.why}>
                   <Quoted words={one.reason} />

@@ -3,28 +3,30 @@ import { useState } from "react";
 
 import { useChainName } from "../../ui/ChainName";
 import { Choice } from "../../ui/Choice";
-import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { MerchantField, NOT_CHOSEN, type Concerned } from "../merchants/MerchantSelect";
+import { RowActs, type RowAct } from "../RowActs";
 
 export type Token = Schemas["AdminToken"];
 type Patch = Schemas["TokenPatch"];
 
-/** What can be decided about a token: for all, for those of whom nothing else was decided, and for one merchant. */
+/** What can be decided about a token: for one merchant, for those of whom nothing else was decided, and for all. */
 export function TokenActs({ token }: { readonly token: Token }) {
   if (token.symbol === null || (token.state !== "enabled" && token.state !== "disabled")) return null;
-  const named = { ...token, symbol: token.symbol };
-  return (
-    <span className="row end">
-      {token.state === "enabled" && <MerchantButton token={named} />}
-      {token.state === "enabled" && <DefaultButton token={named} />}
-      <SwitchButton token={named} />
-    </span>
-  );
+  return <Decided token={{ ...token, symbol: token.symbol }} />;
 }
 
 interface NamedProps {
   readonly token: Token & { readonly symbol: string };
+}
+
+function Decided({ token }: NamedProps) {
+  const chainName = useChainName();
+  const forOne = useForOne({ token });
+  const forAll = useForAll({ token });
+  const switched = useSwitch({ token });
+  const acts = token.state === "enabled" ? [forOne, forAll, switched] : [switched];
+  return <RowActs of={`${token.symbol} · ${chainName(token.chain)}`} acts={acts} />;
 }
 
 /** Return what it is called in sentences, and what changes it. */
@@ -46,69 +48,64 @@ type Decision = (typeof DECISIONS)[number];
 const DECIDED: Readonly<Record<Decision, boolean | null>> = { on: true, off: false, asAll: null };
 
 /** Decides for one merchant, whatever holds for all, or has it again what all have. */
-function MerchantButton({ token }: NamedProps) {
+function useForOne({ token }: NamedProps): RowAct {
   const { t } = useWords();
   const { names, change } = useToken(token);
   const [merchantId, setMerchantId] = useState<Concerned>(NOT_CHOSEN);
   const isChosen = merchantId !== null && merchantId !== NOT_CHOSEN;
   const [decision, setDecision] = useState<Decision>("on");
-  return (
-    <ActButton
-      isSmall
-      act={t("tokens.forOne")}
-      title={t("tokens.forOneTitle", names)}
-      onOpen={() => {
-        setMerchantId(NOT_CHOSEN);
-        setDecision(token.defaultEnabled ? "off" : "on");
-      }}
-      isBlocked={!isChosen}
-      onConfirm={async () => {
-        if (isChosen) await change({ merchants: { [merchantId]: DECIDED[decision] } });
-      }}
-    >
-      <p>{t("tokens.forOneWords")}</p>
-      <MerchantField value={merchantId} onConcerned={setMerchantId} />
-      <Choice
-        label={t("tokens.forOne")}
-        value={decision}
-        options={DECISIONS.map((one) => ({ value: one, label: t(`tokens.decisions.${one}`) }))}
-        onChoice={setDecision}
-      />
-    </ActButton>
-  );
+  return {
+    id: "one",
+    act: t("tokens.forOne"),
+    title: t("tokens.forOneTitle", names),
+    onOpen: () => {
+      setMerchantId(NOT_CHOSEN);
+      setDecision(token.defaultEnabled ? "off" : "on");
+    },
+    isBlocked: !isChosen,
+    onConfirm: async () => {
+      if (isChosen) await change({ merchants: { [merchantId]: DECIDED[decision] } });
+    },
+    children: (
+      <>
+        <p>{t("tokens.forOneWords")}</p>
+        <MerchantField value={merchantId} onConcerned={setMerchantId} />
+        <Choice
+          label={t("tokens.forOne")}
+          value={decision}
+          options={DECISIONS.map((one) => ({ value: one, label: t(`tokens.decisions.${one}`) }))}
+          onChoice={setDecision}
+        />
+      </>
+    ),
+  };
 }
 
 /** Changes whether merchants have it for whom nothing else was decided. */
-function DefaultButton({ token }: NamedProps) {
+function useForAll({ token }: NamedProps): RowAct {
   const { t } = useWords();
   const { names, change } = useToken(token);
   const { defaultEnabled } = token;
-  return (
-    <ActButton
-      isSmall
-      isDangerous={defaultEnabled}
-      act={t(defaultEnabled ? "tokens.toNobody" : "tokens.toEverybody")}
-      title={t(defaultEnabled ? "tokens.toNobodyTitle" : "tokens.toEverybodyTitle", names)}
-      onConfirm={() => change({ defaultEnabled: !defaultEnabled })}
-    >
-      <p>{t(defaultEnabled ? "tokens.toNobodyWords" : "tokens.toEverybodyWords")}</p>
-    </ActButton>
-  );
+  return {
+    id: "all",
+    isDangerous: defaultEnabled,
+    act: t(defaultEnabled ? "tokens.toNobody" : "tokens.toEverybody"),
+    title: t(defaultEnabled ? "tokens.toNobodyTitle" : "tokens.toEverybodyTitle", names),
+    onConfirm: () => change({ defaultEnabled: !defaultEnabled }),
+    children: <p>{t(defaultEnabled ? "tokens.toNobodyWords" : "tokens.toEverybodyWords")}</p>,
+  };
 }
 
-function SwitchButton({ token }: NamedProps) {
+function useSwitch({ token }: NamedProps): RowAct {
   const { t } = useWords();
   const { names, change } = useToken(token);
   const isOn = token.state === "enabled";
-  return (
-    <ActButton
-      isSmall
-      isDangerous={isOn}
-      act={t(isOn ? "tokens.off" : "tokens.on")}
-      title={t(isOn ? "tokens.offTitle" : "tokens.onTitle", names)}
-      onConfirm={() => change({ enabled: !isOn })}
-    >
-      <p>{t(isOn ? "tokens.offWords" : "tokens.onWords")}</p>
-    </ActButton>
-  );
+  return {
+    id: "switch",
+    isDangerous: isOn,
+    act: t(isOn ? "tokens.off" : "tokens.on"),
+    title: t(isOn ? "tokens.offTitle" : "tokens.onTitle", names),
+    onConfirm: () => change({ enabled: !isOn }),
+    children: <p>{t(isOn ? "tokens.offWords" : "tokens.onWords")}</p>,
+  };
 }

@@ -59,6 +59,7 @@ const ROW: Uncollected = {
 const PART: AtAddress = {
   state: "uncollected",
   merchantId: "mer_1",
+  merchantName: "Nordlicht",
   mode: "live",
   chain: "polygon",
   token: "USDT",
@@ -166,7 +167,7 @@ describe("what is at an address", () => {
     const part = await screen.findByRole("region", { name: "USDT · polygon" });
     expect(within(part).getByText("It is worth less than the least amount.")).toBeTruthy();
     expect(within(part).getByText("$0.8422")).toBeTruthy();
-    expect(within(part).getByRole("link", { name: "mer_1" }).getAttribute("href")).toBe("/merchants/mer_1");
+    expect(within(part).getByRole("link", { name: "Nordlicht" }).getAttribute("href")).toBe("/merchants/mer_1");
     expect(within(part).queryByRole("button", { name: "Collect now" })).toBeNull();
     const onItsWay = screen.getByRole("region", { name: "USDC · polygon" });
     expect(within(onItsWay).getByRole("link", { name: "int_1" }).getAttribute("href")).toBe("/queue/int_1");

@@ -4,6 +4,7 @@ import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { showMilliseconds } from "../../ui/format";
+import { Url } from "../../ui/InPieces";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -39,7 +40,7 @@ export function DeliveryPage() {
           <Section title={t("common:payment.details")}>
             <Facts
               facts={[
-                [t("common:webhooks.url"), one.url],
+                [t("common:webhooks.url"), one.url === null ? null : <Url key="url" value={one.url} />],
                 [t("common:webhooks.about"), one.resourceId],
                 [
                   t("common:webhooks.delivered"),

@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { CsvButton } from "../../ui/CsvButton";
+import { Url } from "../../ui/InPieces";
 import { List, listed, type Column } from "../../ui/List";
 import { Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
@@ -46,7 +47,12 @@ export function Failing({ merchantId }: FailingProps) {
         </>
       ),
     },
-    { id: "url", title: t("common:webhooks.url"), cell: (one) => one.url ?? "–" },
+    {
+      id: "url",
+      title: t("common:webhooks.url"),
+      isWide: true,
+      cell: (one) => (one.url === null ? "–" : <Url value={one.url} />),
+    },
     {
       id: "answer",
       title: t("common:webhooks.answer"),

@@ -243,6 +243,7 @@ class AtAddress(Struct, frozen=True, kw_only=True):
 
     state: Literal["confirming", "uncollected", "collecting"]
     merchant_id: str
+    merchant_name: str
     mode: str
     chain: str
     address: str
@@ -286,7 +287,7 @@ WITH mine AS (
 )
 SELECT CASE WHEN d.status = 'detected' THEN 'confirming' WHEN d.collection_pk IS NULL THEN 'uncollected'
         ELSE 'collecting' END AS state,
-    r.merchant_id, d.mode, d.chain, a.address, a.purpose, min(d.token) AS token, d.contract,
+    r.merchant_id, r.name AS merchant_name, d.mode, d.chain, a.address, a.purpose, min(d.token) AS token, d.contract,
     min(d.decimals) AS decimals, sum(d.units) AS units, count(*) AS deposits, max(d.height) AS height,
     max(d.required_confirmations) AS confirmations, c.height AS reached, i.intent_id,
     min(u.uncollected_id) AS uncollected_id, min(u.reason) AS reason, min(u.detail) AS detail,
@@ -300,7 +301,7 @@ FROM deposit d JOIN addresses a ON a.id = d.address_pk AND a.purpose IN ('paymen
     LEFT JOIN outbound_intents i ON i.id = d.collection_pk
     LEFT JOIN uncollected_funds u ON u.chain = d.chain AND u.scope = d.scope AND u.address_pk = d.address_pk
         AND coalesce(u.contract, '') = coalesce(d.contract, '') AND d.status = 'confirmed' AND d.collection_pk IS NULL
-GROUP BY 1, r.merchant_id, d.mode, d.chain, a.address, a.purpose, d.contract, c.height, i.intent_id
+GROUP BY 1, r.merchant_id, r.name, d.mode, d.chain, a.address, a.purpose, d.contract, c.height, i.intent_id
 ORDER BY d.chain, min(d.token), 1, i.intent_id LIMIT 200
 """  # noqa: S608  a constant
 

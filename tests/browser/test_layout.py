@@ -1,0 +1,139 @@
+"""What is laid out on a desktop, on a phone and on a screen of twice the size, in a browser."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from playwright.async_api import expect
+
+from cambist_web.dashboard.files import BUILT
+from tests.browser.described import DescribedGateway, described_page, go
+from tests.browser.test_filled_pages import DESKTOP, PHONE
+
+IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
+LARGE = {"width": 3840, "height": 2160}
+
+pytestmark = pytest.mark.skipif(
+    not ((BUILT / "operator.html").exists() or IN_CI), reason="the dashboards are not built: make dashboard"
+)
+
+CUT_PLACEHOLDERS = """() => {
+  const pen = document.createElement("canvas").getContext("2d");
+  const isCut = (field) => {
+    const style = getComputedStyle(field);
+    pen.font = style.font;
+    const room = field.clientWidth - parseFloat(style.paddingInlineStart) - parseFloat(style.paddingInlineEnd);
+    return pen.measureText(field.placeholder).width > room + 1;
+  };
+  return [...document.querySelectorAll("[role=search] input[placeholder]")].filter(isCut).map((one) => one.placeholder);
+}"""
+DAYS_APART = """() => [...document.querySelectorAll(".days")].filter(
+  ({ firstElementChild, lastElementChild }) => firstElementChild.offsetTop !== lastElementChild.offsetTop
+).length"""
+TALL_ACTS = """() => [...document.querySelectorAll("td:last-child > div > .row")].filter((one) => {
+  const [first] = one.children;
+  return first !== undefined && one.offsetHeight > first.offsetHeight + 4;
+}).map((one) => one.innerText)"""
+LONE_LETTERS = """() => {
+  const found = [];
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let text; (text = texts.nextNode()); ) {
+    const word = text.parentElement.closest("bdi, code") ?? text.parentElement;
+    if (word.closest(".unseen, pre, .short") !== null || !/\\S{24}/.test(word.textContent)) continue;
+    const range = document.createRange();
+    range.selectNodeContents(word);
+    const lines = [];
+    for (const { top, width } of range.getClientRects()) {
+      if (width === 0) continue;
+      const line = lines.find((one) => Math.abs(one.top - top) < 4);
+      if (line === undefined) lines.push({ top, width });
+      else line.width += width;
+    }
+    const letter = parseFloat(getComputedStyle(word).fontSize);
+    if (lines.length > 1 && lines.some(({ width }) => width < letter)) found.push(word.textContent);
+  }
+  return [...new Set(found)];
+}"""
+LONG_URL = "https://hooks.a-long-name-of-a-shop.example.com/v2/" + "2f1c9a7e" * 12 + "?mode=live&token="
+
+
+async def test_a_desktop_shows_placeholders_whole_days_side_by_side_and_what_can_be_done_on_one_line(chromium):
+    gateway, wrong = DescribedGateway("operator", rows=3), []
+    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        for address in gateway.addresses():
+            await go(page, address)
+            told = [await page.evaluate(found) for found in (CUT_PLACEHOLDERS, DAYS_APART, TALL_ACTS)]
+            wrong += [f"{address}: {one}" for one in told if one]
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_a_url_of_any_length_leaves_no_letter_on_a_line_of_its_own_on_a_phone(chromium):
+    gateway, wrong = DescribedGateway("operator", rows=2), []
+    find = gateway.answers.find
+    async with described_page(chromium, gateway, viewport=PHONE) as page:
+        home = f"{gateway.home}/overview"
+        for length in range(12):
+            url = LONG_URL + "a" * length
+            gateway.answers.find = lambda method, path, url=url: with_url(find(method, path), url)
+            for path in ("/webhooks", "/webhooks/one_1", "/signer"):
+                await go(page, home)
+                await go(page, f"{gateway.home}{path}")
+                wrong += [f"{path}: {one}" for one in await page.evaluate(LONE_LETTERS)]
+    assert not wrong, "\n".join(wrong)
+
+
+def with_url(found, url: str):
+    """Return an answer with another URL in the place of each."""
+    if isinstance(found, dict):
+        return {name: url if name == "url" else with_url(value, url) for name, value in found.items()}
+    return [with_url(one, url) for one in found] if isinstance(found, list) else found
+
+
+async def test_a_screen_of_twice_the_size_shows_larger_letters_on_most_of_its_width(chromium):
+    gateway = DescribedGateway("operator", rows=3)
+    async with described_page(chromium, gateway, viewport=LARGE) as page:
+        main = page.locator("main")
+        assert await main.evaluate("one => one.offsetWidth") > 0.75 * LARGE["width"]
+        assert await main.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 20
+        await page.set_viewport_size(DESKTOP)
+        assert await main.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") == 15
+
+
+async def test_several_places_of_what_needs_attention_stand_below_its_words_and_not_below_its_number(chromium):
+    gateway = DescribedGateway("operator", rows=1)
+    find = gateway.answers.find
+
+    def waiting(method, path):
+        found = find(method, path)
+        if not path.endswith("/overview"):
+            return found
+        one = {"code": "PAYOUTS_FAILED", "message": "Payouts have failed.", "count": 3, "since": None}
+        return {**found, "attention": [one]}
+
+    gateway.answers.find = waiting
+    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        row = page.get_by_role("list", name="What needs attention").get_by_role("listitem")
+        words = await row.get_by_text("Payouts have failed.").bounding_box()
+        links = [await one.bounding_box() for one in await row.get_by_role("link").all()]
+        assert len(links) == 3
+        assert links[0]["x"] == pytest.approx(words["x"], abs=1)
+        assert {round(one["y"]) for one in links} == {round(links[0]["y"])}
+
+
+async def test_what_a_rows_menu_opens_gives_the_focus_back_to_the_menus_button(chromium):
+    gateway = DescribedGateway("operator", rows=3)
+    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        await go(page, f"{gateway.home}/tokens")
+        button = page.locator("main [aria-haspopup=menu]").first
+        await button.focus()
+        await page.keyboard.press("Enter")
+        first = page.get_by_role("menuitem").first
+        await expect(first).to_be_focused()
+        await page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        await expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+        await expect(page.get_by_role("menu")).to_have_count(0)
+        await page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0)
+        await expect(button).to_be_focused()

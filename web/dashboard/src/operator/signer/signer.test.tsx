@@ -1,0 +1,125 @@
+import { screen, within } from "@testing-library/react";
+import { expect, it } from "vitest";
+
+import { showOperator, toldIn } from "../../testing/render";
+import type { Schemas } from "../api";
+
+import { SignerPage } from "./SignerPage";
+
+const MOMENT = "2026-01-31T12:00:00.000Z";
+const REFUSAL: Schemas["RefusalView"] = {
+  refusedAt: MOMENT,
+  firstRefusedAt: "2026-01-31T11:43:00.000Z",
+  times: 1_017,
+  refusal: "APPROVAL_NEEDED",
+  reason: "25000 USDT waits for a person.",
+  chain: "ethereum",
+  reference: "payout:po_1",
+  purpose: "payout",
+};
+const SIGNER: Schemas["SignerView"] = {
+  success: true,
+  reportedAt: MOMENT,
+  isStale: false,
+  approvalsByApi: true,
+  lockedUntil: null,
+  freshAddressDelaySeconds: 0,
+  rules: [],
+  addresses: {},
+  approvals: [],
+  answers: [],
+  voided: [],
+  refused: [],
+};
+const CHAINS = { chains: [{ chain: "ethereum", name: "Ethereum", gasStation: { symbol: "ETH" } }] };
+
+async function show(changed: Partial<Schemas["SignerView"]>): Promise<void> {
+  await showOperator(SignerPage, {
+    path: "signer",
+    permissions: ["signer.read", "chains.read"],
+    answers: { "GET /api/admin/signer": { ...SIGNER, ...changed }, "GET /api/admin/chains": CHAINS },
+  });
+}
+
+it("what is refused again and again stands there once, with how often and since when", async () => {
+  await show({ refused: [REFUSAL, { ...REFUSAL, reference: "payout:po_2", times: 1, firstRefusedAt: MOMENT }] });
+  const table = await screen.findByRole("table", { name: "Refused lately" });
+  const [, often, once] = within(table).getAllByRole("row");
+  const textsOf = (row: HTMLElement | undefined) =>
+    [...(row?.querySelectorAll("td") ?? [])].map((cell) => cell.textContent);
+  const moments = often?.querySelectorAll("time");
+  expect([...(moments ?? [])].map((one) => one.dateTime)).toEqual([REFUSAL.refusedAt, REFUSAL.firstRefusedAt]);
+  expect(textsOf(often)[2]).toBe("1,017");
+  expect(textsOf(once).slice(1, 3)).toEqual(["\u2013", "1"]);
+});
+
+it("each rule says in words what it bounds, and how much that is of what", async () => {
+  const rule = (setting: string, name: string, limit: string | null, used: string | null = null) => ({
+    setting,
+    name,
+    limit,
+    used,
+  });
+  await show({
+    rules: [
+      rule("approval_limits", "ethereum/USDT", "20000"),
+      rule("fee_caps", "ethereum", "0.05"),
+      rule("floor_rates", "ethereum/ETH -> ethereum/USDT", "1500"),
+      rule("hourly_caps", "ethereum/USDT", null, "1200"),
+      rule("key.fresh_payouts_per_hour", "each merchant", "20"),
+      rule("session.fresh_address_caps", "ethereum/USDT", "500"),
+      rule("to_come", "ethereum/USDT", "5"),
+    ],
+  });
+  const table = await screen.findByRole("table", { name: "Rules" });
+  // What a chain takes its fees in is asked for apart.
+  await within(table).findByText("ETH");
+  const rows = within(table).getAllByRole("row").slice(1);
+  const told = rows.map((row) => {
+    const cells = [...row.querySelectorAll("td")];
+    const shown = cells.slice(1).map((cell) => cell.querySelector("bdi")?.textContent ?? cell.textContent);
+    const says = [...(cells[0]?.querySelectorAll("div > div, code") ?? [])].map((one) => one.textContent);
+    return [...says, ...shown];
+  });
+  const key = "Asked for with API keys, for each merchant";
+  const session = "Asked for in the dashboard, for each merchant";
+  expect(told).toEqual([
+    ["From this amount on, a person must agree", "signer.approval_limits", "USDT · ethereum", "20,000 USDT", "\u2013"],
+    ["Fee of a transaction, at most", "signer.fee_caps", "ethereum", "0.05 ETH", "\u2013"],
+    [
+      "What an exchange brings, at least",
+      "signer.floor_rates",
+      "ETH · ethereum → USDT · ethereum",
+      "1,500 USDT / ETH",
+      "\u2013",
+    ],
+    ["Leaves within an hour, at most", "signer.hourly_caps", "USDT · ethereum", "No limit", "1,200 USDT"],
+    [
+      "Fresh addresses paid within an hour, at most",
+      key,
+      "signer.key.fresh_payouts_per_hour",
+      "Each merchant",
+      "20",
+      "\u2013",
+    ],
+    [
+      "Goes to fresh addresses within an hour, at most",
+      session,
+      "signer.session.fresh_address_caps",
+      "USDT · ethereum",
+      "500 USDT",
+      "\u2013",
+    ],
+    ["signer.to_come", "USDT · ethereum", "5 USDT", "\u2013"],
+  ]);
+});
+
+it("no delay is said in words, and so is that it is heard of", async () => {
+  await show({});
+  const facts = toldIn(await screen.findByRole("region", { name: "How it stands" }));
+  expect(facts).toContainEqual(["State", "In contact"]);
+  expect(facts).toContainEqual([
+    "How long an address must be known before much is sent to it",
+    "Not at all: every address can be paid at once",
+  ]);
+});
