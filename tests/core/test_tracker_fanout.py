@@ -410,12 +410,12 @@ async def test_lists_of_other_chains_and_of_sandboxes_cost_the_matching_nothing(
         await conn.exec_driver_sql("SET LOCAL enable_seqscan = off")
         await conn.exec_driver_sql("SET LOCAL enable_bitmapscan = off")
         found = await conn.exec_driver_sql(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {telling._MATCH}", ([0], [ALICE], [1], "memory", 0, None, 10)
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {telling._MATCH}", ([1], [ALICE], [None], "memory", 0, None, 10)
         )
         [[plan]] = [msgspec.json.decode(row[0]) if isinstance(row[0], str) else row[0] for row in found]
     nodes = list(nodes_of(plan["Plan"]))
     assert any(node.get("Index Name") == "ix_tracker_addresses_address" for node in nodes)
-    assert max(node["Actual Rows"] for node in nodes) == 1
+    assert max(node["Actual Rows"] for node in nodes) <= 2, "the two ends of the one movement"
     assert all(not node.get("Rows Removed by Filter") for node in nodes)
 
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 
 _TIME_CHARS, _HASH_CHARS = 8, 24
 
 
-def names(*parts: str) -> str:
-    """Return the parts of a name, none of which has a line break, as one: for what many identifiers have in common."""
-    return "\n".join(parts)
+@lru_cache(maxsize=256)
+def _begin(prefix: str, at: datetime) -> str:
+    return f"{prefix}_{int(at.timestamp()):0{_TIME_CHARS}x}"
 
 
-def dated_id(prefix: str, at: datetime, *parts: str) -> str:
-    """Return the identifier of what these parts name, none of which has a line break. It sorts by its second.
+class DatedIds:
+    """The identifiers of what has its second in common, and all parts of its name but the first.
 
-    It has 32 bits of that, and 96 bits of the hash of the parts.
+    No part has a line break. An identifier sorts by its second: it has 32 bits of that, and 96 bits of a hash of the
+    name.
     """
-    return f"{prefix}_{int(at.timestamp()):0{_TIME_CHARS}x}{sha256(names(*parts).encode()).hexdigest()[:_HASH_CHARS]}"
+
+    def __init__(self, prefix: str, at: datetime, *rest: str) -> None:
+        self._begin = _begin(prefix, at)
+        self._rest = "\n".join(("", *rest)).encode()
+
+    def of(self, first: bytes) -> str:
+        """Return the identifier of what is called this by the first part of its name, in UTF-8."""
+        return self._begin + sha256(first + self._rest).hexdigest()[:_HASH_CHARS]

@@ -5,6 +5,7 @@ The same news has the same id, always.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -12,8 +13,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, field
 
+from cambist.db.copying import bigint_field, bytes_field, text_field
 from cambist.db.structs import AnyRow
-from cambist.domain.identifiers import dated_id, names
+from cambist.domain.identifiers import DatedIds
 from cambist.domain.money import format_units
 from cambist.domain.webhooks import TRACKER_EVENTS
 from cambist.services.webhooks.outbox import TrackerDelivery, moment
@@ -23,10 +25,12 @@ EVENTS = {event.rpartition(".")[2]: event for event in TRACKER_EVENTS}
 
 
 DIRECTIONS = ("in", "out")
-TRANSACTION_PREFIX = "mov"
-"""Of the ids of trackers' transactions.
+_MATCHES_AT_ONCE = 25
+"""Written in some tenths of a millisecond."""
+TRANSACTION_PREFIX, DELIVERY_PREFIX = "mov", "evt"
+"""Of the ids of trackers' transactions, and of what tells of them.
 
-These and the ids of deliveries begin with the time of the transfer's first block: what is told of one block stands side
+They begin with the time of the transfer's first block: what is told of one block stands side
 by side in every index that holds them. Spread over all of it, each would be another page to read, and to write to the
 log.
 """
@@ -42,19 +46,35 @@ class Stage(NamedTuple):
 
 
 class News(NamedTuple):
-    """One thing that one tracker is told."""
+    """One thing that one tracker is told; ``number`` is its stage's."""
 
     transaction_id: str
     number: int
     tracker_pk: int
     direction: str
     address: str
-    label: str | None
+
+
+class Copies(NamedTuple):
+    """News as rows for ``copy_new``, of ``TRANSACTION_COLUMNS`` and of ``outbox.TRACKER_COLUMNS``."""
+
+    transactions: Sequence[bytes]
+    deliveries: Sequence[bytes]
+
+
+TRANSACTION_COLUMNS = ("transaction_id", "tracker_pk", "movement_pk", "direction", "address")
 
 
 def delivery_id(transaction_id: str, movement: AnyRow, stage: str) -> str:
-    """Return the id of what tells a tracker of a stage of its transaction, as it was mined: always the same."""
-    return dated_id("evt", movement.first_mined_at, transaction_id, str(movement.incarnation), stage)
+    """Return the id of what tells a tracker of a stage of its transaction, as it was mined: always the same.
+
+    It is the transaction's, and says the stage and the incarnation besides.
+    """
+    return DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + _suffix(movement, stage)
+
+
+def _suffix(movement: AnyRow, stage: str) -> str:
+    return f"{stage[0]}{movement.incarnation}"
 
 
 class Transaction(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -96,7 +116,7 @@ _GAP = _encode(_OWN)
 
 
 def pieces(chain: str, movement: AnyRow, stage: str, head: int, at: datetime) -> Sequence[bytes]:
-    """Write what everybody is told of a stage, in the pieces between what is each tracker's own: see ``body``."""
+    """Write what everybody is told of a stage, in the pieces between what is each tracker's own: see ``End``."""
     data = Transaction(
         transaction_id=_OWN,
         chain=chain,
@@ -120,85 +140,76 @@ def pieces(chain: str, movement: AnyRow, stage: str, head: int, at: datetime) ->
     return _encode(_Body(EVENTS[stage], _OWN, data)).split(_GAP)
 
 
-def body(  # noqa: PLR0913, PLR0917  in the order in which it is written
-    alike: Sequence[bytes], webhook_id: str, transaction_id: str, direction: str, address: str, label: str | None
-) -> bytes:
-    """Write what one tracker is told, from what all are told alike. An address that has no label shows none."""
-    opening, to_transaction, to_direction, to_address, to_label, closing = alike
-    return b"".join(
-        (
-            opening,
-            _encode(webhook_id),
-            to_transaction,
-            _encode(transaction_id),
-            to_direction,
-            _encode(direction),
-            to_address,
-            _encode(address),
-            b"" if label is None else to_label + _encode(label),
-            closing,
-        )
-    )
+class End:
+    """What all trackers hear alike of one end of a transfer at one stage; ``alike`` are its ``pieces``."""
+
+    def __init__(self, chain: str, stage: Stage, movement: AnyRow, direction: str, alike: Sequence[bytes]) -> None:
+        address = movement.sender if direction == "out" else movement.recipient
+        opening, to_transaction, to_direction, to_address, to_label, closing = alike
+        self.direction, self.address, self.event = direction, address, EVENTS[stage.stage]
+        # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
+        # list.
+        names = chain, movement.tx_id, movement.position, direction, address
+        self.ids = DatedIds(TRANSACTION_PREFIX, movement.first_mined_at, *names)
+        self.suffix = _suffix(movement, stage.stage)
+        self.fields = bigint_field(stage.movement_pk) + text_field(direction) + text_field(address)
+        self.event_field = text_field(self.event)
+        self._opening, self._to_transaction = opening, to_transaction + b'"'
+        before_label = b"".join((b'"', to_direction, _encode(direction), to_address, _encode(address)))
+        self._ending, self._to_label, self._closing = before_label + closing, before_label + to_label, closing
+
+    def body(self, webhook_id: bytes, transaction_id: str, label: str | None) -> bytes:
+        """Write what one tracker is told; ``webhook_id`` is JSON by now. An address that has no label shows none."""
+        ending = self._ending if label is None else self._to_label + _encode(label) + self._closing
+        return b"".join((self._opening, webhook_id, self._to_transaction, transaction_id.encode(), ending))
 
 
-def written(
+class _Target:
+    """A tracker, and what each row of its own has in common."""
+
+    def __init__(self, tracker: AnyRow) -> None:
+        self.pk, self.project_pk, self.url = tracker.id, tracker.project_pk, tracker.url
+        self.name, self.webhook_id = tracker.webhook_id.encode(), _encode(tracker.webhook_id)
+        self.pk_field = bigint_field(self.pk)
+        self.fields = bigint_field(self.project_pk) + self.pk_field + text_field(self.url)
+
+
+def written(  # noqa: PLR0913  what is told, and to whom
     chain: str,
     stages: Sequence[Stage],
     movements: Sequence[AnyRow],
     matched: Sequence[AnyRow],
     trackers: Mapping[int, AnyRow],
-) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
-    """Write what was found, on who hears of what (``matched``): the news, and beside it the deliveries that tell it."""
-    news = _news(chain, movements, matched)
-    return news, _deliveries(chain, news, stages, movements, trackers)
+    *,
+    to_copy: bool,
+) -> tuple[Sequence[News], Sequence[TrackerDelivery], Copies | None]:
+    """Write what was found, on who hears of what (``matched``): the news, and beside it the deliveries that tell it.
 
-
-def _news(chain: str, movements: Sequence[AnyRow], matched: Sequence[AnyRow]) -> Sequence[News]:
-    news = []
-    ends: dict[int, tuple[str, str, str]] = {}
-    for end, tracker_pk, webhook_id, label in matched:
-        number = end // 2
-        seen = ends.get(end)
-        if seen is None:
-            movement, direction = movements[number], DIRECTIONS[end % 2]
-            address = movement.sender if end % 2 else movement.recipient
-            # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
-            # list.
-            named = names(chain, movement.tx_id, movement.position, direction, address)
-            seen = ends[end] = named, direction, address
-        named, direction, address = seen
-        news.append(
-            News(
-                dated_id(TRANSACTION_PREFIX, movements[number].first_mined_at, webhook_id, named),
-                *(number, tracker_pk, direction, address, label),
-            )
-        )
-    return news
-
-
-def _deliveries(
-    chain: str,
-    news: Sequence[News],
-    stages: Sequence[Stage],
-    movements: Sequence[AnyRow],
-    trackers: Mapping[int, AnyRow],
-) -> Sequence[TrackerDelivery]:
-    deliveries = []
+    Made for a thread of its own: now and then it lets the others run, of which one feeds the database.
+    """
+    targets = {pk: _Target(tracker) for pk, tracker in trackers.items()}
     alike: dict[int, Sequence[bytes]] = {}
-    for transaction_id, number, tracker_pk, direction, address, label in news:
-        stage, tracker = stages[number].stage, trackers[tracker_pk]
-        written = alike.get(number)
-        if written is None:
-            written = alike[number] = pieces(chain, movements[number], *stages[number][1:])
+    ends: dict[int, End] = {}
+    news, deliveries, rows, delivery_rows = [], [], [], []
+    for place, (end, tracker_pk, label) in enumerate(matched):
+        if not place % _MATCHES_AT_ONCE:
+            time.sleep(0)
+        number = end // 2
+        told, target = ends.get(end), targets[tracker_pk]
+        if told is None:
+            if number not in alike:
+                alike[number] = pieces(chain, movements[number], *stages[number][1:])
+            told = ends[end] = End(chain, stages[number], movements[number], DIRECTIONS[end % 2], alike[number])
+        transaction_id = told.ids.of(target.name)
+        delivered = DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + told.suffix
+        body = told.body(target.webhook_id, transaction_id, label)
+        news.append(News(transaction_id, number, tracker_pk, told.direction, told.address))
         deliveries.append(
-            TrackerDelivery(
-                delivery_id(transaction_id, movements[number], stage),
-                tracker.project_pk,
-                tracker_pk,
-                EVENTS[stage],
-                transaction_id,
-                tracker.url,
-                body(written, tracker.webhook_id, transaction_id, direction, address, label),
-            )
+            TrackerDelivery(delivered, target.project_pk, tracker_pk, told.event, transaction_id, target.url, body)
         )
-    return deliveries
+        if to_copy:
+            named = text_field(transaction_id)
+            rows.append(named + target.pk_field + told.fields)
+            own = named, text_field(delivered), target.fields, told.event_field, bytes_field(body)
+            delivery_rows.append(b"".join(own))
+    return news, deliveries, Copies(rows, delivery_rows) if to_copy else None

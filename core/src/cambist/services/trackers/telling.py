@@ -11,14 +11,14 @@ from typing import NamedTuple
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.engine import copy_new
+from cambist.db.copying import copy_new, moment_field
 from cambist.db.structs import AnyRow, transposed
 from cambist.domain.usage import Operation
 from cambist.services.accounting.usage import Metered, meter_sums
 from cambist.services.platform import PlatformSettings
 from cambist.services.webhooks.outbox import TrackerDelivery, enqueue_for_trackers
 
-from .bodies import News, Stage, delivery_id, written
+from .bodies import TRANSACTION_COLUMNS, Copies, News, Stage, delivery_id, written
 
 MATCHES_MAX = 5_000
 """What trackers are told in one transaction, unless one movement alone is told to more."""
@@ -42,21 +42,22 @@ _ORPHANED = "SELECT id FROM movements WHERE id = ANY($1::bigint[]) AND status = 
 # addresses were found. Lists of trackers that are switched off are passed by there: a merchant has few of them.
 _MATCH = """
 WITH listed AS MATERIALIZED (
-    SELECT e.number, e.height, a.tracker_pk, a.label
-    FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS e (number, address, height)
+    SELECT 2 * (m.nth - 1) + e.is_out AS number, m.height, a.tracker_pk, a.label
+    FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS m (height, recipient, sender, nth)
+    CROSS JOIN LATERAL (VALUES (0, m.recipient), (1, m.sender)) AS e (is_out, address)
     CROSS JOIN LATERAL (
         SELECT tracker_pk, label FROM tracker_addresses
         WHERE chain = $4 AND scope = $5 AND address = e.address AND ($6::bigint[] IS NULL OR tracker_pk = ANY($6))
         OFFSET 0
     ) AS a
 ), told AS MATERIALIZED (
-    SELECT t.id, t.webhook_id, t.start_block
+    SELECT t.id, t.start_block
     FROM (SELECT DISTINCT tracker_pk FROM listed OFFSET 0) AS one
     CROSS JOIN LATERAL (
-        SELECT id, webhook_id, start_block FROM trackers WHERE id = one.tracker_pk AND is_active OFFSET 0
+        SELECT id, start_block FROM trackers WHERE id = one.tracker_pk AND is_active OFFSET 0
     ) AS t
 )
-SELECT listed.number, listed.tracker_pk, told.webhook_id, listed.label
+SELECT listed.number, listed.tracker_pk, listed.label
 FROM listed JOIN told ON told.id = listed.tracker_pk AND told.start_block <= listed.height
 ORDER BY listed.number, listed.tracker_pk
 LIMIT $7
@@ -76,7 +77,6 @@ JOIN webhook_deliveries c ON c.delivery_id = one.confirmed
 WHERE c.status <> 'cancelled' OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.delivery_id = one.first)
 """
 
-_COLUMNS = ("transaction_id", "tracker_pk", "movement_pk", "direction", "address", "created_at")
 # A transfer that was mined again is the same transaction to a tracker, whose newest incarnation is shown.
 _REMEMBER = """
 WITH stored AS (
@@ -94,15 +94,15 @@ FROM stored WHERE is_new GROUP BY tracker_pk ORDER BY min(id)
 class Findings(NamedTuple):
     """Who hears of stages, and what: as the lists were when it was looked up. Nothing of it is written yet.
 
-    ``done`` stages were dealt with, from the first on. ``deliveries`` stand beside the news that they tell. Where
-    ``at_first``, each stage is the first thing that became of a transfer.
+    ``done`` stages were dealt with, from the first on. ``deliveries`` stand beside the news that they tell, and so do
+    ``copies``, where each stage is the first thing that became of a transfer: nobody should have been told of it.
     """
 
     stages: Sequence[Stage]
     done: int
-    at_first: bool = False
     news: Sequence[News] = ()
     deliveries: Sequence[TrackerDelivery] = ()
+    copies: Copies | None = None
     trackers: Mapping[int, AnyRow] = {}
 
 
@@ -152,12 +152,18 @@ async def look_up(
         return Findings(stages, done)
     rows = await conn.exec_driver_sql(_TRACKERS, (list({row.tracker_pk for row in matched}),))
     trackers = {row.id: row for row in rows}
-    at_first = all(stage.stage == "detected" for stage in stages) and all(row.incarnation == 1 for row in movements)
+    at_first = (
+        only_trackers is None
+        and all(stage.stage == "detected" for stage in stages)
+        and all(row.incarnation == 1 for row in movements)
+    )
     # So much of it keeps a process busy for a tenth of a second: beside the database, and beside the process's others.
-    news, deliveries = await asyncio.to_thread(written, chain, stages, movements, matched, trackers)
+    news, deliveries, copies = await asyncio.to_thread(
+        written, chain, stages, movements, matched, trackers, to_copy=at_first
+    )
     if only_trackers is not None:
         news, deliveries = await _not_overtaken(conn, stages, movements, news, deliveries)
-    return Findings(stages, done, at_first, news, deliveries, trackers)
+    return Findings(stages, done, news, deliveries, copies, trackers)
 
 
 async def queue(
@@ -171,8 +177,9 @@ async def queue(
     news, deliveries = await _newsworthy(conn, findings)
     if not news:
         return Told(stages=findings.done, deliveries=0)
-    are_new = await _remember(conn, chain, news, findings, settings, now)
-    queued = await enqueue_for_trackers(conn, deliveries, are_new=are_new, now=now)
+    copies = findings.copies if len(news) == len(findings.news) else None
+    are_new = await _remember(conn, chain, news, copies, findings, settings, now)
+    queued = await enqueue_for_trackers(conn, deliveries, copies.deliveries if copies and are_new else None, now)
     return Told(stages=findings.done, deliveries=queued)
 
 
@@ -185,13 +192,8 @@ async def _match(  # noqa: PLR0913, PLR0917  what is matched, and for whom
     rows_max: int | None,
 ) -> Sequence[AnyRow]:
     """Return who watches the ends of these movements: ``number`` is twice the movement's, plus 1 for its sender."""
-    ends = [
-        (2 * number + is_out, address, movement.height)
-        for number, movement in enumerate(movements)
-        for is_out, address in enumerate((movement.recipient, movement.sender))
-        if address is not None
-    ]
-    found = await conn.exec_driver_sql(_MATCH, (*transposed(ends), chain, scope, only_trackers, rows_max))
+    ends = transposed([(movement.height, movement.recipient, movement.sender) for movement in movements])
+    found = await conn.exec_driver_sql(_MATCH, (*ends, chain, scope, only_trackers, rows_max))
     return found.all()
 
 
@@ -247,6 +249,7 @@ async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
     conn: AsyncConnection,
     chain: str,
     news: Sequence[News],
+    copies: Copies | None,
     findings: Findings,
     settings: PlatformSettings,
     now: datetime,
@@ -255,30 +258,32 @@ async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
 
     Say whether all are, so that nobody can have heard of them.
     """
-    stages = findings.stages
-    newest = {
-        transaction_id: (transaction_id, tracker_pk, stages[number].movement_pk, direction, address)
-        for transaction_id, number, tracker_pk, direction, address, _ in news
-    }
-    rows = list(newest.values())
     new: Sequence[tuple[int, int, str]]
-    if findings.at_first and await copy_new(conn, "tracker_transactions", _COLUMNS, [(*row, now) for row in rows]):
-        new = _counted(rows)
+    alike = {"created_at": moment_field(now)}
+    if copies and await copy_new(conn, "tracker_transactions", TRANSACTION_COLUMNS, copies.transactions, alike):
+        new = _counted(news)
+        are_new = True
     else:
-        stored = await conn.exec_driver_sql(_REMEMBER, (*transposed(rows), now))
+        newest = {one.transaction_id: _row(one, findings.stages) for one in news}
+        stored = await conn.exec_driver_sql(_REMEMBER, (*transposed(list(newest.values())), now))
         new = [(row.tracker_pk, row.number, row.first) for row in stored]
+        are_new = sum(number for _, number, _ in new) == len(newest)
     metered = []
     for tracker_pk, number, first in new:
         tracker = findings.trackers[tracker_pk]
         metered.append((Metered(tracker.merchant_pk, tracker.mode, Operation.TRACKER, chain, first), number))
     await meter_sums(conn, metered, settings, now)
-    return sum(number for _, number, _ in new) == len(newest)
+    return are_new
 
 
-def _counted(rows: Sequence[tuple[str, int, int, str, str]]) -> Sequence[tuple[int, int, str]]:
-    """Return how many of these transactions each tracker has, and its first one."""
+def _row(one: News, stages: Sequence[Stage]) -> tuple[str, int, int, str, str]:
+    return one.transaction_id, one.tracker_pk, stages[one.number].movement_pk, one.direction, one.address
+
+
+def _counted(news: Sequence[News]) -> Sequence[tuple[int, int, str]]:
+    """Return how many new transactions each tracker has, and its first one."""
     first: dict[int, str] = {}
-    for transaction_id, tracker_pk, *_ in rows:
-        first.setdefault(tracker_pk, transaction_id)
-    numbers = Counter(tracker_pk for _, tracker_pk, *_ in rows)
+    for one in news:
+        first.setdefault(one.tracker_pk, one.transaction_id)
+    numbers = Counter(one.tracker_pk for one in news)
     return [(tracker_pk, numbers[tracker_pk], transaction_id) for tracker_pk, transaction_id in first.items()]

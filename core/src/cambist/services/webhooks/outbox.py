@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.engine import copy_new
+from cambist.db.copying import copy_new, moment_field
 from cambist.db.structs import transposed
 from cambist.domain.webhooks import resource_of
 from cambist.ports import Ids
@@ -80,6 +81,7 @@ ORDER BY id, endpoint_pk NULLS FIRST
 """
 
 
+@lru_cache(maxsize=256)
 def moment(at: datetime) -> str:
     """Write a time as every event and answer does: in UTC, with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -116,7 +118,8 @@ class TrackerDelivery(NamedTuple):
     body: bytes
 
 
-_COLUMNS = (*TrackerDelivery._fields, "due_at", "created_at")
+TRACKER_COLUMNS = ("resource_id", "delivery_id", "project_pk", "tracker_pk", "url", "event", "body")
+"""What a row for ``enqueue_for_trackers`` holds."""
 _INSERT_FOR_TRACKERS = """
 INSERT INTO webhook_deliveries (
     delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at, created_at
@@ -140,17 +143,20 @@ FROM held WHERE d.id = held.id AND held.status = 'cancelled'
 
 
 async def enqueue_for_trackers(
-    conn: AsyncConnection, told: Sequence[TrackerDelivery], *, are_new: bool, now: datetime
+    conn: AsyncConnection, told: Sequence[TrackerDelivery], copies: Sequence[bytes] | None, now: datetime
 ) -> int:
     """Write what trackers are told, due at once and in this order, and return how many are new.
 
-    What was told before is not told again, unless it was cancelled before it was delivered. ``are_new`` says that
-    nothing of it should have been. After the commit, publish the hint ``webhooks``.
+    What was told before is not told again, unless it was cancelled before it was delivered. ``copies`` are the same as
+    rows for ``copy_new``, where nothing of it should have been told. After the commit, publish the hint ``webhooks``.
     """
     if not told:
         return 0
-    if are_new and await copy_new(conn, "webhook_deliveries", _COLUMNS, [(*one, now, now) for one in told]):
-        return len(told)
+    if copies is not None:
+        at = moment_field(now)
+        alike = {"due_at": at, "created_at": at}
+        if await copy_new(conn, "webhook_deliveries", TRACKER_COLUMNS, copies, alike):
+            return len(told)
     done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, (*transposed(told), now))
     if done.rowcount == len(told):
         return len(told)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from cambist.db.engine import copy_new
+from cambist.db.copying import bigint_field, bytes_field, copy_new, moment_field, text_field
 from cambist.services.trackers.fan_out import is_gone
 
 COLUMNS = ("number", "name")
+NULL = (-1).to_bytes(4, "big", signed=True)
 NAMES = "SELECT name FROM named ORDER BY number"
 
 
@@ -25,19 +27,42 @@ async def names(db) -> list[str]:
         return list((await conn.exec_driver_sql(NAMES)).scalars())
 
 
+def row(number: int | None, name: str) -> bytes:
+    return (NULL if number is None else bigint_field(number)) + text_field(name)
+
+
 async def test_rows_come_as_they_are_given(named):
     odd = ["plain", "\\N", "tab\tand\nline", 'quote"', "ünï", "x" * 10_000]
     async with named.transaction() as conn:
-        assert await copy_new(conn, "named", COLUMNS, list(enumerate(odd)))
-        assert await copy_new(conn, "named", COLUMNS, [])
+        assert await copy_new(conn, "named", COLUMNS, [row(*one) for one in enumerate(odd)], {})
+        assert await copy_new(conn, "named", COLUMNS, [], {})
     assert await names(named) == odd
+
+
+async def test_each_kind_of_field_holds_what_it_can_hold(db):
+    """Beside what all have alike, over more rows than one message holds."""
+    told = [
+        (-(2**63), b"", datetime(1970, 1, 1, tzinfo=UTC)),
+        (2**63 - 1, bytes(range(256)), datetime(2026, 7, 8, 9, 10, 11, 123456, tzinfo=timezone(timedelta(hours=5)))),
+        *((number, b"x" * number, datetime(2000, 1, 1, microsecond=number, tzinfo=UTC)) for number in range(600)),
+    ]
+    columns, alike = ("number", "body", "at"), {"name": text_field("all"), "seen": moment_field(told[1][2])}
+    rows = [bigint_field(number) + bytes_field(body) + moment_field(at) for number, body, at in told]
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "CREATE TABLE kinds (number bigint, name text, body bytea, at timestamptz, seen timestamptz,"
+            " id bigint GENERATED ALWAYS AS IDENTITY)"
+        )
+        assert await copy_new(conn, "kinds", columns, rows, alike)
+        found = (await conn.exec_driver_sql("SELECT number, body, at, name, seen FROM kinds ORDER BY id")).all()
+    assert [tuple(one) for one in found] == [(*one, "all", told[1][2]) for one in told]
 
 
 @pytest.mark.parametrize("broken", [(1, "double"), (9, ""), (None, "no number")], ids=["double", "check", "null"])
 async def test_one_row_that_breaks_a_constraint_keeps_all_of_them_out_and_the_transaction_goes_on(named, broken):
     async with named.transaction() as conn:
         await conn.exec_driver_sql("INSERT INTO named VALUES (1, 'before')")
-        assert not await copy_new(conn, "named", COLUMNS, [(2, "beside"), broken, (3, "behind")])
+        assert not await copy_new(conn, "named", COLUMNS, [row(2, "beside"), row(*broken), row(3, "behind")], {})
         await conn.exec_driver_sql("INSERT INTO named VALUES (4, 'after')")
     assert await names(named) == ["before", "after"]
 
@@ -52,7 +77,7 @@ async def test_a_connection_that_is_lost_is_told_and_leaves_nothing(named, at):
             pids.append((await conn.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
             is_there.set()
             await after.wait()
-            await copy_new(conn, "named", COLUMNS, [(2, "beside"), (1, "second")])
+            await copy_new(conn, "named", COLUMNS, [row(2, "beside"), row(1, "second")], {})
 
     pids: list[int] = []
     go = asyncio.Event()
@@ -80,6 +105,6 @@ async def test_whoever_is_given_up_by_the_server_is_told_so(named):
         async with named.transaction() as conn:
             await conn.exec_driver_sql("SET LOCAL lock_timeout = '50ms'")
             with pytest.raises(Exception, match="lock timeout"):
-                await copy_new(conn, "named", COLUMNS, [(1, "second")])
+                await copy_new(conn, "named", COLUMNS, [row(1, "second")], {})
             await conn.exec_driver_sql("INSERT INTO named VALUES (2, 'after')")
     assert await names(named) == ["first", "after"]
