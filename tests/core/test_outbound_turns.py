@@ -60,7 +60,7 @@ async def test_senders_that_look_like_an_outage_for_hours_delay_nobody_once_they
     lately = [at for at in failed if at > treasury.clock.now() - timedelta(minutes=15)]
     assert 1 <= len(lately) <= 15, "of 30 ticks"
     assert await statuses(treasury, payouts[:5]) == ["requested"] * 5
-    chain.senders, chain.rests = frozenset(), False
+    chain.senders = frozenset()
     await treasury.mine(seconds=PAUSE_MAX.total_seconds())
     await treasury.work(engine)
     assert await statuses(treasury, payouts) == ["completed"] * 6

@@ -12,7 +12,7 @@ from cambist.services.sending.turns import (
     PAUSE,
     PAUSE_MAX,
     SUSPECT_PAUSE_MAX,
-    SUSPECTS_PAUSE,
+    SUSPECTS_MAX,
     SWEEPS,
     TRIED_MAX,
     WOKEN_MAX,
@@ -120,75 +120,22 @@ def test_a_sender_rests_where_one_after_another_of_its_intents_fails_by_itself(c
     assert len(turns.failed_intents(1)) == TRIED_MAX
 
 
-def test_what_is_known_to_fail_has_no_sender_rest_but_the_chains_suspects_for_a_while(clock):
+def test_a_sender_of_which_nothing_can_be_planned_rests_also_once_all_of_it_is_known(clock):
     turns, now = Turns(), clock.now()
-    turns.learn(1, dict.fromkeys(range(1, 21), now), now)
-    turns.learn(2, dict.fromkeys((31, 32, 33), now), now)
-    given = [intent(31), intent(32, is_retried=True), intent(33, kind=IntentKind.REPAIR), intent(34)]
-    turns.failed(1, now, [1], alone=True)
-    assert turns.suspects_rest_until(now) is None, "it may be an outage: nobody was served"
-    turns.served(99)
-    turns.failed(1, now, [1], alone=True)
-    assert not turns.rests(1, now), "what is new of it is tried"
-    assert turns.suspects_rest_until(now) == now + SUSPECTS_PAUSE
-    assert turns.resting(2, given, now) == given[:1]
-    assert turns.resting(3, given, now) == []
-    turns.forget_past(now + PAUSE_MAX)
-    assert is_failing(turns, 2), "it waits for longer than it would have"
-    assert turns.resting(2, given, now + SUSPECTS_PAUSE) == []
-    assert turns.suspects_rest_until(now + SUSPECTS_PAUSE) is None
-
-
-def test_what_is_judged_one_by_one_has_no_rest_grow_and_what_is_new_does(clock):
-    turns, now = Turns(), clock.now()
-    for _ in range(2):
-        turns.served(99)
-        turns.failed(1, now, range(1, 40))
-    for pk in range(1, 40):
-        turns.served(99)
+    for pk in range(1, SUSPECTS_MAX + 1):
+        turns.served(1, [50])
         turns.failed(1, now, [pk], alone=True)
-        assert turns.rests_until(1, now) - now == 2 * PAUSE
-        now += 2 * PAUSE
-    for times in (2, 3, 4, 5):
-        turns.served(99)
-        turns.failed(1, now, [100 + times], alone=True)
-        assert turns.rests_until(1, now) - now == PAUSE * 2**times
-
-
-def test_what_is_judged_next_is_the_oldest_and_the_newest_by_turns(clock):
-    turns, now, given = Turns(), clock.now(), [intent(pk) for pk in range(1, 31)]
-    for _ in range(2):
-        turns.failed(1, now, range(1, 30))
-    judged = []
-    for _ in range(4):
-        (one,) = turns.groups(1, given)[0]
-        judged.append(one.id)
-        turns.failed(1, now, [one.id], alone=True)
-    assert judged == [1, 30, 2, 29], "the newest was asked for when the others were known to fail"
-
-
-def test_of_those_that_failed_who_did_so_last_comes_last(clock):
-    turns, now = Turns(), clock.now()
-    for pk in (3, 1, 2, 3):
-        turns.failed(pk, now, [pk], alone=True)
-    assert turns.in_order([3, 2, 1, 4]) == [4, 1, 2, 3]
-
-
-def test_what_was_due_long_before_a_process_began_is_known_to_it_as_long_as_what_failed_lately(clock):
-    turns, now = Turns(), clock.now()
-    turns.learn(1, {5: now - timedelta(hours=8), 6: now - timedelta(hours=9)}, now)
-    turns.forget_past(now + PAUSE_MAX - PAUSE)
-    assert [[one.id for one in group] for group in turns.groups(1, [intent(5), intent(7), intent(8)])] == [[7, 8], [5]]
-    turns.forget_past(now + PAUSE_MAX)
-    assert not is_failing(turns, 1)
-
-
-def test_who_waits_for_its_turn_is_not_forgotten_however_long_that_takes(clock):
-    turns, now = Turns(), clock.now()
-    for pk in (1, 2):
-        turns.failed(pk, now, [pk], alone=True)
-    turns.forget_past(now + timedelta(hours=1), {2: [], 3: []})
-    assert (is_failing(turns, 1), is_failing(turns, 2)) == (False, True)
+    turns.failed(1, now, [1], alone=True)
+    assert not turns.rests(1, now), "some keep it from nothing"
+    turns.served(1, [50])
+    turns.failed(1, now, [4], alone=True)
+    later = now + PAUSE
+    assert not turns.rests(1, later)
+    turns.failed(1, later, [1], alone=True)
+    assert turns.rests(1, later), "nothing was planned since the last was found"
+    turns.served(1, [50])
+    turns.failed(1, later, [2], alone=True)
+    assert not turns.rests(1, later), "it is those alone that cannot be planned"
 
 
 def test_what_fails_by_itself_waits_longer_the_more_do_up_to_a_bound(clock):
@@ -242,8 +189,8 @@ def test_what_waits_by_itself_is_told_from_what_waits_no_more(clock):
 def test_of_what_another_process_had_let_wait_some_of_each_sender_are_tried_by_themselves_after_the_others(clock):
     turns, now = Turns(), clock.now()
     dues = {pk: now + pk * PAUSE for pk in range(1, TRIED_MAX + 1)}
-    assert turns.learn(1, dues, now) == list(range(1, APART_MAX + 1))
-    assert turns.learn(2, {5_000: now + PAUSE}, now) == [5_000]
+    assert turns.learn(1, dues) == list(range(1, APART_MAX + 1))
+    assert turns.learn(2, {5_000: now + PAUSE}) == [5_000]
     assert turns.in_order([1, 2, 3]) == [3, 1, 2]
     assert not turns.rests(1, now)
     assert [
@@ -301,7 +248,7 @@ def test_what_an_operator_has_tried_again_and_what_closes_a_gap_is_tried_first(c
     for _ in range(2):
         turns.failed(1, now, range(16, 21))
     judged = turns.groups(1, given)
-    assert [one.id for (one,) in judged] == [14, 15, *range(20, 15, -1), 1, 2, 3]
+    assert [one.id for (one,) in judged] == [14, 15, *range(16, 21), 1, 2, 3]
 
 
 def intent(pk, *, kind=IntentKind.PAYOUT, is_retried=False):

@@ -23,7 +23,7 @@ from .context import EngineContext
 from .failures import Failures
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .giving_way import Failed, Tried, end_rest, forget_gone, give_way, leave_suspects, note_turn
+from .giving_way import Failed, Tried, end_rest, forget_gone, give_way, note_turn
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
@@ -81,7 +81,7 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         by_sender.setdefault(intent.source.pk, []).append(intent)
-    turns.forget_past(now, by_sender)
+    turns.forget_past(now)
     more, met, is_alone = False, list[Exception](), len(by_sender) == 1
     for source_pk in turns.in_order(by_sender):
         if await context.is_paused():
@@ -94,9 +94,8 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
             # What an operator has tried again is tried all the same.
             await give_way(context, source, until)
             intents = [one for one in intents if one.is_retried]
-        intents = await leave_suspects(context, turns, intents)
-        if not intents:
-            continue
+            if not intents:
+                continue
         found = await _try(context, failures, turns, intents, station)
         await note_turn(context, turns, source, found, met=met, is_alone=is_alone)
         if until is not None and await end_rest(context, turns, source, until):

@@ -114,24 +114,11 @@ async def note_turn(  # noqa: PLR0913  each by name
             if all(intent.update.kind == IntentKind.REPAIR for intent in one.intents):
                 until = min(until, now + PAUSE_MAX)  # all else of the sender waits for it
             if not (is_alone and until - now <= PAUSE):
-                await postpone(context, {one.id: one.retried_at for one in one.intents if one.id in failed}, until)
+                retried = {intent.id: intent.retried_at for intent in one.intents if intent.id in failed}
+                await postpone(context, retried, until)
     rests_until = turns.rests_until(source.pk, now)
     if rests_until is not None and not (is_alone and rests_until - now <= PAUSE):
         await give_way(context, source, rests_until)
-
-
-async def leave_suspects(context: EngineContext, turns: Turns, intents: list[IntentRow]) -> list[IntentRow]:
-    """Have the suspects among what is due of a sender be due later, while none of the chain's is to be tried.
-
-    Return the others.
-    """
-    now = context.clock.now()
-    until = turns.suspects_rest_until(now)
-    resting = turns.resting(intents[0].source.pk, intents, now) if intents else []
-    if until is None or not resting:
-        return intents
-    await postpone(context, {one.id: one.retried_at for one in resting}, until)
-    return [one for one in intents if one not in resting]
 
 
 async def forget_gone(context: EngineContext, turns: Turns, source_pk: int) -> None:
@@ -180,8 +167,7 @@ async def learn_turns(context: EngineContext) -> Turns:
         rows = (await conn.exec_driver_sql(_ALL_THAT_GAVE_WAY, (*context.chain_scope.key, *bounds))).all()
     for row in rows:
         dues.setdefault(row.source_address_pk, {})[row.id] = row.due_at
-    now = context.clock.now()
-    woken = [pk for source_pk, given in dues.items() for pk in turns.learn(source_pk, given, now)]
+    woken = [pk for source_pk, given in dues.items() for pk in turns.learn(source_pk, given)]
     if woken:
         await wake(context, woken)
     return turns

@@ -6,13 +6,12 @@ doubles how long the sender rests, times how many fail, so that most ticks meet 
 to be the sender's own counts in a row: in an outage, where nobody is served, all are tried again as soon as it is over.
 
 A chain plans all that a sender sends together, or none of it. So what a sender sends that failed twice is tried one by
-one, by turns what is oldest first and what is newest, and as long as that finds some, no rest grows. What fails by
-itself is a suspect: it waits by itself, each time longer up to a bound, and keeps nothing else from being tried. Once
-one of them is planned after all, others are due again at once. Suspects take turns, and how often one has failed counts
-until it is planned. Once one has failed again, none of the chain's is tried for a while: however many there are, most
-ticks meet none of them.
-Who asks for what nobody can plan, again and again, rests longer with each: at once where nothing else of the sender can
-be planned, else from some suspects on.
+one. What fails by itself is a suspect: it waits by itself, each time longer up to a bound, and its sender rests no
+longer for it. Once one of them is planned after all, others are due again at once. Suspects take turns, so that none of
+them keeps another from being tried, and how often one has failed counts until it is planned: many of them fail ticks so
+often that one is due long before its turn.
+While something else of the sender can be planned, some suspects keep it from nothing; of more, each new one has it rest
+longer. Where nothing else can be planned, more than these have it rest each time that one of them fails.
 
 All this is in memory. Of what gave way the rows say until when it did: whoever begins to send on a chain learns from
 them whom to try last, and takes what gave way for suspects.
@@ -20,7 +19,7 @@ them whom to try last, and takes what gave way for suspects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -48,8 +47,6 @@ SUSPECTS_MAX = 3
 """Intents of one sender that may fail by themselves before each further one has the sender rest."""
 SUSPECT_PAUSE_MAX = timedelta(hours=1)
 """How long an intent that fails by itself waits at most, however many do."""
-SUSPECTS_PAUSE = timedelta(minutes=1)
-"""How long no suspect of a chain is tried once one of them has failed again."""
 WOKEN_MAX = 3
 """Others that failed by themselves and are due again at once with each one that is planned after all."""
 
@@ -118,37 +115,31 @@ class Turns:
         self._failing: dict[int, _Sender] = {}
         self._unsigned: dict[int, int] = {}
         self._served = 0
-        self._suspects_until: datetime | None = None
 
-    def learn(self, source_pk: int, dues: Mapping[int, datetime], now: datetime) -> Collection[int]:
+    def learn(self, source_pk: int, dues: Mapping[int, datetime]) -> Collection[int]:
         """Take note of what of a sender gave way, as another process knew it, and until when; due first comes first.
 
         Return what of it is to be tried now: as much as in one tick, for each may fail one.
         """
         suspects = {pk: _Rest(1, self._served, until) for pk, until in dues.items()}
-        self._failing[source_pk] = _Sender(max(now, *dues.values()), suspects=suspects)
+        self._failing[source_pk] = _Sender(max(dues.values()), suspects=suspects)
         return list(islice(dues, APART_MAX))
 
-    def forget_past(self, now: datetime, waiting: Container[int] = ()) -> None:
-        """Forget failures of what was due long ago, and has not failed since: it is planned, gone, or lacks money.
-
-        Not of senders of which something is ``waiting`` for its turn: where many fail, that takes longer.
-        """
-        past = [pk for pk, sender in self._failing.items() if sender.until + PAUSE_MAX <= now and pk not in waiting]
-        for pk in past:
+    def forget_past(self, now: datetime) -> None:
+        """Forget failures of what was due long ago, and has not failed since: it is planned, gone, or lacks money."""
+        for pk in [pk for pk, sender in self._failing.items() if sender.until + PAUSE_MAX <= now]:
             del self._failing[pk]
 
     def in_order(self, source_pks: Iterable[int]) -> Sequence[int]:
         """Return the senders as they are tried: those that failed come last, the most frequent failure at the end.
 
-        Among equals, those come last that the signer did not answer, and of those that failed who did so last.
+        Among equals, those come last that the signer did not answer.
         """
-        turn = {pk: number for number, pk in enumerate(self._failing, start=1)}
 
-        def place(pk: int) -> tuple[int, int, int]:
+        def place(pk: int) -> tuple[int, int]:
             sender = self._failing.get(pk)
             times = 0 if sender is None else 1 if sender.rest is None else sender.rest.times
-            return times, self._unsigned.get(pk, 0), turn.get(pk, 0)
+            return times, self._unsigned.get(pk, 0)
 
         return sorted(source_pks, key=place)
 
@@ -161,17 +152,11 @@ class Turns:
     def rests(self, source_pk: int, now: datetime) -> bool:
         return self.rests_until(source_pk, now) is not None
 
-    def suspects_rest_until(self, now: datetime) -> datetime | None:
-        """Return until when no suspect of any sender is to be tried, None where they may be."""
-        until = self._suspects_until
-        return until if until is not None and now < until else None
-
     def groups(self, source_pk: int, intents: Sequence[IntentRow]) -> Sequence[Sequence[IntentRow]]:
         """Return what of a sender is planned together now: all of it, but for suspects, which come last.
 
-        While it is not known which of it fails, that is a bounded number of intents one by one: from the oldest on, and
-        every second time from the newest on, so that what is new does not wait for all that failed before it. Of these,
-        and of suspects, what closes a gap or is tried again by an operator comes first.
+        While it is not known which of it fails, that is a bounded number of intents one by one. Of these, and of
+        suspects, what closes a gap or is tried again by an operator comes first.
         """
         sender = self._failing.get(source_pk)
         if sender is None:
@@ -180,18 +165,8 @@ class Turns:
         suspects = [due[pk] for pk in sender.suspects if pk in due]
         others = [one for one in intents if one.id not in sender.suspects]
         if sender.unjudged and sender.together >= APART_FROM:
-            if len(sender.suspects) % 2:
-                others.reverse()
             return [[one] for one in sorted((*others, *suspects), key=_can_wait)][:APART_MAX]
         return [*([others] if others else []), *([one] for one in sorted(suspects, key=_can_wait)[:APART_MAX])]
-
-    def resting(self, source_pk: int, intents: Iterable[IntentRow], now: datetime) -> Sequence[IntentRow]:
-        """Return which of these are suspects that are not to be tried yet: one of the chain has just failed again."""
-        sender, until = self._failing.get(source_pk), self.suspects_rest_until(now)
-        if sender is None or until is None:
-            return []
-        sender.until = max(sender.until, until)
-        return [one for one in intents if one.id in sender.suspects and _can_wait(one)]
 
     def failed_intents(self, source_pk: int) -> Collection[int]:
         """Return what of a sender failed and was not planned since."""
@@ -272,7 +247,6 @@ class Turns:
 
     def _failed_alone(self, sender: _Sender, now: datetime, intent_pks: Collection[int], others: int) -> datetime:
         is_known = all(pk in sender.suspects for pk in intent_pks)
-        is_judged = any(pk in sender.unjudged for pk in intent_pks)
         # Each that is tried again may fail a tick: the more of them, the less often.
         crowd = max(1, len(sender.suspects) // SUSPECTS_MAX)
         for pk in intent_pks:
@@ -280,37 +254,36 @@ class Turns:
             sender.suspects[pk] = self._rest(sender.suspects.pop(pk, None), now, others, crowd)
         _keep_last(sender.suspects, TRIED_MAX)
         if not is_known:
-            sender.rest = self._rest_for_suspect(sender, now, others, grows=not is_judged)
-        elif any(sender.suspects[pk].times > 1 for pk in intent_pks):
-            self._suspects_until = now + SUSPECTS_PAUSE
+            sender.rest = self._rest_for_suspect(sender, now, others)
+        elif not sender.is_fine and len(sender.suspects) > SUSPECTS_MAX:
+            # Nothing of it can be planned, for all that is known: one of them is enough to find out when that is over.
+            sender.rest = self._rest_of_all(sender, now, others)
         return max(sender.suspects[pk].until for pk in intent_pks)
 
-    def _rest(self, before: _Rest | None, now: datetime, others: int, crowd: int = 1, *, grows: bool = True) -> _Rest:
+    def _rest(self, before: _Rest | None, now: datetime, others: int, crowd: int = 1) -> _Rest:
         """Return how long something rests that has failed once more, one of a crowd that does."""
         times, pause = 1, PAUSE
         if before is not None:
-            times = min(before.times + (grows and before.served_before < self._served), DOUBLED_MAX)
+            times = min(before.times + (before.served_before < self._served), DOUBLED_MAX)
         if times > 1:
             pause = min(crowd * min(PAUSE_MAX, PAUSE * 2 ** (times - 1) * (1 + others)), SUSPECT_PAUSE_MAX)
         return _Rest(times, self._served, now + pause)
 
-    def _rest_of_all(self, sender: _Sender, now: datetime, others: int, *, grows: bool = True) -> _Rest:
+    def _rest_of_all(self, sender: _Sender, now: datetime, others: int) -> _Rest:
         before = sender.rest
-        return self._rest(before if before is not None and before.counts(now) else None, now, others, grows=grows)
+        return self._rest(before if before is not None and before.counts(now) else None, now, others)
 
-    def _rest_for_suspect(self, sender: _Sender, now: datetime, others: int, *, grows: bool) -> _Rest | None:
+    def _rest_for_suspect(self, sender: _Sender, now: datetime, others: int) -> _Rest | None:
         """Return how long a sender rests of which one more intent has failed by itself.
 
         Not at all while others of it are planned, up to some suspects; from there on longer with each, so that whoever
         goes on asking for what nobody can plan fails few ticks.
         """
         was_fine, sender.is_fine = sender.is_fine, False
+        if not was_fine:
+            return self._rest_of_all(sender, now, others)
         more = len(sender.suspects) - SUSPECTS_MAX
-        if was_fine and more <= 0:
-            return None
-        if not was_fine or not grows:
-            return self._rest_of_all(sender, now, others, grows=grows)
-        return _Rest(1, self._served, now + min(PAUSE_MAX, more * PAUSE))
+        return _Rest(1, self._served, now + min(PAUSE_MAX, more * PAUSE)) if more > 0 else None
 
 
 def _can_wait(intent: IntentRow) -> bool:

@@ -1,4 +1,4 @@
-"""What nobody can plan, however many there are of it, holds up neither its wallet's other payouts nor the chain's."""
+"""What waits is read in its order, and let wait without losing what is asked for meanwhile."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from msgspec import structs
 
 from cambist.domain.intents import IntentKind
-from cambist.plugin import ChainUnavailableError
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.sending import giving_way, store
 from cambist.services.sending.context import EngineContext
-from cambist.services.sending.engine import Engine
 from cambist.services.sending.giving_way import postpone
 from cambist.services.sending.intents import internal_intent, submit
 from cambist.services.sending.queue import acts
 from cambist.services.sending.queue.listing import find_intent
 from cambist.services.sending.turns import PAUSE, SUSPECT_PAUSE_MAX
-from tests.core.test_outbound_apart import merchants, pay_outs, statuses
-from tests.core.test_outbound_turns import BACK_OFF_S, Poisoned, drive, intents_of
+from tests.core.test_outbound_apart import merchants, pay_outs
+from tests.core.test_outbound_turns import intents_of
 from tests.support.treasury import Treasury
 from tests.support.waiting import waits_for_a_lock
 
@@ -34,67 +31,6 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.open()
         yield treasury
         await treasury.check_books()
-
-
-def poisoned(treasury, count):
-    """Return a chain on which so many amounts look like an outage, and an engine that sends on it."""
-    context = treasury.engine().context
-    chain = Poisoned(context.chain, ChainUnavailableError, rests=True)
-    chain.amounts = frozenset(range(101, 101 + count))
-    return chain, Engine(structs.replace(context, chain=chain), treasury.keys)
-
-
-async def ask(treasury, chain, merchant, project):
-    """Ask for a payout of each amount that nobody can plan."""
-    to_address = await treasury.stranger(500)
-    wanted = [(to_address, units) for units in sorted(chain.amounts)]
-    return list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
-
-
-async def send_all(treasury, engine, chain, payouts):
-    chain.amounts, chain.rests = frozenset(), False
-    await treasury.mine(seconds=SUSPECT_PAUSE_MAX.total_seconds())
-    await treasury.work(engine)
-    assert await statuses(treasury, payouts) == ["completed"] * len(payouts)
-
-
-async def test_a_payout_that_is_asked_after_many_that_nobody_can_plan_goes_out_soon_and_few_ticks_fail(treasury):
-    found, (chain, engine) = await merchants(treasury, 2), poisoned(treasury, 12)
-    await engine.tick()
-    poison, ticks, late = await ask(treasury, chain, *found[0]), 0, 0
-    (good,) = await pay_outs(treasury, found[:1])
-    while await statuses(treasury, [good]) == ["requested"]:
-        await pay_outs(treasury, found[1:])
-        await drive(treasury, engine, chain, 1)
-        ticks += 1
-        assert ticks <= 6, "two of them are judged before it, though twelve were asked before it"
-    for _ in range(30):
-        await pay_outs(treasury, found[1:])
-        await drive(treasury, engine, chain, 1)
-    known = engine._turns.failed_intents(treasury.wallet.pk)
-    assert set(known) == await intents_of(treasury, poison), "each was judged"
-    failed = 0
-    for _ in range(int(timedelta(hours=1).total_seconds() / BACK_OFF_S)):
-        asked = await pay_outs(treasury, found)
-        failed += await drive(treasury, engine, chain, 1)
-        late += (await statuses(treasury, asked)).count("requested")
-    assert (late, 6 <= failed <= 60) == (0, True)
-    await send_all(treasury, engine, chain, poison)
-
-
-@pytest.mark.parametrize("hours", [0, 8])
-async def test_what_gave_way_before_a_process_began_holds_up_nothing_else_of_its_wallet(treasury, hours):
-    found, (chain, engine) = await merchants(treasury, 2), poisoned(treasury, 30)
-    poison, failed = await ask(treasury, chain, *found[0]), []
-    given = dict.fromkeys(await intents_of(treasury, poison))
-    await postpone(engine.context, given, treasury.clock.now() + SUSPECT_PAUSE_MAX)
-    await treasury.mine(seconds=hours * SUSPECT_PAUSE_MAX.total_seconds())
-    for tick in range(60):
-        asked = await pay_outs(treasury, found[1:] if tick % 7 else found)
-        failed.append(await drive(treasury, engine, chain, 1))
-        assert "requested" not in await statuses(treasury, asked), "not even the first one waits"
-    assert 8 <= sum(failed) <= 32, "in half an hour one a minute"
-    await send_all(treasury, engine, chain, poison)
 
 
 async def waiting_of(treasury, context, limit=100):
@@ -151,7 +87,7 @@ async def test_a_retry_that_is_asked_for_while_a_tick_plans_is_not_lost(treasury
 
 
 async def test_what_closes_a_gap_comes_before_all_else_of_the_gas_station(treasury):
-    found, context = await merchants(treasury, 2), treasury.engine().context
+    context = treasury.engine().context
     station = OwnAddress(await station_pk(treasury), treasury.station)
     asked = [
         asked_of(context, station, kind, number)
@@ -171,7 +107,6 @@ async def test_what_closes_a_gap_comes_before_all_else_of_the_gas_station(treasu
         rows = (await conn.exec_driver_sql(giving_way._ALL_THAT_GAVE_WAY, (*context.chain_scope.key, 1, 1))).all()
         assert [row.id for row in rows] == pks[3:]
         await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'failed' WHERE id = ANY($1)", (pks,))
-    assert found
 
 
 async def station_pk(treasury):
