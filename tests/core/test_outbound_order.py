@@ -8,16 +8,16 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import AskedBy, IntentKind
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.sending import giving_way, store
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.giving_way import postpone
-from cambist.services.sending.intents import internal_intent, submit
+from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, internal_intent, mark_cancelled, submit
 from cambist.services.sending.queue import acts
 from cambist.services.sending.queue.listing import find_intent
 from cambist.services.sending.turns import PAUSE, SUSPECT_PAUSE_MAX
-from tests.core.test_outbound_apart import merchants, pay_outs
+from tests.core.test_outbound_apart import merchants, pay_outs, statuses
 from tests.core.test_outbound_turns import intents_of
 from tests.support.treasury import Treasury
 from tests.support.waiting import waits_for_a_lock
@@ -84,6 +84,21 @@ async def test_a_retry_that_is_asked_for_while_a_tick_plans_is_not_lost(treasury
     assert await read_row(treasury, before.id) == (until, None), "it was tried"
     treasury.clock.advance(PAUSE.total_seconds())
     await treasury.work(treasury.engine())
+
+
+async def test_what_is_to_be_cancelled_since_a_tick_read_it_waits_for_that_and_for_nothing_else(treasury):
+    found, context = await merchants(treasury, 1), treasury.engine().context
+    (payout,) = await pay_outs(treasury, found)
+    (before,) = await waiting_of(treasury, context)
+    now, query = treasury.clock.now(), "SELECT due_at, reason FROM outbound_intents WHERE id = $1"
+    async with treasury.db.transaction() as conn:
+        await mark_cancelled(conn, before.id, AskedBy.KEY, now)
+    await defer_to(context, before, now + PAUSE)
+    async with treasury.db.transaction() as conn:
+        row = (await conn.exec_driver_sql(query, (before.id,))).one()
+    assert tuple(row) == (now, WAITS_FOR_CANCELLATION)
+    await treasury.work(treasury.engine())
+    assert await statuses(treasury, [payout]) == ["cancelled"]
 
 
 async def test_what_closes_a_gap_comes_before_all_else_of_the_gas_station(treasury):

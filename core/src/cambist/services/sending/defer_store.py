@@ -9,15 +9,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .rows import IntentRow
 
+# What somebody has asked to be cancelled or tried again since it was read waits for that.
 _DEFER = """
 WITH due AS (
     SELECT i.id, i.reason, i.retried_at IS DISTINCT FROM known.retried_at AS is_retried FROM outbound_intents i
-    JOIN unnest($1::bigint[], $2::timestamptz[]) AS known (id, retried_at) ON known.id = i.id
-    WHERE i.state = 'waiting' ORDER BY i.id FOR UPDATE OF i
+    JOIN unnest($1::bigint[], $2::timestamptz[], $3::text[]) AS known (id, retried_at, cancel_asked_by)
+        ON known.id = i.id
+    WHERE i.state = 'waiting' AND i.cancel_asked_by IS NOT DISTINCT FROM known.cancel_asked_by
+    ORDER BY i.id FOR UPDATE OF i
 )
-UPDATE outbound_intents i SET reason = $3, due_at = CASE WHEN due.is_retried THEN i.due_at ELSE $4 END, updated_at = $5,
-    retried_at = CASE WHEN due.is_retried OR $6 THEN i.retried_at END
-FROM due WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $3 AS is_new
+UPDATE outbound_intents i SET reason = $4, due_at = CASE WHEN due.is_retried THEN i.due_at ELSE $5 END, updated_at = $6,
+    retried_at = CASE WHEN due.is_retried OR $7 THEN i.retried_at END
+FROM due WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $4 AS is_new
 """
 
 
@@ -33,8 +36,8 @@ async def defer(  # noqa: PLR0913  each by name
     """Say why they wait and when to look again; return those for which the reason is new.
 
     What an operator has tried again was tried with that, unless it ``keeps_retry``: something else must come first, or
-    unless that was since it was read.
+    unless that was since it was read. What is to be cancelled since then is left as it is.
     """
-    given = [one.id for one in intents], [one.retried_at for one in intents]
+    given = [one.id for one in intents], [one.retried_at for one in intents], [one.cancel_asked_by for one in intents]
     changed = await conn.exec_driver_sql(_DEFER, (*given, reason, due_at, now, keeps_retry))
     return [row.id for row in changed if row.is_new]
