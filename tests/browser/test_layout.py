@@ -75,8 +75,9 @@ async def test_a_url_of_any_length_leaves_no_letter_on_a_line_of_its_own_on_a_ph
     find = gateway.answers.find
     gateway.answers.find = lambda method, path: with_urls(find(method, path), lengths)
     async with described_page(chromium, gateway, viewport=PHONE) as page:
-        await go(page, f"{gateway.home}/webhooks")
-        assert await page.evaluate(LONE_LETTERS) == []
+        for path in ("signer", "webhooks/one_1", "webhooks"):
+            await go(page, f"{gateway.home}/{path}")
+            assert await page.evaluate(LONE_LETTERS) == [], path
         await page.evaluate("document.querySelectorAll('main wbr').forEach((one) => one.remove())")
         assert await page.evaluate(LONE_LETTERS) != []
 

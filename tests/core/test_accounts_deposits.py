@@ -195,6 +195,8 @@ async def test_what_was_sent_back_in_part_is_not_counted_as_a_whole(accounts, us
     refunds = RefundEnv(accounts.payment_env)
     held = await accounts.deposit(user, "10", chain="other", confirmations=REQUIRED)
     await refunds.refund_deposit(held.deposit_id, amount="4")
+    (rest,) = await refunds.waiting()
+    assert (rest.held_amount, rest.can_accept) == ("6", False)
     with pytest.raises(ConflictError) as refused:
         await refunds.accept(held.deposit_id)
     assert refused.value.code == "CANNOT_ACCEPT"

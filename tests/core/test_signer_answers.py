@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import stat
+from collections import Counter
 
 import pytest
 
 from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.signer import answers, refusals
 from cambist.signer.files import KeystoreError
-from cambist.signer.reports import AnswerToQuestion
+from cambist.signer.reports import AnswerToQuestion, Refused
 from cambist.signer.startup import open_local_signer
 from tests.support.signing import KEYSTORE, answer, opening, registry, request, stranger
 
@@ -97,11 +98,46 @@ async def test_what_waits_is_told_of_once_however_often_it_is_refused(open_, clo
     await question(signer, waiting)
     told = [(one.reference, one.times, one.first_at, one.at) for one in (await signer.report()).refused]
     assert told == [(waiting.reference, 4, first, clock.now()), (other.reference, 1, None, clock.now())]
-    for number in range(3, 3 + refusals.KEPT):
-        await question(signer, asked("bob", number))
-    told = [one.reference for one in (await signer.report()).refused]
-    assert (len(told), told[0]) == (refusals.KEPT, f"payout:po_{2 + refusals.KEPT}")
-    assert waiting.reference not in told
+
+
+async def test_what_is_asked_for_with_another_recipient_or_amount_is_told_of_beside_it(open_):
+    signer = open_()
+    for one in (asked("thief", 1), asked("bob", 1, 2 * LARGE), asked("bob", 1), asked("bob", 1)):
+        await answer(signer, one)
+    told = [(one.reason.partition(" waits")[0], one.times) for one in (await signer.report()).refused]
+    bob = stranger("bob")
+    assert told == [(f"5 USDX to {bob}", 2), (f"10 USDX to {bob}", 1), (f"5 USDX to {stranger('thief')}", 1)]
+
+
+def test_of_too_many_refusals_those_that_only_wait_are_left_out_first_and_then_of_the_most_common_kind(clock):
+    kept = refusals.RefusalsKept()
+
+    def note(code, number):
+        reason, reference = f"A reason of {code}.", f"payout:po_{number}"
+        one = Refused(at=clock.now(), code=code, reason=reason, chain="memory", reference=reference, purpose="payout")
+        kept.note(one)
+
+    note("FOREIGN_SOURCE", 0)
+    for number in range(1, refusals.KEPT + 2):
+        note("APPROVAL_NEEDED", number)
+    told = [one.reference for one in kept.newest_first()]
+    assert (len(told), told[0]) == (refusals.KEPT, f"payout:po_{refusals.KEPT + 1}")
+    assert told[-2:] == ["payout:po_3", "payout:po_0"]
+    for number in range(2 * refusals.KEPT):
+        note("UNREADABLE_PAYLOAD", number)
+    codes = Counter(one.code for one in kept.newest_first())
+    assert codes == {"FOREIGN_SOURCE": 1, "UNREADABLE_PAYLOAD": refusals.KEPT - 1}
+
+
+def test_a_fee_that_is_another_one_at_each_try_is_told_of_once(clock):
+    kept = refusals.RefusalsKept()
+    for fee in range(3):
+        reason = f"A fee of up to {fee} is more than signer.fee_caps on memory."
+        one = Refused(
+            at=clock.now(), code="FEE_ABOVE_CAP", reason=reason, chain="memory", reference="1", purpose="payout"
+        )
+        kept.note(one)
+    assert [(one.times, one.reason) for one in kept.newest_first()] == [(3, reason)]
 
 
 async def test_wrong_codes_are_few_and_counted_across_a_restart(signers, clock):

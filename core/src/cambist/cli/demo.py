@@ -56,8 +56,7 @@ TRX = {{ usd = "0.30", eur = "0.276" }}
 USDT = {{ usd = "1", eur = "0.92" }}
 """
 
-START_S_MAX = 180
-STOP_S_MAX = 30
+START_S_MAX, STOP_S_MAX = 180, 30
 PORT = 8080
 CONFIG, LOG = "cambist.toml", "gateway.log"
 MONTH, MONTH_LOG = "month.json", "month.log"

@@ -77,7 +77,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     ``addresses`` are by setting and chain. ``answers_open`` says whether questions can be answered by a code over the
     gateway, and ``locked_until`` that too many codes were wrong. Refusals are those since it was started, the newest
-    first, one for each transaction and code.
+    first, one for each transaction and reason; of too many, what only waits is left out.
     """
 
     rules: Sequence[RuleInForce]

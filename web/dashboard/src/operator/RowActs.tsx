@@ -28,6 +28,8 @@ export function RowActs({ of, acts }: RowActsProps) {
   const [openedId, setOpenedId] = useState<string | null>(null);
   const [first, ...others] = acts;
   const opened = acts.find(({ id }) => id === openedId);
+  // What can be done no more is not open where it can be done again.
+  if (openedId !== null && opened === undefined) setOpenedId(null);
 
   function open(one: RowAct): void {
     one.onOpen?.();

@@ -45,7 +45,7 @@ export function AttentionList({ attention, nav = [] }: AttentionProps) {
       {attention.map((one) => (
         <li key={one.code} className={styles.attention}>
           <Chip tone="care">{number.format(one.count)}</Chip>
-          <span className={styles.words}>
+          <span>
             <Said of="attention" code={one.code} words={one.message} />{" "}
             {one.since !== null && (
               <span className="muted">

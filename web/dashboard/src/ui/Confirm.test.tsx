@@ -1,4 +1,5 @@
 import { fireEvent, screen, waitFor } from "@testing-library/react";
+import { useState } from "react";
 import { expect, it, vi } from "vitest";
 
 import { ApiError } from "../api/errors";
@@ -48,6 +49,61 @@ it("is closed by nothing while it sends, and by everything else before and after
   expect(screen.getByRole<HTMLButtonElement>("button", { name: "Pay" }).disabled).toBe(false);
   tryAll();
   expect(onClose).toHaveBeenCalledTimes(8);
+});
+
+it("gives the focus back to what had it, and to the page where that is gone with what was done", async () => {
+  const Rows = () => {
+    const [isThere, setThere] = useState(true);
+    const [isOpen, setOpen] = useState(false);
+    const close = () => {
+      setOpen(false);
+    };
+    return (
+      <main id="main" tabIndex={-1}>
+        <Page title="Payouts">
+          {isThere && (
+            <button
+              type="button"
+              onClick={() => {
+                setOpen(true);
+              }}
+            >
+              Cancel it
+            </button>
+          )}
+          {isOpen && (
+            <Confirm
+              title="Cancel this?"
+              act="Do it"
+              dismiss="Leave it"
+              onConfirm={() => {
+                setThere(false);
+                return Promise.resolve();
+              }}
+              onClose={close}
+            >
+              <p>It is gone then.</p>
+            </Confirm>
+          )}
+        </Page>
+      </main>
+    );
+  };
+  await show(Rows, { path: "payouts", answers: {} });
+  const begin = async (press: string) => {
+    const button = screen.getByRole("button", { name: "Cancel it" });
+    button.focus();
+    fireEvent.click(button);
+    fireEvent.click(await screen.findByRole("button", { name: press }));
+    await waitFor(() => {
+      expect(screen.queryByRole("dialog")).toBeNull();
+    });
+    return button;
+  };
+  const button = await begin("Leave it");
+  expect(document.activeElement).toBe(button);
+  await begin("Do it");
+  expect(document.activeElement).toBe(screen.getByRole("main"));
 });
 
 it("does not offer to do it again where something else was done before under its key", async () => {

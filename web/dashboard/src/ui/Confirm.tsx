@@ -50,11 +50,11 @@ export function Confirm({
   const [isSending, setSending] = useState(false);
   const [focused] = useState(() => document.activeElement);
 
-  // Whoever works with keys goes on where they were.
+  // Whoever works with keys goes on where they were, or on the page where that is gone with what was done.
   useEffect(
     () => () => {
-      const isNowhere = document.activeElement === null || document.activeElement === document.body;
-      if (isNowhere && focused instanceof HTMLElement) focused.focus({ preventScroll: true });
+      if (isNowhere() && focused instanceof HTMLElement) focused.focus({ preventScroll: true });
+      if (isNowhere()) document.getElementById("main")?.focus({ preventScroll: true });
     },
     [focused],
   );
@@ -126,4 +126,9 @@ export function Confirm({
       </form>
     </Modal>
   );
+}
+
+/** Say whether nothing has the focus. */
+function isNowhere(): boolean {
+  return document.activeElement === null || document.activeElement === document.body;
 }

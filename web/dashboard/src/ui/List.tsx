@@ -1,11 +1,12 @@
 import { Button } from "@mantine/core";
-import { memo, useEffect, useState, type ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Empty, ErrorNote, Loading } from "./Feedback";
 import { numbers } from "./format";
 import styles from "./List.module.css";
 import { RowLink } from "./RowLink";
+import { useLate } from "./useLate";
 
 export interface Column<Row> {
   readonly id: string;
@@ -117,25 +118,6 @@ export function List<Row>(props: ListProps<Row>) {
       <Paging label={label} of={query.data} onPage={props.onPage} />
     </>
   );
-}
-
-/** Rows that others follow soon stay as they are: to dim them would draw all of them for nobody to see. */
-const LATE_MS = 150;
-
-/** Say whether something is waited for so long that it is worth to show that. */
-function useLate(isWaiting: boolean): boolean {
-  const [isLate, setLate] = useState(false);
-  useEffect(() => {
-    if (!isWaiting) return;
-    const timer = setTimeout(() => {
-      setLate(true);
-    }, LATE_MS);
-    return () => {
-      clearTimeout(timer);
-      setLate(false);
-    };
-  }, [isWaiting]);
-  return isWaiting && isLate;
 }
 
 interface HeadingProps<Row> {

@@ -154,6 +154,7 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
           rowKey={props.rowKey}
           {...newestFirst(search)}
           onPage={search.goTo}
+          isFiltered={search.isFiltered}
           empty={<NoneListed search={search} filtered={props.noneFiltered} title={t("trail.none")} />}
         />
       </Section>

@@ -132,8 +132,8 @@ OutboundView.payout_id      The payout, refund or withdrawal that it is for.
 RaiseFee.max_fee            The most that the transaction may cost; the chain's ceiling where left out.
 WaitsForView.text           The reason in a sentence.
 RefusalView.refused_at      When it was refused last.
-RefusalView.first_refused_at When it was refused first.
-RefusalView.times           How often it was refused.
+RefusalView.first_refused_at When it was refused first since the signer was started.
+RefusalView.times           How often it was refused since the signer was started.
 AtAddressView.code          What it waits for, in a word.
 AtAddressView.deposits      How many deposits there are of it.
 AtAddressView.purpose       Whose address it is: of a payment, or of an end user's account.

@@ -88,6 +88,7 @@ export function AccountDeposits({ accountId }: { readonly accountId: string }) {
         rowKey={(one) => one.depositId}
         {...newestFirst(search)}
         onPage={search.goTo}
+        isFiltered={search.isFiltered}
         empty={
           <NoneListed search={search} filtered={t("account.noDepositsFiltered")} title={t("account.noDeposits")} />
         }

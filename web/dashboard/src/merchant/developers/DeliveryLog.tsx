@@ -106,6 +106,7 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
         href={(one) => `/${projectId}/webhooks/${one.deliveryId}`}
         {...newestFirst(search)}
         onPage={search.goTo}
+        isFiltered={search.isFiltered}
         empty={<NoneListed search={search} filtered={t("trail.noneFiltered")} title={t("webhooks.none")} />}
       />
     </Section>

@@ -91,6 +91,7 @@ export function Movements({ tracker, token }: MovementsProps) {
         query={query}
         rowKey={(one) => one.transactionId}
         onPage={search.goTo}
+        isFiltered={search.isFiltered}
         empty={<NoneListed search={search} filtered={t("statement.noneFiltered")} title={t("tracker.noMovements")} />}
       />
     </Section>

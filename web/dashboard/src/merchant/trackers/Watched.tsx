@@ -99,6 +99,7 @@ export function Watched({ tracker, token }: WatchedProps) {
         query={query}
         rowKey={(one) => one.address}
         onPage={setPage}
+        isFiltered={address !== ""}
         empty={<Empty title={t(address === "" ? "tracker.noAddresses" : "tracker.notWatched")} />}
       />
       {isAdding && (

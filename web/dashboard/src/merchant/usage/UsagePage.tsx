@@ -93,6 +93,7 @@ export function UsagePage() {
           query={usage}
           rowKey={(one) => `${one.operation} ${one.reference} ${one.createdAt}`}
           onPage={search.goTo}
+          isFiltered={search.isFiltered}
           empty={<NoneListed search={search} filtered={t("usage.noneFiltered")} title={t("usage.none")} />}
         />
       </Section>

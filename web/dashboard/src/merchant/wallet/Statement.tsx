@@ -134,6 +134,7 @@ export function Statement({ projectId }: { readonly projectId: string }) {
         rowKey={(one) => one.id}
         {...newestFirst(search)}
         onPage={search.goTo}
+        isFiltered={isFiltered}
         empty={
           <NoneListed
             search={{

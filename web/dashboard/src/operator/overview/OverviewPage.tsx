@@ -7,13 +7,14 @@ import { AttentionView } from "../../ui/Attention";
 import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Choice } from "../../ui/Choice";
-import { Empty } from "../../ui/Feedback";
+import { Empty, Loading } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
 import { SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
+import { useLate } from "../../ui/useLate";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useNav } from "../nav";
 import { usePermitted } from "../queries";
@@ -45,6 +46,8 @@ export function OverviewPage() {
     queryFn: ({ signal }) =>
       unwrap(api.GET("/api/admin/overview", { params: { query: { mode, ...askedFor(span, Date.now()) } }, signal })),
   });
+  // What is of another mode or time would be taken for what was asked for.
+  const isLate = useLate(query.isPlaceholderData);
   return (
     <Page
       title={t("nav.overview")}
@@ -61,48 +64,52 @@ export function OverviewPage() {
         </>
       }
     >
-      <QueryView query={query} lines={8}>
-        {(found) => (
-          <>
-            <AttentionView attention={found.attention} nav={nav} />
-            {found.turnover.deposits === 0 && found.turnover.payments.made === 0 ? (
-              <Section title={t("common:overview.volume")}>
-                <Empty title={t("common:overview.nothing")}>
-                  {mode === "live" && (
-                    <Button
-                      variant="default"
-                      onClick={() => {
-                        show("sandbox");
-                      }}
-                    >
-                      {t("overview.toSandbox")}
-                    </Button>
-                  )}
-                </Empty>
+      {isLate ? (
+        <Loading lines={8} />
+      ) : (
+        <QueryView query={query} lines={8}>
+          {(found) => (
+            <>
+              <AttentionView attention={found.attention} nav={nav} />
+              {found.turnover.deposits === 0 && found.turnover.payments.made === 0 ? (
+                <Section title={t("common:overview.volume")}>
+                  <Empty title={t("common:overview.nothing")}>
+                    {mode === "live" && (
+                      <Button
+                        variant="default"
+                        onClick={() => {
+                          show("sandbox");
+                        }}
+                      >
+                        {t("overview.toSandbox")}
+                      </Button>
+                    )}
+                  </Empty>
+                </Section>
+              ) : (
+                <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
+              )}
+              <Section title={t("overview.fees")}>
+                <Facts
+                  facts={[
+                    [
+                      t("overview.exchangeFees"),
+                      <Fiat key="taken" value={found.exchangeFees.fiat} currency={found.currency} />,
+                    ],
+                    [
+                      t("overview.networkFees"),
+                      <Fiat key="paid" value={found.networkFees.fiat} currency={found.currency} />,
+                    ],
+                    [t("overview.unpricedExchangeFees"), counted(found.exchangeFees.unpriced)],
+                    [t("overview.unpricedNetworkFees"), counted(found.networkFees.unpriced)],
+                  ]}
+                />
               </Section>
-            ) : (
-              <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
-            )}
-            <Section title={t("overview.fees")}>
-              <Facts
-                facts={[
-                  [
-                    t("overview.exchangeFees"),
-                    <Fiat key="taken" value={found.exchangeFees.fiat} currency={found.currency} />,
-                  ],
-                  [
-                    t("overview.networkFees"),
-                    <Fiat key="paid" value={found.networkFees.fiat} currency={found.currency} />,
-                  ],
-                  [t("overview.unpricedExchangeFees"), counted(found.exchangeFees.unpriced)],
-                  [t("overview.unpricedNetworkFees"), counted(found.networkFees.unpriced)],
-                ]}
-              />
-            </Section>
-            <Holdings held={found.held} currency={found.currency} />
-          </>
-        )}
-      </QueryView>
+              <Holdings held={found.held} currency={found.currency} />
+            </>
+          )}
+        </QueryView>
+      )}
     </Page>
   );
 }

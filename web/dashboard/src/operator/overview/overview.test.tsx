@@ -69,6 +69,21 @@ describe("the overview of operators", () => {
     expect(screen.queryByRole("button", { name: "Look at the sandbox" })).toBeNull();
   });
 
+  it.each(["Look at the sandbox", "7 days"])(
+    "does not tell what was asked for before as what is asked for now: %s",
+    async (press) => {
+      let asked = 0;
+      const answer = () => {
+        asked += 1;
+        return asked === 1 ? json(answerOf(0, 0)) : new Promise<Response>(() => undefined);
+      };
+      await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answer } });
+      fireEvent.click(await screen.findByRole("button", { name: press }));
+      expect(await screen.findByRole("status", { name: "Loading" })).toBeTruthy();
+      expect(screen.queryByText("Nothing came in in this time.")).toBeNull();
+    },
+  );
+
   it("shows what was tried out where the address says so", async () => {
     const sent = await showOperator(OverviewPage, {
       path: "overview",

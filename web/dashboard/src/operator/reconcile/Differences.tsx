@@ -108,6 +108,7 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
         query={query}
         rowKey={(one) => [one.chain, one.merchantId, one.group, one.token, one.contractAddress].join(" ")}
         onPage={search.goTo}
+        isFiltered={search.isFiltered}
         {...beginsWith(BY_CHAIN, search)}
         empty={
           <NoneListed

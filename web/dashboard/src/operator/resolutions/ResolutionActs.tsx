@@ -54,10 +54,11 @@ function useAccept(held: Held): RowAct {
 function useRelease(held: Held): RowAct {
   const { t } = useWords();
   const client = useQueryClient();
-  const { depositId } = held.deposit;
+  const { depositId, canAccept, paymentId, accountId } = held.deposit;
+  const words = accountId !== null ? "releaseNotToAccount" : paymentId !== null ? "releaseWords" : "releaseOfNone";
   return {
     id: "release",
-    act: t("resolutions.onlyRelease"),
+    act: t(canAccept ? "resolutions.onlyRelease" : "resolutions.release"),
     title: t("resolutions.releaseTitle"),
     onConfirm: async () => {
       await unwrap(api.POST("/api/admin/resolutions/{depositId}/release", { params: { path: { depositId } } }));
@@ -66,7 +67,7 @@ function useRelease(held: Held): RowAct {
     children: (
       <>
         <What held={held} />
-        <p>{t("resolutions.releaseWords")}</p>
+        <p>{t(`resolutions.${words}`)}</p>
       </>
     ),
   };

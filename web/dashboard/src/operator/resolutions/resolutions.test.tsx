@@ -30,6 +30,7 @@ const DEPOSIT = {
   accountId: null,
   externalId: null,
 };
+const OF_ACCOUNT = { accountId: "acc_1", paymentId: null, paymentStatus: null, orderId: null };
 const HELD = { merchantId: "mrc_7", merchantName: "Nordlicht", projectId: "prj_1", mode: "live", canRelease: true };
 const at = { path: "resolutions/$depositId", at: "resolutions/dep_1", permissions: ["resolutions.decide"] as const };
 
@@ -63,7 +64,7 @@ it("what was decided is told, with when, and is not decided again", async () => 
 });
 
 it("in the list, what counts has a button, and what only releases is in the menu beside it", async () => {
-  const deposit = { ...DEPOSIT, accountId: "acc_1", paymentId: null, paymentStatus: null, orderId: null };
+  const deposit = { ...DEPOSIT, ...OF_ACCOUNT };
   const left = { ...DEPOSIT, depositId: "dep_2", canAccept: false };
   const resolutions = [
     { ...HELD, deposit },
@@ -81,8 +82,22 @@ it("in the list, what counts has a button, and what only releases is in the menu
   fireEvent.click(screen.getByRole("button", { name: "Cancel" }));
   expect(within(first).queryByRole("button", { name: "Only release it" })).toBeNull();
   await chooseIn(first, "Only release it");
-  expect((await screen.findByRole("dialog")).textContent).toContain("the payment stays as it is");
+  expect((await screen.findByRole("dialog")).textContent).toContain("The end user's account is not credited");
   // Where nothing can take it, to release it is all there is.
-  expect(within(second).getByRole("button", { name: "Only release it", hidden: true })).toBeTruthy();
+  expect(within(second).getByRole("button", { name: "Release it", hidden: true })).toBeTruthy();
   expect(second.querySelector("[aria-haspopup]")).toBeNull();
+});
+
+it.each([
+  ["a payment", {}, "Only release it", ["the payment stays as it is"]],
+  ["an account", OF_ACCOUNT, "Only release it", ["account is not credited", "no webhook tells of it"]],
+  ["nothing", { ...OF_ACCOUNT, accountId: null, canAccept: false }, "Release it", ["in the merchant's balance"]],
+])("what is said of releasing what came for %s is true of that", async (_, changed, act, words) => {
+  await showOperator(ResolutionPage, { ...at, answers: answered(changed) });
+  fireEvent.click(await screen.findByRole("button", { name: act }));
+  const told = (await screen.findByRole("dialog")).textContent;
+  for (const text of [...words, "This cannot be undone."]) expect(told).toContain(text);
+  for (const other of ["payment", "account"].filter((what) => !words.join(" ").includes(what))) {
+    expect(told).not.toContain(other);
+  }
 });

@@ -84,7 +84,7 @@ function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"
         <Plain
           label={t("signer.refused")}
           rows={refused}
-          rowKey={(one) => `${one.chain} ${one.purpose} ${one.reference} ${one.refusal}`}
+          rowKey={(one) => `${one.chain} ${one.purpose} ${one.reference} ${one.refusal} ${one.reason}`}
           columns={[
             { id: "last", title: t("signer.lastTime"), cell: (one) => <When at={one.refusedAt} /> },
             {

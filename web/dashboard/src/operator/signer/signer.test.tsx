@@ -42,8 +42,9 @@ async function show(changed: Partial<Schemas["SignerView"]>): Promise<void> {
 }
 
 it("what is refused again and again stands there once, with how often and since when", async () => {
-  await show({ refused: [REFUSAL, { ...REFUSAL, reference: "payout:po_2", times: 1, firstRefusedAt: MOMENT }] });
-  const table = await screen.findByRole("table", { name: "Refused lately" });
+  const other = { ...REFUSAL, reason: "500 USDT waits for a person.", times: 1, firstRefusedAt: MOMENT };
+  await show({ refused: [REFUSAL, other] });
+  const table = await screen.findByRole("table", { name: "Refused since the signer was started" });
   const [, often, once] = within(table).getAllByRole("row");
   const textsOf = (row: HTMLElement | undefined) =>
     [...(row?.querySelectorAll("td") ?? [])].map((cell) => cell.textContent);
@@ -95,7 +96,7 @@ it("each rule says in words what it bounds, and how much that is of what", async
     ],
     ["Leaves within an hour, at most", "signer.hourly_caps", "USDT · ethereum", "No limit", "1,200 USDT"],
     [
-      "Fresh addresses paid within an hour, at most",
+      "Payouts to fresh addresses within an hour without the delay, at most",
       key,
       "signer.key.fresh_payouts_per_hour",
       "Each merchant",
@@ -103,7 +104,7 @@ it("each rule says in words what it bounds, and how much that is of what", async
       "\u2013",
     ],
     [
-      "Goes to fresh addresses within an hour, at most",
+      "Goes to fresh addresses within an hour without the delay, at most",
       session,
       "signer.session.fresh_address_caps",
       "USDT · ethereum",
@@ -120,6 +121,6 @@ it("no delay is said in words, and so is that it is heard of", async () => {
   expect(facts).toContainEqual(["State", "In contact"]);
   expect(facts).toContainEqual([
     "How long an address must be known before much is sent to it",
-    "Not at all: every address can be paid at once",
+    "Not at all: there is no delay for new addresses",
   ]);
 });

@@ -66,7 +66,9 @@ SELECT = (
             Deposit,
             reason=_reason,
             can_accept=and_(
-                _held > 0, _reason.in_((HeldReason.SURPLUS, HeldReason.LATE)) | Deposit.account_pk.is_not(None)
+                _held > 0,
+                _reason.in_((HeldReason.SURPLUS, HeldReason.LATE))
+                | (Deposit.account_pk.is_not(None) & (Deposit.returned_units == 0)),
             ),
             contract_address=Deposit.contract,
             amount=Deposit.units,
