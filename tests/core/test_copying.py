@@ -108,3 +108,13 @@ async def test_whoever_is_given_up_by_the_server_is_told_so(named):
                 await copy_new(conn, "named", COLUMNS, [row(1, "second")], {})
             await conn.exec_driver_sql("INSERT INTO named VALUES (2, 'after')")
     assert await names(named) == ["first", "after"]
+
+
+@pytest.mark.parametrize("broken", [bigint_field(1), text_field("1") + text_field("short"), b""])
+async def test_a_row_that_is_written_wrongly_is_no_lost_connection(named, broken):
+    async with named.transaction() as conn:
+        with pytest.raises(Exception) as caught:  # noqa: PT011  whatever the server says of it
+            await copy_new(conn, "named", COLUMNS, [row(1, "beside"), broken], {})
+        await conn.exec_driver_sql("INSERT INTO named VALUES (2, 'after')")
+    assert not is_gone(caught.value)
+    assert await names(named) == ["after"]

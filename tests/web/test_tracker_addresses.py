@@ -277,7 +277,7 @@ async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(clie
         " WHERE webhook_id = $4"
     )
     async with gateway.db.transaction() as conn:
-        stored = await conn.exec_driver_sql("SELECT incarnation, first_mined_at FROM movements ORDER BY id")
+        stored = await conn.exec_driver_sql("SELECT incarnation FROM movements ORDER BY id")
         first, second = stored.all()
         for of, movement, stage in ((one, first, "detected"), (one, first, "confirmed"), (another, second, "detected")):
             values = (bodies.delivery_id(of, movement, stage), stage, of, tracker.webhook_id)

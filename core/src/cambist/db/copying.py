@@ -18,7 +18,7 @@ _BIGINT = (8).to_bytes(4, "big")
 _BEGINNING_OF_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ROWS_AT_ONCE = 250
-"""What one message holds: a hundred kilobytes or so."""
+"""What one message holds: some hundred kilobytes at most."""
 
 
 def text_field(value: str) -> bytes:
@@ -57,6 +57,8 @@ async def copy_new(
             await driver.copy_to_table(table, columns=(*columns, *alike), source=source, format="binary")
     except asyncpg.IntegrityConstraintViolationError:
         return False
+    except asyncpg.ProtocolViolationError:  # of the server, which cannot read a row; the connection stands
+        raise
     except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
         raise exc.DBAPIError(f"COPY {table}", None, error, connection_invalidated=True) from error
     return True

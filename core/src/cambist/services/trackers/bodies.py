@@ -46,20 +46,19 @@ class Stage(NamedTuple):
 
 
 class News(NamedTuple):
-    """One thing that one tracker is told; ``number`` is its stage's."""
+    """One thing that one tracker is told; ``number`` is its stage's.
+
+    The rows are what ``copy_new`` takes: the transaction's of ``TRANSACTION_COLUMNS``, and the delivery's of
+    ``outbox.TRACKER_COLUMNS``.
+    """
 
     transaction_id: str
     number: int
     tracker_pk: int
     direction: str
     address: str
-
-
-class Copies(NamedTuple):
-    """News as rows for ``copy_new``, of ``TRANSACTION_COLUMNS`` and of ``outbox.TRACKER_COLUMNS``."""
-
-    transactions: Sequence[bytes]
-    deliveries: Sequence[bytes]
+    transaction_row: bytes
+    delivery_row: bytes
 
 
 TRANSACTION_COLUMNS = ("transaction_id", "tracker_pk", "movement_pk", "direction", "address")
@@ -70,7 +69,11 @@ def delivery_id(transaction_id: str, movement: AnyRow, stage: str) -> str:
 
     It is the transaction's, and says the stage and the incarnation besides.
     """
-    return DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + _suffix(movement, stage)
+    return _delivery_id(transaction_id, _suffix(movement, stage))
+
+
+def _delivery_id(transaction_id: str, suffix: str) -> str:
+    return DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + suffix
 
 
 def _suffix(movement: AnyRow, stage: str) -> str:
@@ -174,15 +177,13 @@ class _Target:
         self.fields = bigint_field(self.project_pk) + self.pk_field + text_field(self.url)
 
 
-def written(  # noqa: PLR0913  what is told, and to whom
+def written(
     chain: str,
     stages: Sequence[Stage],
     movements: Sequence[AnyRow],
     matched: Sequence[AnyRow],
     trackers: Mapping[int, AnyRow],
-    *,
-    to_copy: bool,
-) -> tuple[Sequence[News], Sequence[TrackerDelivery], Copies | None]:
+) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
     """Write what was found, on who hears of what (``matched``): the news, and beside it the deliveries that tell it.
 
     Made for a thread of its own: now and then it lets the others run, of which one feeds the database.
@@ -190,7 +191,7 @@ def written(  # noqa: PLR0913  what is told, and to whom
     targets = {pk: _Target(tracker) for pk, tracker in trackers.items()}
     alike: dict[int, Sequence[bytes]] = {}
     ends: dict[int, End] = {}
-    news, deliveries, rows, delivery_rows = [], [], [], []
+    news, deliveries = [], []
     for place, (end, tracker_pk, label) in enumerate(matched):
         if not place % _MATCHES_AT_ONCE:
             time.sleep(0)
@@ -201,15 +202,13 @@ def written(  # noqa: PLR0913  what is told, and to whom
                 alike[number] = pieces(chain, movements[number], *stages[number][1:])
             told = ends[end] = End(chain, stages[number], movements[number], DIRECTIONS[end % 2], alike[number])
         transaction_id = told.ids.of(target.name)
-        delivered = DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + told.suffix
+        delivered = _delivery_id(transaction_id, told.suffix)
         body = told.body(target.webhook_id, transaction_id, label)
-        news.append(News(transaction_id, number, tracker_pk, told.direction, told.address))
         deliveries.append(
             TrackerDelivery(delivered, target.project_pk, tracker_pk, told.event, transaction_id, target.url, body)
         )
-        if to_copy:
-            named = text_field(transaction_id)
-            rows.append(named + target.pk_field + told.fields)
-            own = named, text_field(delivered), target.fields, told.event_field, bytes_field(body)
-            delivery_rows.append(b"".join(own))
-    return news, deliveries, Copies(rows, delivery_rows) if to_copy else None
+        named = text_field(transaction_id)
+        row = named + target.pk_field + told.fields
+        own = named, text_field(delivered), target.fields, told.event_field, bytes_field(body)
+        news.append(News(transaction_id, number, tracker_pk, told.direction, told.address, row, b"".join(own)))
+    return news, deliveries

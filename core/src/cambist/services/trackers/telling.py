@@ -18,7 +18,7 @@ from cambist.services.accounting.usage import Metered, meter_sums
 from cambist.services.platform import PlatformSettings
 from cambist.services.webhooks.outbox import TrackerDelivery, enqueue_for_trackers
 
-from .bodies import TRANSACTION_COLUMNS, Copies, News, Stage, delivery_id, written
+from .bodies import TRANSACTION_COLUMNS, News, Stage, delivery_id, written
 
 MATCHES_MAX = 5_000
 """What trackers are told in one transaction, unless one movement alone is told to more."""
@@ -94,15 +94,15 @@ FROM stored WHERE is_new GROUP BY tracker_pk ORDER BY min(id)
 class Findings(NamedTuple):
     """Who hears of stages, and what: as the lists were when it was looked up. Nothing of it is written yet.
 
-    ``done`` stages were dealt with, from the first on. ``deliveries`` stand beside the news that they tell, and so do
-    ``copies``, where each stage is the first thing that became of a transfer: nobody should have been told of it.
+    ``done`` stages were dealt with, from the first on. ``deliveries`` stand beside the news that they tell. Where
+    ``at_first``, each stage is the first thing that became of a transfer.
     """
 
     stages: Sequence[Stage]
     done: int
+    at_first: bool = False
     news: Sequence[News] = ()
     deliveries: Sequence[TrackerDelivery] = ()
-    copies: Copies | None = None
     trackers: Mapping[int, AnyRow] = {}
 
 
@@ -152,18 +152,12 @@ async def look_up(
         return Findings(stages, done)
     rows = await conn.exec_driver_sql(_TRACKERS, (list({row.tracker_pk for row in matched}),))
     trackers = {row.id: row for row in rows}
-    at_first = (
-        only_trackers is None
-        and all(stage.stage == "detected" for stage in stages)
-        and all(row.incarnation == 1 for row in movements)
-    )
+    at_first = all(stage.stage == "detected" for stage in stages) and all(row.incarnation == 1 for row in movements)
     # So much of it keeps a process busy for a tenth of a second: beside the database, and beside the process's others.
-    news, deliveries, copies = await asyncio.to_thread(
-        written, chain, stages, movements, matched, trackers, to_copy=at_first
-    )
+    news, deliveries = await asyncio.to_thread(written, chain, stages, movements, matched, trackers)
     if only_trackers is not None:
         news, deliveries = await _not_overtaken(conn, stages, movements, news, deliveries)
-    return Findings(stages, done, news, deliveries, copies, trackers)
+    return Findings(stages, done, at_first, news, deliveries, trackers)
 
 
 async def queue(
@@ -177,9 +171,8 @@ async def queue(
     news, deliveries = await _newsworthy(conn, findings)
     if not news:
         return Told(stages=findings.done, deliveries=0)
-    copies = findings.copies if len(news) == len(findings.news) else None
-    are_new = await _remember(conn, chain, news, copies, findings, settings, now)
-    queued = await enqueue_for_trackers(conn, deliveries, copies.deliveries if copies and are_new else None, now)
+    await _remember(conn, chain, news, findings, settings, now)
+    queued = await enqueue_for_trackers(conn, deliveries, [one.delivery_row for one in news], now)
     return Told(stages=findings.done, deliveries=queued)
 
 
@@ -249,31 +242,24 @@ async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
     conn: AsyncConnection,
     chain: str,
     news: Sequence[News],
-    copies: Copies | None,
     findings: Findings,
     settings: PlatformSettings,
     now: datetime,
-) -> bool:
-    """Store the trackers' transactions, and meter those that are new: one record for each tracker.
-
-    Say whether all are, so that nobody can have heard of them.
-    """
+) -> None:
+    """Store the trackers' transactions, and meter those that are new: one record for each tracker."""
     new: Sequence[tuple[int, int, str]]
-    alike = {"created_at": moment_field(now)}
-    if copies and await copy_new(conn, "tracker_transactions", TRANSACTION_COLUMNS, copies.transactions, alike):
+    rows, alike = [one.transaction_row for one in news], {"created_at": moment_field(now)}
+    if findings.at_first and await copy_new(conn, "tracker_transactions", TRANSACTION_COLUMNS, rows, alike):
         new = _counted(news)
-        are_new = True
     else:
         newest = {one.transaction_id: _row(one, findings.stages) for one in news}
         stored = await conn.exec_driver_sql(_REMEMBER, (*transposed(list(newest.values())), now))
         new = [(row.tracker_pk, row.number, row.first) for row in stored]
-        are_new = sum(number for _, number, _ in new) == len(newest)
     metered = []
     for tracker_pk, number, first in new:
         tracker = findings.trackers[tracker_pk]
         metered.append((Metered(tracker.merchant_pk, tracker.mode, Operation.TRACKER, chain, first), number))
     await meter_sums(conn, metered, settings, now)
-    return are_new
 
 
 def _row(one: News, stages: Sequence[Stage]) -> tuple[str, int, int, str, str]:

@@ -131,10 +131,10 @@ WITH told AS (
     SELECT m.chain, m.scope, m.tx_id, m.position FROM tracker_transactions t JOIN movements m ON m.id = t.movement_pk
     WHERE t.transaction_id = $1
 )
-SELECT m.incarnation, m.first_mined_at FROM told JOIN movements m USING (chain, scope, tx_id, position)
+SELECT m.incarnation FROM told JOIN movements m USING (chain, scope, tx_id, position)
 WHERE m.status <> 'orphaned'
 UNION ALL
-SELECT m.incarnation, m.first_mined_at FROM told JOIN movements m USING (chain, scope, tx_id, position)
+SELECT m.incarnation FROM told JOIN movements m USING (chain, scope, tx_id, position)
 WHERE m.status = 'orphaned'
 """
 

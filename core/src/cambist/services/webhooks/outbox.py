@@ -143,20 +143,18 @@ FROM held WHERE d.id = held.id AND held.status = 'cancelled'
 
 
 async def enqueue_for_trackers(
-    conn: AsyncConnection, told: Sequence[TrackerDelivery], copies: Sequence[bytes] | None, now: datetime
+    conn: AsyncConnection, told: Sequence[TrackerDelivery], rows: Sequence[bytes], now: datetime
 ) -> int:
     """Write what trackers are told, due at once and in this order, and return how many are new.
 
-    What was told before is not told again, unless it was cancelled before it was delivered. ``copies`` are the same as
-    rows for ``copy_new``, where nothing of it should have been told. After the commit, publish the hint ``webhooks``.
+    ``rows`` are the same, of ``TRACKER_COLUMNS`` for ``copy_new``. What was told before is not told again, unless it
+    was cancelled before it was delivered. After the commit, publish the hint ``webhooks``.
     """
     if not told:
         return 0
-    if copies is not None:
-        at = moment_field(now)
-        alike = {"due_at": at, "created_at": at}
-        if await copy_new(conn, "webhook_deliveries", TRACKER_COLUMNS, copies, alike):
-            return len(told)
+    at = moment_field(now)
+    if await copy_new(conn, "webhook_deliveries", TRACKER_COLUMNS, rows, {"due_at": at, "created_at": at}):
+        return len(told)
     done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, (*transposed(told), now))
     if done.rowcount == len(told):
         return len(told)
