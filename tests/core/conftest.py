@@ -1,4 +1,4 @@
-"""A shop that is paid on a chain in memory, for tests of how deposits are read; and plugins to install."""
+"""A shop that is paid on a chain in memory, a gateway that sends on one, and plugins to install."""
 
 import itertools
 import sys
@@ -9,6 +9,7 @@ import pytest
 from cambist.services.accounting.ledger import asset_key
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from tests.support.shop import Shop
+from tests.support.treasury import Treasury
 
 
 @pytest.fixture
@@ -26,6 +27,15 @@ async def watcher(shop, chain):
     watcher = shop.watcher(chain)
     await shop.poll(watcher)
     return watcher
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    """Give a gateway that sends for several merchants; what wants another one has a fixture of its own."""
+    async with Treasury(db, clock, ids, tmp_path, stock=8) as treasury:
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
 
 
 @pytest.fixture

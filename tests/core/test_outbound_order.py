@@ -19,18 +19,9 @@ from cambist.services.sending.queue.listing import find_intent
 from cambist.services.sending.turns import PAUSE, SUSPECT_PAUSE_MAX
 from tests.core.test_outbound_apart import merchants, pay_outs, statuses
 from tests.core.test_outbound_turns import intents_of
-from tests.support.treasury import Treasury
 from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path, stock=8) as treasury:
-        await treasury.open()
-        yield treasury
-        await treasury.check_books()
 
 
 async def waiting_of(treasury, context, limit=100):

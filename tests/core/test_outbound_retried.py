@@ -19,17 +19,8 @@ from tests.core.test_outbound_apart import Unplannable, merchants, pay_outs, sta
 from tests.core.test_outbound_turns import Poisoned, drive, dues_of, intents_of
 from tests.support.fragile import Life
 from tests.support.pausing import paused
-from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path, stock=8) as treasury:
-        await treasury.open()
-        yield treasury
-        await treasury.check_books()
 
 
 async def test_what_an_operator_has_tried_again_ends_its_wallets_rest(treasury):

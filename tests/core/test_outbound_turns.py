@@ -16,20 +16,11 @@ from cambist.services.sending.turns import PAUSE_MAX, SUSPECT_PAUSE_MAX
 from tests.core.test_outbound_apart import AMOUNT, Unplannable, merchants, pay_outs, statuses, wallet_of
 from tests.core.test_outbound_review import bring_back, steal
 from tests.support.fragile import Fragile, Life
-from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
 
 BACK_OFF_S = 30
 """What a worker waits at most after a tick that failed."""
-
-
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path, stock=8) as treasury:
-        await treasury.open()
-        yield treasury
-        await treasury.check_books()
 
 
 async def test_senders_that_look_like_an_outage_for_hours_delay_nobody_once_they_are_known(treasury):

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
+import { Url } from "../../ui/InPieces";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { api, unwrap } from "../api";
@@ -42,7 +43,7 @@ export function EventEntry({ event }: { readonly event: Schemas["EventAnswer"] }
         <div key={one.deliveryId} className="row muted">
           <Status value={one.status} />
           <Link to={`/${projectId}/webhooks/${one.deliveryId}`}>
-            <bdi dir="ltr">{one.url ?? one.deliveryId}</bdi>
+            <Url value={one.url ?? one.deliveryId} />
           </Link>
           <span className="number">{t("events.attempts", { count: one.attempts })}</span>
           {one.deliveredAt !== null && <When at={one.deliveredAt} />}
