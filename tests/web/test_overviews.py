@@ -265,10 +265,14 @@ async def write_troubles(conn, now):
             now,
         ),
         (
-            """INSERT INTO cron_runs (name, due_at, worker, claimed_at, leased_until, error)
-            VALUES ('prices', $1, 'w', $1, $1, 'down'), ('gas', $1, 'w', $1, $1, NULL),
-                ('prices', $2, 'w', $2, $2, 'down')""",
-            *(long_ago, yesterday),
+            # Prices fail since two hours; the others ended well since, have never failed, or are no more.
+            """INSERT INTO cron_runs (name, due_at, worker, claimed_at, leased_until, finished_at, error)
+            VALUES ('prices', $2, 'w', $2, $2, $2, 'down'), ('prices', $2 + interval '1 h', 'w', $2, $2, $2, NULL),
+                ('prices', $1, 'w', $1, $1, $1, 'down'), ('prices', $3, 'w', $3, $3, $3, 'down'),
+                ('prices', $4, 'w', $4, $4, NULL, NULL), ('gas', $1, 'w', $1, $1, $1, NULL),
+                ('usage', $1, 'w', $1, $1, $1, 'down'), ('usage', $3, 'w', $3, $3, $3, NULL),
+                ('gone', $2, 'w', $2, $2, $2, 'down')""",
+            *(long_ago, yesterday, lately, now),
         ),
         (
             """INSERT INTO price_sources_set_aside (source, reason, set_aside_by, set_aside_at)

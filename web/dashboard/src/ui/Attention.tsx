@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import styles from "./Attention.module.css";
 import { numbers } from "./format";
 import { Section } from "./Page";
-import { PLACES_OF, type Place } from "./places";
+import { HAVE_MODES, PLACES_OF, type Place } from "./places";
 import { Said } from "./Said";
 import type { NavGroup } from "./Shell";
 import { Chip } from "./Status";
@@ -13,6 +13,8 @@ import { When } from "./When";
 interface AttentionProps {
   /** The pages that the reader has; what is on one of them leads there. */
   readonly nav?: readonly NavGroup[];
+  /** Of which mode all of it is, where pages show both. */
+  readonly mode?: "live" | "sandbox";
   readonly attention: readonly {
     readonly code: string;
     readonly message: string;
@@ -22,21 +24,21 @@ interface AttentionProps {
 }
 
 /** What somebody should look at, the most pressing first. */
-export function AttentionView({ attention, nav }: AttentionProps) {
+export function AttentionView({ attention, nav = [], mode }: AttentionProps) {
   const { t } = useTranslation();
   return (
     <Section title={t("overview.attention")}>
       {attention.length === 0 ? (
         <p>{t("overview.allWell")}</p>
       ) : (
-        <AttentionList attention={attention} nav={nav ?? []} />
+        <AttentionList attention={attention} nav={nav} {...(mode === undefined ? {} : { mode })} />
       )}
     </Section>
   );
 }
 
 /** How many there are of each, what it is, and since when. */
-export function AttentionList({ attention, nav = [] }: AttentionProps) {
+export function AttentionList({ attention, nav = [], mode }: AttentionProps) {
   const { t, i18n } = useTranslation();
   const number = numbers(i18n.language);
   const pages = nav.flatMap(({ items }) => items);
@@ -54,7 +56,7 @@ export function AttentionList({ attention, nav = [] }: AttentionProps) {
             )}
           </span>
           <span className={styles.places}>
-            <Places of={PLACES_OF[one.code] ?? []} pages={pages} />
+            <Places of={PLACES_OF[one.code] ?? []} pages={pages} mode={mode} />
           </span>
         </li>
       ))}
@@ -65,16 +67,27 @@ export function AttentionList({ attention, nav = [] }: AttentionProps) {
 interface PlacesProps {
   readonly of: readonly Place[];
   readonly pages: NavGroup["items"];
+  readonly mode: AttentionProps["mode"];
 }
 
 /** The pages that the reader has of these, each with the state that its list then shows. */
-function Places({ of, pages }: PlacesProps) {
+function Places({ of, pages, mode }: PlacesProps) {
   const { t } = useTranslation();
-  const links = of.flatMap(({ page, status }) => {
+  const links = of.flatMap(({ page, status, filters, part }) => {
     const found = pages.find(({ to }) => to.endsWith(`/${page}`));
     if (found === undefined) return [];
+    const search = {
+      ...(status === undefined ? {} : { status }),
+      ...filters,
+      ...(mode === undefined || !HAVE_MODES.has(page) ? {} : { mode }),
+    };
     return (
-      <Link key={`${page} ${status ?? ""}`} to={found.to} {...(status === undefined ? {} : { search: { status } })}>
+      <Link
+        key={`${page} ${status ?? ""}`}
+        to={found.to}
+        search={search}
+        {...(part === undefined ? {} : { hash: part })}
+      >
         {found.label}
         {status !== undefined && ` · ${t(`status.${status}`)}`}
       </Link>

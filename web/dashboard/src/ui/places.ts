@@ -5,6 +5,10 @@ export interface Place {
   readonly page: string;
   /** The state that its list is to show. */
   readonly status?: "dropped" | "failed" | "processing" | "requested";
+  /** What else its list is to be filtered by, under the names that its address has for it. */
+  readonly filters?: Readonly<Record<string, string | number>>;
+  /** The part of the page, by its id, where that is not at its head. */
+  readonly part?: string;
 }
 
 /** What is counted together has lists of its own. */
@@ -30,10 +34,10 @@ export const PLACES_OF: Readonly<Partial<Record<string, readonly Place[]>>> = {
   ENDPOINTS_SET_ASIDE: [{ page: "chains" }],
   CHAINS_PAUSED: [{ page: "chains" }],
   GAS_LOW: [{ page: "gas" }],
-  OUTBOUND_WAITING: [{ page: "queue" }],
-  OUTBOUND_UNCONFIRMED: [{ page: "queue" }],
-  JOBS_FAILED: [{ page: "jobs" }],
-  RECURRING_JOBS_FAILED: [{ page: "jobs" }],
+  OUTBOUND_WAITING: [{ page: "queue", filters: { state: "waiting", olderThanMinutes: 60 } }],
+  OUTBOUND_UNCONFIRMED: [{ page: "queue", filters: { state: "sending", olderThanMinutes: 60 } }],
+  JOBS_FAILED: [{ page: "jobs", filters: { state: "failed" } }],
+  RECURRING_JOBS_FAILED: [{ page: "jobs", part: "recurring" }],
   BOOKS_DIFFER: [{ page: "reconcile" }],
   AUDIT_LOG_CHANGED: [{ page: "audit" }],
   PRICE_SOURCES_SET_ASIDE: [{ page: "prices" }],
@@ -42,3 +46,6 @@ export const PLACES_OF: Readonly<Partial<Record<string, readonly Place[]>>> = {
   APPROVALS_WAITING: [{ page: "signer" }],
   SIGNER_SILENT: [{ page: "signer" }],
 };
+
+/** Pages whose lists tell live and sandbox apart. */
+export const HAVE_MODES: ReadonlySet<string> = new Set(["queue", "resolutions"]);

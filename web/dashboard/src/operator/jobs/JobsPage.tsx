@@ -1,4 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useLocation } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 
 import { CsvButton } from "../../ui/CsvButton";
 import { Empty } from "../../ui/Feedback";
@@ -32,6 +34,8 @@ const KINDS = [
 ] as const satisfies readonly Job["kind"][];
 export const STATES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
 const POLL_MS = 10_000;
+/** The part of the page that is about what recurs: a link may lead to it. */
+const RECURRING = "recurring";
 
 /** Long work that somebody asked for, and what recurs by itself. */
 export function JobsPage() {
@@ -96,57 +100,71 @@ export function JobsPage() {
       {...newestFirst(search)}
       none={t("jobs.nothing")}
       noneFiltered={t("jobs.none")}
-      foot={<Recurring />}
+      foot={<Recurring isAboveShown={query.data !== undefined} />}
     />
   );
 }
 
-function Recurring() {
+interface RecurringProps {
+  /** Whether all that stands above it is there. */
+  readonly isAboveShown: boolean;
+}
+
+/** What recurs by itself, what fails first. */
+function Recurring({ isAboveShown }: RecurringProps) {
   const { t, i18n } = useWords();
   const query = useQuery({
     queryKey: ["cron"],
     refetchInterval: POLL_MS,
     queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/jobs/recurring", { signal }))).recurring,
   });
+  const isWanted = useLocation({ select: ({ hash }) => hash === RECURRING });
+  const part = useRef<HTMLDivElement>(null);
+  const isShown = isAboveShown && query.data !== undefined;
+  useEffect(() => {
+    if (isWanted && isShown) part.current?.scrollIntoView();
+  }, [isWanted, isShown]);
   return (
-    <Section title={t("jobs.recurring")} flush>
-      <QueryView query={query}>
-        {(jobs) =>
-          jobs.length === 0 ? (
-            <Empty title={t("jobs.noWorker")} />
-          ) : (
-            <Plain
-              label={t("jobs.recurring")}
-              rows={jobs}
-              rowKey={(one) => one.name}
-              columns={[
-                { id: "name", title: t("record.name"), cell: (one) => <Meaning of="recurring" code={one.name} /> },
-                { id: "due", title: t("jobs.lastRun"), cell: (one) => <When at={one.dueAt} /> },
-                {
-                  id: "well",
-                  title: t("jobs.lastSuccess"),
-                  cell: (one) => (one.lastSuccessAt === null ? "–" : <When at={one.lastSuccessAt} />),
-                },
-                {
-                  id: "took",
-                  title: t("jobs.took"),
-                  atEnd: true,
-                  cell: (one) => (
-                    <span className="number">
-                      {one.durationMs === null ? "–" : showTook(one.durationMs, i18n.language)}
-                    </span>
-                  ),
-                },
-                {
-                  id: "error",
-                  title: t("record.error"),
-                  cell: (one) => <Went code={one.errorCode} words={one.error} />,
-                },
-              ]}
-            />
-          )
-        }
-      </QueryView>
-    </Section>
+    <div id={RECURRING} ref={part}>
+      <Section title={t("jobs.recurring")} flush>
+        <QueryView query={query}>
+          {(jobs) =>
+            jobs.length === 0 ? (
+              <Empty title={t("jobs.noWorker")} />
+            ) : (
+              <Plain
+                label={t("jobs.recurring")}
+                rows={jobs.toSorted((one, other) => Number(one.error === null) - Number(other.error === null))}
+                rowKey={(one) => one.name}
+                columns={[
+                  { id: "name", title: t("record.name"), cell: (one) => <Meaning of="recurring" code={one.name} /> },
+                  { id: "due", title: t("jobs.lastRun"), cell: (one) => <When at={one.dueAt} /> },
+                  {
+                    id: "well",
+                    title: t("jobs.lastSuccess"),
+                    cell: (one) => (one.lastSuccessAt === null ? "–" : <When at={one.lastSuccessAt} />),
+                  },
+                  {
+                    id: "took",
+                    title: t("jobs.took"),
+                    atEnd: true,
+                    cell: (one) => (
+                      <span className="number">
+                        {one.durationMs === null ? "–" : showTook(one.durationMs, i18n.language)}
+                      </span>
+                    ),
+                  },
+                  {
+                    id: "error",
+                    title: t("record.error"),
+                    cell: (one) => <Went code={one.errorCode} words={one.error} />,
+                  },
+                ]}
+              />
+            )
+          }
+        </QueryView>
+      </Section>
+    </div>
   );
 }

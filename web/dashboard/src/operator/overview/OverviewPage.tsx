@@ -70,7 +70,7 @@ export function OverviewPage() {
         <QueryView query={query} lines={8}>
           {(found) => (
             <>
-              <AttentionView attention={found.attention} nav={nav} />
+              <AttentionView attention={found.attention} nav={nav} mode={mode} />
               {found.turnover.deposits === 0 && found.turnover.payments.made === 0 ? (
                 <Section title={t("common:overview.volume")}>
                   <Empty title={t("common:overview.nothing")}>

@@ -33,6 +33,28 @@ describe("the overview of operators", () => {
     expect(links.map((link) => [link.textContent, link.getAttribute("href")])).toEqual([["Gas and stakes", "/gas"]]);
   });
 
+  it.each([
+    ["live", "/queue?state=waiting&olderThanMinutes=60&mode=live", "/resolutions?mode=live"],
+    ["sandbox", "/queue?state=waiting&olderThanMinutes=60&mode=sandbox", "/resolutions?mode=sandbox"],
+  ])("leads to lists that show what was counted, of the same mode: %s", async (mode, queue, resolutions) => {
+    const codes = ["OUTBOUND_WAITING", "RESOLUTIONS_OPEN", "JOBS_FAILED", "RECURRING_JOBS_FAILED"];
+    const attention = codes.map((code) => ({ code, message: `About ${code}.`, count: 1, since: null }));
+    await showOperator(OverviewPage, {
+      path: "overview",
+      at: `overview?mode=${mode}`,
+      answers: { [OVERVIEW]: { ...answerOf(0, 0), attention } },
+      permissions: ["overview.read", "outbound.read", "resolutions.read", "jobs.read"],
+    });
+    const list = await screen.findByRole("list", { name: "What needs attention" });
+    const links = within(list).getAllByRole("link");
+    expect(links.map((link) => link.getAttribute("href"))).toEqual([
+      queue,
+      resolutions,
+      "/jobs?state=failed",
+      "/jobs#recurring",
+    ]);
+  });
+
   it("says of how many fees the sum knows nothing", async () => {
     await showOperator(OverviewPage, { path: "overview", answers: { [OVERVIEW]: answerOf(3, 1200) } });
     const fees = await screen.findByRole("region", { name: "Fees" });
