@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
+SMALL_LAPTOP = {"width": 1024, "height": 768}
 TOO_WIDE = """() => {
   const isWide = (one) => one.scrollWidth > one.clientWidth + 1;
   const boxes = [...document.querySelectorAll("main table")].map((table) => table.parentElement);
@@ -85,6 +86,16 @@ async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_
     gateway, wide = DescribedGateway(app), []
     async with described_page(chromium, gateway, viewport=viewport, locale="ru-RU") as page:
         assert await page.evaluate("document.documentElement.lang") == "ru"
+        for address in gateway.addresses():
+            await go(page, address)
+            wide += [f"{address}: {one}" for one in await page.evaluate(TOO_WIDE)]
+    assert not wide, "\n".join(wide)
+
+
+@pytest.mark.parametrize("app", ["merchant", "operator"])
+async def test_no_table_of_a_small_laptop_has_its_end_out_of_sight(chromium, app):
+    gateway, wide = DescribedGateway(app, rows=3), []
+    async with described_page(chromium, gateway, viewport=SMALL_LAPTOP) as page:
         for address in gateway.addresses():
             await go(page, address)
             wide += [f"{address}: {one}" for one in await page.evaluate(TOO_WIDE)]

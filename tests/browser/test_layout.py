@@ -137,3 +137,13 @@ async def test_what_a_rows_menu_opens_gives_the_focus_back_to_the_menus_button(c
         await page.keyboard.press("Escape")
         await expect(dialog).to_have_count(0)
         await expect(button).to_be_focused()
+
+
+async def test_no_figure_of_a_phone_lies_on_the_next_in_a_language_that_writes_money_long(chromium):
+    gateway = DescribedGateway("operator", rows=1)
+    async with described_page(chromium, gateway, viewport=PHONE, locale="ar") as page:
+        assert await page.evaluate("document.documentElement.dir") == "rtl"
+        figures = page.locator("main section").nth(1).locator("dd")
+        assert await figures.count() == 4
+        sizes = "all => all.map((one) => [one.scrollWidth, one.clientWidth])"
+        assert all(needed <= room for needed, room in await figures.evaluate_all(sizes))

@@ -18,6 +18,8 @@ interface Filter {
 }
 
 interface SelectFilterProps extends Filter {
+  /** One of them holds always: there is nothing to take away. */
+  readonly isRequired?: boolean;
   readonly options: readonly { readonly value: string; readonly label: string }[];
 }
 
@@ -28,7 +30,13 @@ const LOOKED_THROUGH_MAX = 12;
  * Chooses one. Of many it is looked for by what is typed, which filters nothing yet. What stands in the address and is
  * none of them is shown as it is: something is left out by it, and it can be taken away.
  */
-export const SelectFilter = memo(function SelectFilter({ label, value, onFilter, options }: SelectFilterProps) {
+export const SelectFilter = memo(function SelectFilter({
+  label,
+  value,
+  onFilter,
+  options,
+  isRequired = false,
+}: SelectFilterProps) {
   const { t } = useTranslation();
   const isOffered = value === undefined || options.some((one) => one.value === value);
   const data = isOffered ? options : [...options, { value, label: value }];
@@ -36,7 +44,8 @@ export const SelectFilter = memo(function SelectFilter({ label, value, onFilter,
     <Select
       aria-label={label}
       placeholder={label}
-      clearable
+      clearable={!isRequired}
+      allowDeselect={!isRequired}
       searchable={options.length > LOOKED_THROUGH_MAX}
       nothingFoundMessage={t("palette.none")}
       data={data}

@@ -169,17 +169,38 @@ function RowShown<Row>({ row, columns, href }: RowProps<Row>) {
   return (
     <tr className={href === undefined ? undefined : styles.link}>
       {columns.map((column, index) => (
-        <td key={column.id} data-end={column.atEnd} data-wide={column.isWide} data-title={column.title}>
-          {index === 0 && href !== undefined ? (
-            <RowLink to={href} className={styles.first}>
-              {column.cell(row)}
-            </RowLink>
-          ) : (
-            <div>{column.cell(row)}</div>
-          )}
-        </td>
+        <Cell key={column.id} column={column} row={row} href={index === 0 ? href : undefined} />
       ))}
     </tr>
+  );
+}
+
+const NOTHING = "\u2013";
+
+interface CellProps<Row> {
+  readonly column: Column<Row>;
+  readonly row: Row;
+  readonly href?: string | undefined;
+}
+
+/** What a column says of a row. That there is nothing is told by its place in a table, and left out of a card. */
+export function Cell<Row>({ column, row, href }: CellProps<Row>) {
+  const cell = column.cell(row);
+  return (
+    <td
+      data-end={column.atEnd}
+      data-wide={column.isWide}
+      data-title={column.title}
+      data-none={cell === NOTHING || cell === false ? true : undefined}
+    >
+      {href === undefined ? (
+        <div>{cell}</div>
+      ) : (
+        <RowLink to={href} className={styles.first}>
+          {cell}
+        </RowLink>
+      )}
+    </td>
   );
 }
 

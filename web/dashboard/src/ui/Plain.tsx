@@ -1,4 +1,4 @@
-import { Title, type Column } from "./List";
+import { Cell, Title, type Column } from "./List";
 import styles from "./List.module.css";
 
 interface PlainProps<Row> {
@@ -26,9 +26,7 @@ export function Plain<Row>({ label, columns, rows, rowKey }: PlainProps<Row>) {
           {rows.map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.id} data-end={column.atEnd} data-wide={column.isWide} data-title={column.title}>
-                  <div>{column.cell(row)}</div>
-                </td>
+                <Cell key={column.id} column={column} row={row} />
               ))}
             </tr>
           ))}

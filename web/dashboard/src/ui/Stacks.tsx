@@ -146,7 +146,9 @@ export function Shares({ label, shares }: SharesProps) {
           <li key={key} className={styles.share}>
             <span className={styles.words}>
               <span>{name}</span>
-              <span className="number muted">{text}</span>
+              <bdi dir="ltr" className="number muted">
+                {text}
+              </bdi>
             </span>
             <svg className={styles.line} viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden>
               <rect className={styles.length} width={most > 0 ? (100 * size) / most : 0} height="1" />

@@ -51,6 +51,11 @@ describe("amounts", () => {
     expect(showFiat("500", "jpy", "en")).toBe("¥500");
   });
 
+  it("of money keep the order of their currency's letters among Arabic words", () => {
+    expect(showFiat("5.5", "usd", "ar")).toMatch(/5[.٫]50\u00a0US\$\u200e$/);
+    expect(showAbout(6_000, "usd", "ar")).toMatch(/US\$\u200e$/);
+  });
+
   it("of money have every digit that was sent", () => {
     expect(showFiat("12.34", "huf", "en")).toBe("HUF\u00a012.34");
     expect(showFiat("5.50", "lbp", "en")).toMatch(/^LBP\u00a05\.50?$/);

@@ -1,5 +1,5 @@
 /** Amounts, times and addresses as people read them. Amounts are texts from end to end: no number ever holds one. */
-import { localeOf } from "../i18n/locale";
+import { directionOf, localeOf } from "../i18n/locale";
 
 /** What writes something as a language does; `Intl` has several. */
 type Format<Made, Options> = new (locale: string, options?: Options) => Made;
@@ -66,9 +66,21 @@ export function showFiat(amount: string, currency: string, language: string): st
   const style = { style: "currency", currency: currency.toUpperCase(), maximumFractionDigits: FIAT_DECIMALS } as const;
   const format = formatOf(Intl.NumberFormat, language, style);
   // The standard takes exact decimals as texts; TypeScript's own declaration of it wants a template.
-  const parts = format.formatToParts(amount as `${number}`);
-  // Below zero it has the same sign as an amount of a token: many languages would write a hyphen.
-  return parts.map(({ type, value }) => (type === "minusSign" ? value.replace("-", "−") : value)).join("");
+  return joined(format.formatToParts(amount as `${number}`), language);
+}
+
+const LEFT_TO_RIGHT_MARK = "\u200e";
+
+/** Join the parts of an amount of money: `US$` keeps its order among Arabic words, too. */
+function joined(parts: readonly Intl.NumberFormatPart[], language: string): string {
+  const behind = directionOf(language) === "rtl" ? LEFT_TO_RIGHT_MARK : "";
+  return parts
+    .map(({ type, value }) => {
+      // Below zero it has the same sign as an amount of a token: many languages would write a hyphen.
+      if (type === "minusSign") return value.replace("-", "−");
+      return type === "currency" ? value + behind : value;
+    })
+    .join("");
 }
 
 /** An axis ends at one digit with zeros around it, and its half has two at most. */
@@ -82,7 +94,7 @@ export function showAbout(amount: number, currency: string, language: string): s
     notation: "compact",
     maximumSignificantDigits: AXIS_DIGITS,
   } as const;
-  return formatOf(Intl.NumberFormat, language, style).format(amount);
+  return joined(formatOf(Intl.NumberFormat, language, style).formatToParts(amount), language);
 }
 
 /** Return what writes counts, heights and the like; amounts are no numbers. */

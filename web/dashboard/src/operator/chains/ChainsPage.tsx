@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { Empty } from "../../ui/Feedback";
-import { numbers } from "../../ui/format";
+import { numbers, showTook } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -84,13 +84,13 @@ export function Height({ value }: { readonly value: number | null }) {
 }
 
 export function Lag({ chain }: { readonly chain: Chain }) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   if (chain.lagBlocks === null) return <>–</>;
   return (
     <span className="number">
       {t("chains.lagBlocks", { count: chain.lagBlocks })}
       {chain.lagSeconds !== null && chain.lagSeconds > 0 && (
-        <span className="muted"> · {t("chains.seconds", { count: chain.lagSeconds })}</span>
+        <span className="muted"> · {showTook(1_000 * chain.lagSeconds, i18n.language)}</span>
       )}
     </span>
   );

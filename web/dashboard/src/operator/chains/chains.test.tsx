@@ -33,6 +33,14 @@ it("of a chain without endpoints is not told how many of none are healthy", asyn
   expect(screen.queryByText("0 of 0")).toBeNull();
 });
 
+it.each([
+  [40, "12 blocks · 40 seconds"],
+  [36_000, "12 blocks · 10 hours"],
+])("how far behind a chain is reads as a time: %s seconds", async (lagSeconds, words) => {
+  await shown({ lagBlocks: 12, lagSeconds });
+  expect((await screen.findByText(/^12 blocks/)).textContent).toBe(words);
+});
+
 it("what is wrong with a chain is the API's own sentence in English", async () => {
   await shown({ ...AWAY, ...NO_WORKER });
   expect((await screen.findByText(AWAY.error)).lang).toBe("en");

@@ -94,6 +94,7 @@ export function CollectionsPage() {
           <SelectFilter
             label={t("common:mode.title")}
             value={filters.mode ?? "live"}
+            isRequired
             options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
             onFilter={(mode) => {
               search.filter({ mode: mode === "live" ? "" : mode });

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { Rate } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
+import { showList } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -37,8 +38,16 @@ export function PricesPage() {
                   rowKey={(one) => one.name}
                   columns={[
                     { id: "name", title: t("record.name"), cell: (one) => <b>{one.name}</b> },
-                    { id: "state", title: t("record.state"), cell: (one) => <SourceState source={one} /> },
-                    { id: "why", title: t("record.why"), cell: (one) => one.reason ?? "–" },
+                    {
+                      id: "state",
+                      title: t("record.state"),
+                      cell: (one) => <SourceState source={one} prices={seen.prices} />,
+                    },
+                    {
+                      id: "why",
+                      title: t("record.why"),
+                      cell: (one) => one.reason ?? <Doubts doubts={doubtsOf(one.name, seen.prices)} />,
+                    },
                     { id: "acts", title: "", atEnd: true, cell: (one) => <SourceActs source={one} /> },
                   ]}
                 />
@@ -109,11 +118,41 @@ function Said({ sources }: { readonly sources: readonly Schemas["PriceSeen"][] }
   );
 }
 
-function SourceState({ source }: { readonly source: Schemas["SourceView"] }) {
+/** Return of which coins a source is not believed, by why. */
+function doubtsOf(name: string, prices: readonly Schemas["CoinPrices"][]): ReadonlyMap<string, readonly string[]> {
+  const doubts = new Map<string, readonly string[]>();
+  for (const { token, sources } of prices) {
+    for (const { source, status } of sources) {
+      if (source !== name || status === "used") continue;
+      doubts.set(status, [...(doubts.get(status) ?? []), token]);
+    }
+  }
+  return doubts;
+}
+
+/** Why a source is not believed, and of which coins. */
+function Doubts({ doubts }: { readonly doubts: ReturnType<typeof doubtsOf> }) {
+  const { i18n } = useWords();
+  const meaning = useMeaning();
+  if (doubts.size === 0) return "–";
+  return [...doubts].map(([status, tokens]) => (
+    <div key={status}>
+      {meaning("price", status)}: <bdi>{showList(tokens, i18n.language)}</bdi>
+    </div>
+  ));
+}
+
+interface SourceStateProps {
+  readonly source: Schemas["SourceView"];
+  readonly prices: readonly Schemas["CoinPrices"][];
+}
+
+function SourceState({ source: { name, isSetAside }, prices }: SourceStateProps) {
   const { t } = useWords();
-  return (
-    <Chip tone={source.isSetAside ? "care" : "good"}>{t(source.isSetAside ? "prices.isAside" : "prices.isUsed")}</Chip>
-  );
+  if (isSetAside) return <Chip tone="care">{t("prices.isAside")}</Chip>;
+  if (doubtsOf(name, prices).size > 0) return <Chip tone="care">{t("prices.isDoubted")}</Chip>;
+  const isHeard = prices.some(({ sources }) => sources.some(({ source }) => source === name));
+  return <Chip tone={isHeard ? "good" : "care"}>{t(isHeard ? "prices.isUsed" : "prices.isSilent")}</Chip>;
 }
 
 function SourceActs({ source }: { readonly source: Schemas["SourceView"] }) {

@@ -11,7 +11,7 @@ import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords } from "../api";
-import { usePermitted } from "../queries";
+import { useFeeCoin, usePermitted } from "../queries";
 
 import type { Intent } from "./queries";
 
@@ -59,6 +59,12 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
   const client = useQueryClient();
   const mayChange = usePermitted("outbound.change");
   const [maxFee, setMaxFee] = useState("");
+  const coin = useFeeCoin()(intent.chain);
+  const newest = intent.transactions.reduce<Intent["transactions"][number] | undefined>(
+    (last, one) => (last === undefined || one.createdAt > last.createdAt ? one : last),
+    undefined,
+  );
+  const most = newest?.maxFee ?? null;
   const params = { path: { intentId: intent.intentId } };
   const changed = () => client.invalidateQueries({ queryKey: ["outbound"] });
   const retry = useAct(async () => {
@@ -84,11 +90,17 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
           }}
         >
           <p>{t("queue.raiseWords")}</p>
+          <Facts
+            narrow
+            facts={[[t("queue.mostNow"), most === null ? null : <Amount key="most" value={most} token={coin} />]]}
+          />
           <Text
             label={t("queue.maxFee")}
             description={t("queue.maxFeeWords")}
             inputMode="decimal"
             autoComplete="off"
+            rightSection={coin}
+            rightSectionWidth="4rem"
             value={maxFee}
             onText={setMaxFee}
           />

@@ -37,7 +37,7 @@ export function SettingsPage() {
                   rows={group.fields}
                   rowKey={(one) => one.name}
                   columns={[
-                    { id: "name", title: t("signer.setting"), isWide: true, cell: (one) => <Name field={one} /> },
+                    { id: "name", title: t("settings.setting"), isWide: true, cell: (one) => <Name field={one} /> },
                     {
                       id: "value",
                       title: t("settings.value"),
@@ -132,7 +132,9 @@ function Name({ field }: { readonly field: Field }) {
 }
 
 function Shown({ field, settings }: FieldProps) {
-  return <b className="number">{useShown()(field, field.read(settings))}</b>;
+  const text = useShown()(field, field.read(settings));
+  // Money is written from left to right among Arabic words, too.
+  return <b className="number">{field.unit === "usd" ? <bdi dir="ltr">{text}</bdi> : text}</b>;
 }
 
 const PATTERNS = {

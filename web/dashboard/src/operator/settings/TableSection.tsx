@@ -2,8 +2,9 @@ import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { Amount } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
-import { showList } from "../../ui/format";
+import { numbers, showList } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { useAct } from "../../ui/useAct";
@@ -94,10 +95,12 @@ interface ShownProps {
 }
 
 function Shown({ text, kind, blank }: ShownProps) {
-  const { t } = useWords();
+  const { t, i18n } = useWords();
   if (text === "") return blank === undefined ? "–" : t(`settings.${blank}`);
   if (kind === "switch") return t(text === "true" ? "settings.on" : "settings.off");
-  return kind === "text" ? <code className="break">{text}</code> : <span className="number">{text}</span>;
+  if (kind === "text") return <code className="break">{text}</code>;
+  if (kind === "amount") return <Amount value={text} />;
+  return <span className="number">{kind === "whole" ? numbers(i18n.language).format(Number(text)) : text}</span>;
 }
 
 interface EditProps extends TableSectionProps {

@@ -35,7 +35,7 @@ export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }
                 <What approval={one} />
                 {answer !== undefined && (
                   <p className="muted">
-                    {answer.outcome ?? t("signer.answered", { by: askerName(answer.askedBy) })}{" "}
+                    {answer.outcome ?? t("signer.answered", { by: askerName(answer.askedBy) })} ·{" "}
                     <When at={answer.askedAt} />
                   </p>
                 )}

@@ -87,13 +87,7 @@ it("each rule says in words what it bounds, and how much that is of what", async
   expect(told).toEqual([
     ["From this amount on, a person must agree", "signer.approval_limits", "USDT · ethereum", "20,000 USDT", "\u2013"],
     ["Fee of a transaction, at most", "signer.fee_caps", "ethereum", "0.05 ETH", "\u2013"],
-    [
-      "What an exchange brings, at least",
-      "signer.floor_rates",
-      "ETH · ethereum → USDT · ethereum",
-      "1,500 USDT / ETH",
-      "\u2013",
-    ],
+    ["What an exchange brings, at least", "signer.floor_rates", "ETH → USDT · ethereum", "1,500 USDT / ETH", "\u2013"],
     ["Leaves within an hour, at most", "signer.hourly_caps", "USDT · ethereum", "No limit", "1,200 USDT"],
     [
       "Payouts to fresh addresses within an hour without the delay, at most",
@@ -112,6 +106,51 @@ it("each rule says in words what it bounds, and how much that is of what", async
       "\u2013",
     ],
     ["signer.to_come", "USDT · ethereum", "5 USDT", "\u2013"],
+  ]);
+});
+
+it("coins of which the same is said are one row, with what each has used", async () => {
+  const rule = (setting: string, name: string, limit: string | null, used: string | null = null) => ({
+    setting,
+    name,
+    limit,
+    used,
+  });
+  await show({
+    rules: [
+      rule("hourly_caps", "ethereum/USDT", "20000", "1200"),
+      rule("hourly_caps", "base/USDT", "20000", "0"),
+      rule("hourly_caps", "tron/USDT", "5000", "0"),
+      rule("hourly_caps", "base/USDC", "20000", "0"),
+      rule("hourly_caps", "ethereum/USDC", "20000", "0"),
+      rule("fresh_address_caps", "ethereum/USDT", null, "0"),
+      rule("fresh_address_caps", "base/USDC", null, "7.5"),
+      rule("fresh_address_caps", "ethereum/USDC", null, "0"),
+      rule("session.fresh_address_caps", "ethereum/USDT", "0"),
+      rule("session.fresh_address_caps", "base/ETH", "0"),
+      rule("floor_rates", "ethereum/ETH -> base/USDC", "1500"),
+      rule("floor_rates", "ethereum/ETH -> ethereum/USDC", "1500"),
+    ],
+  });
+  const table = await screen.findByRole("table", { name: "Rules" });
+  const told = within(table)
+    .getAllByRole("row")
+    .slice(1)
+    .map((row) => {
+      const [says, ...cells] = [...row.querySelectorAll("td > div")];
+      // What a button is called by whoever reads aloud is not to be seen.
+      for (const unseen of row.querySelectorAll(".unseen")) unseen.remove();
+      const lines = (cell: Element) => [...cell.querySelectorAll("div")].map((line) => line.textContent);
+      const shown = cells.map((cell) => (lines(cell).length === 0 ? [cell.textContent] : lines(cell)));
+      return [says?.querySelector("code")?.textContent.replaceAll("\u200b", ""), ...shown];
+    });
+  expect(told).toEqual([
+    ["signer.floor_rates", ["ETH · ethereum → USDC · base", "ETH → USDC · ethereum"], ["1,500 USDC / ETH"], ["–"]],
+    ["signer.fresh_address_caps", ["USDC · base, ethereum", "USDT · ethereum"], ["No limit"], ["7.5 USDC base"]],
+    ["signer.hourly_caps", ["USDC · base, ethereum"], ["20,000 USDC"], ["0 USDC"]],
+    ["signer.hourly_caps", ["USDT · tron"], ["5,000 USDT"], ["0 USDT"]],
+    ["signer.hourly_caps", ["USDT · base, ethereum"], ["20,000 USDT"], ["1,200 USDT ethereum"]],
+    ["signer.session.fresh_address_caps", ["ETH · base", "USDT · ethereum"], ["0"], ["–"]],
   ]);
 });
 
