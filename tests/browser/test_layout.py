@@ -56,6 +56,9 @@ LONE_LETTERS = """() => {
   }
   return [...new Set(found)];
 }"""
+OVERFLOWING = """() => [...document.querySelectorAll("main dd")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1)
+  .map((one) => one.innerText)"""
 LONG_URL = "https://hooks.a-long-name-of-a-shop.example.com/v2/" + "2f1c9a7e" * 12 + "?mode=live&token="
 
 
@@ -147,3 +150,37 @@ async def test_no_figure_of_a_phone_lies_on_the_next_in_a_language_that_writes_m
         assert await figures.count() == 4
         sizes = "all => all.map((one) => [one.scrollWidth, one.clientWidth])"
         assert all(needed <= room for needed, room in await figures.evaluate_all(sizes))
+
+
+async def test_no_value_stands_on_the_one_beside_it_on_a_phone_that_is_read_from_the_right(chromium):
+    gateway, wrong = DescribedGateway("merchant", rows=1), []
+    async with described_page(chromium, gateway, viewport=PHONE, locale="ar") as page:
+        assert await page.evaluate("document.documentElement.dir") == "rtl"
+        for address in gateway.addresses():
+            await go(page, address)
+            wrong += [f"{address}: {one}" for one in await page.evaluate(OVERFLOWING)]
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_the_focus_goes_on_beside_what_is_gone_with_what_was_done(chromium):
+    gateway = DescribedGateway("merchant", rows=3)
+    find, revoked = gateway.answers.find, []
+
+    def without_revoked(method, path):
+        if method == "DELETE":
+            revoked.append(path)
+            return {"success": True}
+        found = find(method, path)
+        return {**found, "keys": found["keys"][len(revoked) :]} if path.endswith("/api-keys") else found
+
+    gateway.answers.find = without_revoked
+    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        await go(page, f"{gateway.home}/keys")
+        rows = page.get_by_role("table", name="Keys").locator("tbody tr")
+        await rows.first.get_by_role("button", name="Revoke").focus()
+        await page.keyboard.press("Enter")
+        await page.get_by_role("dialog").get_by_role("button", name="Revoke").press("Enter")
+        await expect(rows).to_have_count(2)
+        await expect(page.get_by_role("region", name="Keys")).to_be_focused()
+        await page.keyboard.press("Tab")
+        await expect(rows.first.get_by_role("button").first).to_be_focused()

@@ -20,11 +20,6 @@ import { meQuery, projectsQuery } from "./queries";
 /** Where the gateway serves the dashboard. */
 const BASE_PATH = "/dashboard";
 
-/** Another project's page is another one: it shows nothing of this one's until its own has come. */
-function ofProject({ params }: { readonly params: unknown }): unknown {
-  return (params as Readonly<Record<string, string | undefined>>).projectId;
-}
-
 /** What is the same in all projects of a merchant stays as it is when another one is chosen. */
 function ofMerchant(): unknown {
   return undefined;
@@ -137,7 +132,6 @@ export function makeRouter(client: QueryClient) {
       signedIn.addChildren([home, newProject, project.addChildren(pages)]),
     ]),
     basepath: BASE_PATH,
-    defaultRemountDeps: ofProject,
     ...PAGES_OF_BOTH,
   });
 }

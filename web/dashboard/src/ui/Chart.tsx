@@ -49,7 +49,7 @@ export function Chart({ label, first, last, parts, end, onAxis, children }: Char
     <div dir="ltr" className={styles.chart}>
       <div className={styles.axis} aria-hidden>
         {LINES.toReversed().map((part) => (
-          <bdi key={part} className="number">
+          <bdi key={part} dir="ltr" className="number">
             {onAxis(part * end) ?? ""}
           </bdi>
         ))}

@@ -101,9 +101,13 @@ it("gives the focus back to what had it, and to the page where that is gone with
     return button;
   };
   const button = await begin("Leave it");
-  expect(document.activeElement).toBe(button);
+  await waitFor(() => {
+    expect(document.activeElement).toBe(button);
+  });
   await begin("Do it");
-  expect(document.activeElement).toBe(screen.getByRole("main"));
+  await waitFor(() => {
+    expect(document.activeElement).toBe(screen.getByRole("main"));
+  });
 });
 
 it("does not offer to do it again where something else was done before under its key", async () => {

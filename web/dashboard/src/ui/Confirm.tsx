@@ -6,6 +6,7 @@ import { asApiError } from "../api/errors";
 
 import styles from "./Confirm.module.css";
 import { ErrorNote } from "./Feedback";
+import { focusFirst, isNowhere, placesOf } from "./focus";
 import { useIsSteppingUp } from "./StepUp";
 
 interface ConfirmProps {
@@ -48,15 +49,14 @@ export function Confirm({
   const [text, setText] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
-  const [focused] = useState(() => document.activeElement);
+  const [before] = useState(() => placesOf(document.activeElement));
 
-  // Whoever works with keys goes on where they were, or on the page where that is gone with what was done.
+  // Whoever works with keys goes on where they were, or beside it where that is gone with what was done.
   useEffect(
     () => () => {
-      if (isNowhere() && focused instanceof HTMLElement) focused.focus({ preventScroll: true });
-      if (isNowhere()) document.getElementById("main")?.focus({ preventScroll: true });
+      if (isNowhere()) focusFirst(before);
     },
-    [focused],
+    [before],
   );
 
   // What was sent before was done, and this is something else: that is for whoever has looked at what was done.
@@ -126,9 +126,4 @@ export function Confirm({
       </form>
     </Modal>
   );
-}
-
-/** Say whether nothing has the focus. */
-function isNowhere(): boolean {
-  return document.activeElement === null || document.activeElement === document.body;
 }

@@ -233,6 +233,7 @@ const Paging = memo(function Paging({ label, of, onPage }: PagingProps) {
         <Button
           variant="default"
           size="compact-md"
+          fz="sm"
           disabled={page <= 1}
           onClick={() => {
             onPage(page - 1);
@@ -243,6 +244,7 @@ const Paging = memo(function Paging({ label, of, onPage }: PagingProps) {
         <Button
           variant="default"
           size="compact-md"
+          fz="sm"
           disabled={!hasNext}
           onClick={() => {
             onPage(page + 1);

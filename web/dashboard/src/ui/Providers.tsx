@@ -2,10 +2,11 @@ import "./styles";
 
 import { DirectionProvider, MantineProvider, localStorageColorSchemeManager } from "@mantine/core";
 import { QueryCache, QueryClient, QueryClientProvider, onlineManager } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 
 import { asApiError } from "../api/errors";
 
+import { keepFocus } from "./focus";
 import { LanguageNote } from "./LanguageNote";
 import { StepUp } from "./StepUp";
 import { theme } from "./theme";
@@ -47,6 +48,7 @@ interface ProvidersProps {
 
 /** What every page of both apps stands in. */
 export function Providers({ client, children }: ProvidersProps) {
+  useEffect(keepFocus, []);
   return (
     // The variables and classes are static CSS: the policy blocks style tags.
     <MantineProvider

@@ -40,7 +40,6 @@ export function SessionsSection({ query, onEnd, onEndOthers }: SessionsSectionPr
       actions={
         <Button
           variant="default"
-          size="compact-md"
           onClick={() => {
             setAsked(true);
           }}

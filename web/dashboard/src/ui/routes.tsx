@@ -17,11 +17,17 @@ function PageError({ error }: ErrorComponentProps) {
   return <ErrorNote error={error} onRetry={() => void router.invalidate()} />;
 }
 
+/** A page of something else is another one: it shows nothing of this one's, nor an open dialog, until its own has come. */
+function ofWhatItShows({ params }: { readonly params: unknown }): unknown {
+  return params;
+}
+
 /** What both apps' routers do while a page is on its way, and when it fails. */
 export const PAGES_OF_BOTH = {
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading lines={6} />,
   defaultErrorComponent: PageError,
+  defaultRemountDeps: ofWhatItShows,
   scrollRestoration: true,
 } as const;
 

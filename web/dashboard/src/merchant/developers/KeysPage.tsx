@@ -139,6 +139,7 @@ function NewKey({ projectId }: { readonly projectId: string }) {
         <Text
           label={t("keys.from")}
           description={t("keys.fromWords")}
+          dir="ltr"
           placeholder="203.0.113.7, 10.0.0.0/8"
           autoComplete="off"
           spellCheck={false}

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 
 import { AttentionView } from "../../ui/Attention";
 import { Fiat } from "../../ui/Amount";
+import { Earlier } from "../../ui/Earlier";
 import { SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
@@ -42,7 +43,9 @@ export function OverviewPage() {
       {(found) => (
         <>
           <AttentionView attention={found.attention} nav={nav} />
-          <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
+          <Earlier isSo={query.isPlaceholderData}>
+            <TurnoverView turnover={found.turnover} currency={found.currency} step={found.step} />
+          </Earlier>
           {/* The wallet is the merchant's, whatever the project. */}
           <Section
             title={t("wallet.balances")}

@@ -41,7 +41,7 @@ export function Refunds({ projectId, paymentId }: RefundsProps) {
             <div className="row muted">
               <Address value={one.toAddress} />
               {one.txHash !== null && <Address value={one.txHash} />}
-              {one.reason !== null && <span>{one.reason}</span>}
+              {one.reason !== null && <bdi>{one.reason}</bdi>}
               {one.error !== null && (
                 <span>
                   <Failed code={one.errorCode ?? ""} words={one.error} />

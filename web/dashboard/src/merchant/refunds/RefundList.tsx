@@ -100,5 +100,5 @@ export function RefundList() {
 /** Why it failed, or else why it was sent back. */
 function Reason({ refund: { error, errorCode, reason } }: { readonly refund: Refund }) {
   if (error !== null) return <Failed code={errorCode ?? ""} words={error} />;
-  return reason ?? "–";
+  return reason === null ? "–" : <bdi>{reason}</bdi>;
 }

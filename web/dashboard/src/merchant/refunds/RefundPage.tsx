@@ -72,7 +72,7 @@ function Shown({ refund }: { readonly refund: Refund }) {
             ],
             [t("payouts.to"), <Address key="to" value={refund.toAddress} whole />],
             [t("payout.tag"), refund.toTag],
-            [t("refund.reason"), refund.reason],
+            [t("refund.reason"), refund.reason === null ? null : <bdi key="reason">{refund.reason}</bdi>],
             [t("payout.tx"), txHash === null ? null : <Address key="tx" value={txHash} whole />],
             [
               t("payout.waits"),

@@ -113,6 +113,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
             label={t("refund.to")}
             description={t("refund.toWords")}
             required
+            data-autofocus
             autoComplete="off"
             spellCheck={false}
             value={toAddress}

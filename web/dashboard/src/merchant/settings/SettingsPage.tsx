@@ -116,7 +116,7 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
         />
         <Text
           label={t("projects.webhook")}
-          description={t("projects.webhookWords")}
+          description={t("projects.webhookTold")}
           type="url"
           disabled={!mayChange}
           value={shown.paymentWebhookUrl}

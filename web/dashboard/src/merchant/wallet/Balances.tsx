@@ -44,6 +44,12 @@ export function Balances({ of, currency }: BalancesProps) {
             ]
           : []),
         {
+          id: "price",
+          title: t("payment.price"),
+          atEnd: true,
+          cell: (one) => <Price coin={one} currency={currency} />,
+        },
+        {
           id: "fiat",
           title: t("overview.worth"),
           atEnd: true,
@@ -54,23 +60,33 @@ export function Balances({ of, currency }: BalancesProps) {
   );
 }
 
+interface CoinProps {
+  readonly coin: Coin;
+  readonly currency: string;
+}
+
 function isNothing(amount: string): boolean {
   return !/[1-9]/.test(amount);
 }
 
-function Worth({ coin, currency }: { readonly coin: Coin; readonly currency: string }) {
-  const { t } = useTranslation();
-  const { fiat, price, priceSource, pricedAt } = coin;
-  if (fiat === null || price === null) return <span className="muted">{t("wallet.unpriced")}</span>;
+/** What one of a coin is worth, who says so and since when. */
+function Price({ coin, currency }: CoinProps) {
+  const { price, priceSource, pricedAt } = coin;
+  if (price === null) return "–";
   return (
     <>
-      <Fiat value={fiat} currency={currency} />
+      <bdi dir="ltr" className="number">
+        <Rate value={price} /> {currency.toUpperCase()}
+      </bdi>
       <div className="muted">
-        <bdi dir="ltr" className="number">
-          1 {coin.token} = <Rate value={price} /> {currency.toUpperCase()}
-        </bdi>{" "}
-        · {priceSource} {pricedAt !== null && <When at={pricedAt} />}
+        <bdi>{priceSource}</bdi> {pricedAt !== null && <When at={pricedAt} />}
       </div>
     </>
   );
+}
+
+function Worth({ coin, currency }: CoinProps) {
+  const { t } = useTranslation();
+  if (coin.fiat === null) return <span className="muted">{t("wallet.unpriced")}</span>;
+  return <Fiat value={coin.fiat} currency={currency} />;
 }

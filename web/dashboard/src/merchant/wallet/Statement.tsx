@@ -94,7 +94,7 @@ export function Statement({ projectId }: { readonly projectId: string }) {
       title={t("statement.title")}
       flush
       actions={
-        <Button variant="default" size="compact-md" loading={download.isRunning} onClick={() => void download.run()}>
+        <Button variant="default" loading={download.isRunning} onClick={() => void download.run()}>
           {t("ui.csv")}
         </Button>
       }
