@@ -122,7 +122,8 @@ async def test_what_trackers_were_told_goes_when_nothing_needs_it_any_more(run, 
             )
     await run(
         "INSERT INTO webhook_deliveries (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at,"
-        " created_at) SELECT 'evt', project_pk, id, 'transaction.detected', 'waits', url, '{}', $1, $1 FROM trackers",
+        " created_at) SELECT 'evt' || substr('waits', 4) || 'd1', project_pk, id, 'transaction.detected', 'waits', url,"
+        " '{}', $1, $1 FROM trackers",
         (old,),
     )
     await run(

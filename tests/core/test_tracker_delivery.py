@@ -103,6 +103,35 @@ async def test_a_failed_delivery_is_repeated_with_the_same_id_and_the_same_bytes
     assert len(merchant.received) == 3
 
 
+async def test_what_comes_of_a_transfer_waits_for_what_came_before_at_the_same_tracker_alone(
+    shop, chain, watcher, db, clock, watchers, moved
+):
+    async with receiver() as merchant, receiver() as another, deliverer(db, clock) as worker:
+        tracker = await watchers.make([ALICE], url=merchant.url)
+        await watchers.make([ALICE], url=another.url)
+        merchant.statuses = [500, 500]
+        await moved(ALICE)
+        assert await worker.deliver_due() == 2
+        chain.mine(chain.info.confirmations)
+        await shop.poll(watcher)
+        await FanOut(db, clock, Hints(None)).drain("memory", 0)
+        # The confirmed one is due, and the one before it is not before its next attempt.
+        assert await worker.deliver_due() == 1
+        clock.advance(seconds=10)
+        assert await worker.deliver_due() == 1
+        # What failed again takes what waits behind it along.
+        [waits] = await watchers.rows(
+            "SELECT count(DISTINCT due_at) AS moments, count(*) AS waiting FROM webhook_deliveries"
+            " WHERE tracker_pk = $1 AND status = 'pending'",
+            tracker,
+        )
+        assert tuple(waits) == (1, 2)
+        clock.advance(seconds=10)
+        assert await worker.deliver_due() == 2
+    sent = [[one.headers["X-Webhook-Event"].rpartition(".")[2] for one in to.received] for to in (merchant, another)]
+    assert sent == [["detected"] * 3 + ["confirmed"], ["detected", "confirmed"]]
+
+
 async def test_a_worker_that_dies_between_sending_and_recording_sends_the_same_again(db, clock, watchers, moved):
     async with receiver() as merchant:
         tracker = await watchers.make([ALICE], url=merchant.url)

@@ -52,7 +52,8 @@ async def pile_up(watchers, tracker, count, clock, *, earlier_s=0):
         " SELECT 'mov_' || $1::bigint || '_' || n, $1::bigint, 1, 'in', 'a' FROM generate_series(1, $2::bigint) n"
         " RETURNING transaction_id)"
         " INSERT INTO webhook_deliveries (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at)"
-        " SELECT transaction_id, project_pk, t.id, 'transaction.detected', transaction_id, t.url, '{}', $3"
+        " SELECT 'evt' || substr(transaction_id, 4) || 'd1', project_pk, t.id, 'transaction.detected', transaction_id,"
+        " t.url, '{}', $3"
         " FROM told, trackers t WHERE t.id = $1::bigint RETURNING id",
         *(tracker, count, clock.now() - timedelta(seconds=earlier_s)),
     )

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from cambist.db.engine import Database
+from cambist.services.webhooks.outbox import TELLS_OF
 from cambist.settings import RetentionSettings
 
 log = structlog.get_logger(__name__)
@@ -42,15 +43,18 @@ DELETE FROM webhook_endpoints gone USING (
 """
 # What trackers were told, and what moved: nothing that a delivery, the fan-out or a judgement still needs. A transfer
 # goes after all that was told of it and all that became of it.
-_TRACKER_TRANSACTIONS = """
+_TRACKER_TRANSACTIONS = f"""
 DELETE FROM tracker_transactions told USING (
     SELECT o.id FROM tracker_transactions o WHERE o.created_at < $1
         AND NOT EXISTS (SELECT FROM movements m WHERE m.id = o.movement_pk AND m.status = 'detected')
-        AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.resource_id = o.transaction_id
-            AND d.status IN ('pending', 'paused'))
+        AND (
+            SELECT d.id FROM webhook_deliveries d WHERE {TELLS_OF.format(told="d", transaction="o.transaction_id")}
+                AND CASE WHEN d.status = 'pending' THEN d.resource_id = o.transaction_id END
+            ORDER BY d.delivery_id LIMIT 1
+        ) IS NULL
     LIMIT $2 FOR UPDATE SKIP LOCKED
 ) AS over WHERE told.id = over.id
-"""
+"""  # noqa: S608  a constant
 _MOVEMENT_STAGES = """
 DELETE FROM movement_stages told USING (
     SELECT s.id FROM movement_stages s WHERE s.at < $1

@@ -104,7 +104,8 @@ class WebhookDelivery(Base):
         ),
         CheckConstraint("num_nonnulls(event_pk, body) = 1", name="one_body"),
         partial_index("ix_webhook_deliveries_due", "due_at", "id", where="status = 'pending'"),
-        partial_index("ix_webhook_deliveries_target", "target_key", "due_at", "id", where="status = 'pending'"),
+        # Without the id: what is due at once stands in one entry.
+        partial_index("ix_webhook_deliveries_target", "target_key", "due_at", where="status = 'pending'"),
         Index("ix_webhook_deliveries_project_pk", "project_pk", "created_at", "id"),
         Index("ix_webhook_deliveries_created_at", "created_at", postgresql_using="brin"),
         partial_index("ix_webhook_deliveries_event_pk", "event_pk", where="event_pk IS NOT NULL"),
@@ -118,7 +119,11 @@ class WebhookDelivery(Base):
             "id",
             where="endpoint_pk IS NOT NULL AND status IN ('pending', 'paused')",
         ),
-        partial_index("ix_webhook_deliveries_resource", "resource_id", where="status IN ('pending', 'paused')"),
+        partial_index(
+            "ix_webhook_deliveries_resource",
+            "resource_id",
+            where="tracker_pk IS NULL AND status IN ('pending', 'paused')",
+        ),
         partial_index("ix_webhook_deliveries_failing", "id", where="status = 'pending' AND attempts > 0"),
         partial_index(
             "ix_webhook_deliveries_ended_badly",
@@ -132,7 +137,8 @@ class WebhookDelivery(Base):
     )
 
     id: Mapped[PrimaryKey]
-    delivery_id: Mapped[str] = mapped_column(unique=True)
+    # Compared by its bytes, whatever the database's language: what begins alike stands together.
+    delivery_id: Mapped[str] = mapped_column(Text(collation="C"), unique=True)
     project_pk: Mapped[int]
     event_pk: Mapped[int | None] = mapped_column(ForeignKey("webhook_events.id"))
     endpoint_pk: Mapped[int | None] = mapped_column(ForeignKey("webhook_endpoints.id"))

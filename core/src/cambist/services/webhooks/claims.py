@@ -9,6 +9,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .lanes import Room
+from .outbox import TELLS_OF
 from .secrets import ENDPOINT_FIELD, FIELD, TRACKER_FIELD
 from .stopping import STOPPED, SUSPENDED
 
@@ -57,6 +58,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 # Whatever is looked up for a row is a subquery that no plan can turn into a join with the whole table: plans are made
 # once, for queues of any length. The CASE hides from the planner how few rows it may leave, so that a queue is read in
 # its order and no further than needed; its key is named as a range and in the order, so that no other index will do.
+# What is due at the same moment comes as it stands in the table: to sort it, all of it would be looked up.
 _CLAIM = f"""
 WITH RECURSIVE nearest AS MATERIALIZED (
     SELECT target_key, url FROM webhook_deliveries WHERE status = 'pending' AND due_at <= $1
@@ -117,16 +119,22 @@ WITH RECURSIVE nearest AS MATERIALIZED (
             FROM webhook_deliveries d
             WHERE d.target_key >= place.target_key AND d.target_key <= place.target_key
                 AND d.status = 'pending' AND d.due_at <= $1
-                AND CASE WHEN d.id > 0 THEN (
+                AND CASE WHEN d.tracker_pk IS NULL THEN (
                     SELECT earlier.id FROM webhook_deliveries earlier
                     WHERE earlier.resource_id = d.resource_id AND earlier.status IN ('pending', 'paused')
+                        AND earlier.tracker_pk IS NULL
                         AND earlier.endpoint_pk IS NOT DISTINCT FROM d.endpoint_pk
-                        AND earlier.tracker_pk IS NOT DISTINCT FROM d.tracker_pk
                         AND earlier.project_pk = d.project_pk
                         AND coalesce(earlier.event_pk, earlier.id) < coalesce(d.event_pk, d.id)
                     LIMIT 1
-                ) IS NULL END
-            ORDER BY d.target_key, d.due_at, d.id
+                ) ELSE (
+                    SELECT earlier.id FROM webhook_deliveries earlier
+                    WHERE {TELLS_OF.format(told="earlier", transaction="d.resource_id")}
+                        AND CASE WHEN earlier.status = 'pending' THEN earlier.resource_id = d.resource_id
+                            AND earlier.tracker_pk = d.tracker_pk AND earlier.id < d.id END
+                    ORDER BY earlier.delivery_id LIMIT 1
+                ) END IS NULL
+            ORDER BY d.target_key, d.due_at
             LIMIT least(place.share, coalesce(lane.room, $7))
         ) AS one
     ) AS due

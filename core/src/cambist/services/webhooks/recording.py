@@ -9,6 +9,7 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .claims import Claim
+from .outbox import TELLS_OF
 from .sender import AttemptResult
 
 
@@ -24,7 +25,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 # logged, and a success counts, but a failure no longer decides anything. A delivery costs its merchant once, however
 # often it is made. What waits behind a failure is due when that is tried again, so that claims need not pass it by.
 # Whoever locks several deliveries, and waits for them, does so in the order of their ids.
-_RECORD = """
+_RECORD = f"""
 WITH result AS (
     SELECT * FROM unnest(
         $2::bigint[], $3::int[], $4::bool[], $5::timestamptz[], $6::timestamptz[], $7::int[], $8::int[], $9::text[],
@@ -52,9 +53,8 @@ WITH result AS (
     FROM changed failed CROSS JOIN LATERAL (
         SELECT w.id FROM webhook_deliveries w
         WHERE w.resource_id = failed.resource_id AND w.status IN ('pending', 'paused')
-            AND w.status = 'pending' AND w.due_at < failed.next_due
+            AND w.status = 'pending' AND w.due_at < failed.next_due AND w.tracker_pk IS NULL
             AND w.endpoint_pk IS NOT DISTINCT FROM failed.endpoint_pk
-            AND w.tracker_pk IS NOT DISTINCT FROM failed.tracker_pk
             AND w.project_pk = failed.project_pk
             AND coalesce(w.event_pk, w.id) > coalesce(failed.event_pk, failed.id)
             AND w.id <> ALL ($2::bigint[])
@@ -62,7 +62,19 @@ WITH result AS (
         LIMIT 1000
         FOR UPDATE SKIP LOCKED
     ) AS later
-    WHERE failed.status = 'pending' AND failed.next_due IS NOT NULL
+    WHERE failed.status = 'pending' AND failed.next_due IS NOT NULL AND failed.tracker_pk IS NULL
+    UNION ALL
+    SELECT later.id, failed.next_due
+    FROM changed failed CROSS JOIN LATERAL (
+        SELECT w.id FROM webhook_deliveries w
+        WHERE {TELLS_OF.format(told="w", transaction="failed.resource_id")}
+            AND CASE WHEN w.status = 'pending' AND w.due_at < failed.next_due THEN w.resource_id = failed.resource_id
+                AND w.tracker_pk = failed.tracker_pk AND w.id > failed.id AND w.id <> ALL ($2::bigint[]) END
+        ORDER BY w.delivery_id
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    ) AS later
+    WHERE failed.status = 'pending' AND failed.next_due IS NOT NULL AND failed.tracker_pk IS NOT NULL
 ), deferred AS (
     UPDATE webhook_deliveries d SET due_at = behind.next_due FROM behind WHERE d.id = behind.id
 ), metered AS (
@@ -76,7 +88,7 @@ INSERT INTO webhook_attempts (delivery_pk, number, attempted_at, duration_ms, st
 SELECT r.id, changed.attempts_total, r.attempted_at, r.duration_ms, r.status_code, r.error, r.response
 FROM result r JOIN changed ON changed.id = r.id
 ORDER BY r.attempted_at
-"""
+"""  # noqa: S608  a constant
 
 
 async def record(conn: AsyncConnection, made: Sequence[Attempt], *, now: datetime, weight: int) -> None:

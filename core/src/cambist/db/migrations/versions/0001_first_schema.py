@@ -986,7 +986,10 @@ TABLES = (
         CONSTRAINT fk_tracker_addresses_tracker_pk_trackers FOREIGN KEY(tracker_pk) REFERENCES trackers (id)
     )
     """,
-    "CREATE INDEX ix_tracker_addresses_address ON tracker_addresses (chain, scope, address, tracker_pk)",
+    (
+        "CREATE INDEX ix_tracker_addresses_address ON tracker_addresses (address, chain, scope, tracker_pk)"
+        " INCLUDE (label)"
+    ),
     "CREATE INDEX ix_tracker_addresses_tracker_pk_id ON tracker_addresses (tracker_pk, id)",
     """
     CREATE TABLE tracker_histories (
@@ -1020,7 +1023,7 @@ TABLES = (
         family TEXT NOT NULL,
         address TEXT NOT NULL,
         xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-        CONSTRAINT pk_tracked_addresses PRIMARY KEY (mode, family, address)
+        CONSTRAINT pk_tracked_addresses PRIMARY KEY (address, family, mode)
     )
     """,
     "CREATE INDEX ix_tracked_addresses_watch ON tracked_addresses (mode, family, xid)",
@@ -1275,7 +1278,7 @@ TABLES = (
     """
     CREATE TABLE webhook_deliveries (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
-        delivery_id TEXT NOT NULL,
+        delivery_id TEXT COLLATE "C" NOT NULL,
         project_pk BIGINT NOT NULL,
         event_pk BIGINT,
         endpoint_pk BIGINT,
@@ -1333,12 +1336,9 @@ TABLES = (
     "CREATE INDEX ix_webhook_deliveries_project_pk ON webhook_deliveries (project_pk, created_at, id)",
     (
         "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id)"
-        " WHERE status IN ('pending', 'paused')"
+        " WHERE tracker_pk IS NULL AND status IN ('pending', 'paused')"
     ),
-    (
-        "CREATE INDEX ix_webhook_deliveries_target ON webhook_deliveries (target_key, due_at, id)"
-        " WHERE status = 'pending'"
-    ),
+    "CREATE INDEX ix_webhook_deliveries_target ON webhook_deliveries (target_key, due_at) WHERE status = 'pending'",
     """
     CREATE TABLE addresses (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
