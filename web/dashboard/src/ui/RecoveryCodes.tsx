@@ -9,7 +9,11 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
     <div className="stack">
       <p role="alert">{t("twoFactor.codesWords")}</p>
       <Copyable text={codes.join("\n")} label={t("twoFactor.copyCodes")}>
-        <code>{codes.join("  ")}</code>
+        {codes.map((code) => (
+          <code key={code} className="line">
+            {code}
+          </code>
+        ))}
       </Copyable>
     </div>
   );

@@ -6,6 +6,7 @@ import { AuthCard } from "../../ui/AuthCard";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { QueryView } from "../../ui/QueryView";
+import { RecoveryCodes } from "../../ui/RecoveryCodes";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap, useWords, type Schemas } from "../api";
@@ -43,10 +44,7 @@ export function Enrol({ email, password, onSignedIn }: EnrolProps) {
     return (
       <AuthCard title={t("enrol.codes")}>
         <form className="stack" onSubmit={enter.submit}>
-          <p>{t("common:twoFactor.codesWords")}</p>
-          <Copyable text={enrolled.recoveryCodes.join("\n")} label={t("common:twoFactor.copyCodes")}>
-            <code>{enrolled.recoveryCodes.join("  ")}</code>
-          </Copyable>
+          <RecoveryCodes codes={enrolled.recoveryCodes} />
           <Button type="submit" size="md" loading={enter.isRunning}>
             {t("enrol.go")}
           </Button>

@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 
 import { downloadCsv } from "../../api/download";
 import { usePathPart } from "../../ui/address";
@@ -59,6 +60,7 @@ function Shown({ job }: { readonly job: Job }) {
             <code>{job.jobId}</code>
           </Copyable>
           <When at={job.createdAt} />
+          <Outcome of={job} />
         </span>
       }
       actions={<Acts job={job} />}
@@ -84,6 +86,16 @@ function Shown({ job }: { readonly job: Job }) {
       {job.result !== null && <Json title={t("jobs.result")} value={job.result} />}
     </Page>
   );
+}
+
+/** Leads to the page that shows what came of a comparison. */
+function Outcome({ of: { kind, jobId, state } }: { readonly of: Job }) {
+  const { t } = useWords();
+  const mayReconcile = usePermitted("reconcile.read");
+  const mayAudit = usePermitted("audit.read");
+  if (state !== "succeeded") return null;
+  if (kind === "reconcile" && mayReconcile) return <Link to={`/reconcile/${jobId}`}>{t("nav.reconcile")}</Link>;
+  return kind === "audit_verification" && mayAudit ? <Link to="/audit">{t("nav.audit")}</Link> : null;
 }
 
 function Json({ title, value }: { readonly title: string; readonly value: object }) {

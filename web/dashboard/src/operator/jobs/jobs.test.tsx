@@ -104,3 +104,21 @@ it.each([
   const part = await progressOf({ kind, arguments: {}, progress });
   expect([...part.querySelectorAll("dd")].map((one) => one.textContent)).toEqual(told);
 });
+
+it.each([
+  ["reconcile", "succeeded", ["reconcile.read"], ["Reconcile", "/reconcile/job_1"]],
+  ["audit_verification", "succeeded", ["audit.read"], ["Audit log", "/audit"]],
+  ["reconcile", "failed", ["reconcile.read"], null],
+  ["reconcile", "succeeded", ["audit.read"], null],
+] as const)("a comparison that has ended leads to what it found: %s %s %j", async (kind, state, may, link) => {
+  const job = { ...JOB, kind, state, arguments: {}, progress: {}, error: null, errorCode: null };
+  await showOperator(JobPage, {
+    path: "jobs/$jobId",
+    at: "jobs/job_1",
+    answers: { "GET /api/admin/jobs/job_1": { job } },
+    permissions: [...may],
+  });
+  await screen.findByText("worker-2");
+  const links = screen.queryAllByRole("link").map((one) => [one.textContent, one.getAttribute("href")]);
+  expect(links).toEqual(link === null ? [] : [link]);
+});

@@ -44,13 +44,13 @@ export function Limits(props: LimitsProps) {
               id: "once",
               title: t("merchants.perTransaction"),
               atEnd: true,
-              cell: ([, one]) => <Limit value={one.perTransaction ?? null} />,
+              cell: ([coin, one]) => <Limit coin={coin} value={one.perTransaction ?? null} />,
             },
             {
               id: "day",
               title: t("merchants.perDay"),
               atEnd: true,
-              cell: ([, one]) => <Limit value={one.perDay ?? null} />,
+              cell: ([coin, one]) => <Limit coin={coin} value={one.perDay ?? null} />,
             },
             {
               id: "acts",
@@ -65,9 +65,15 @@ export function Limits(props: LimitsProps) {
   );
 }
 
-function Limit({ value }: { readonly value: string | null }) {
+interface LimitProps {
+  /** As settings name it: `ethereum/USDT`. */
+  readonly coin: string;
+  readonly value: string | null;
+}
+
+function Limit({ coin, value }: LimitProps) {
   const { t } = useWords();
-  return value === null ? t("merchants.asEverybody") : <Amount value={value} />;
+  return value === null ? t("merchants.asEverybody") : <Amount value={value} token={coin.split("/")[1]} />;
 }
 
 /** Return what tells of limits, as the page names and shows them. */

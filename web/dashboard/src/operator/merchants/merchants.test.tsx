@@ -92,3 +92,18 @@ it("a limit that is set beside somebody else’s tells of that one, and undoes n
   ]);
   expect(sent.some((request) => request.method === "GET" && request.url.endsWith("/mrc_1"))).toBe(true);
 });
+
+it("a limit is said in its coin, and what there is none of holds as for everybody", async () => {
+  await showOperator(
+    () => (
+      <>
+        <h1>Nordlicht</h1>
+        <Limits merchantId="mrc_1" limits={{ "memory/MEM": { perDay: "9000" } }} version={0} />
+      </>
+    ),
+    { path: "merchants", permissions: ["merchants.read"], answers: {} },
+  );
+  const cells = within(await screen.findByRole("table", { name: "Limits of its own" })).getAllByRole("cell");
+  const told = cells.map((cell) => (cell.querySelector("bdi") ?? cell).textContent);
+  expect(told).toEqual(["memory/MEM", "as for everybody", "9,000 MEM", ""]);
+});

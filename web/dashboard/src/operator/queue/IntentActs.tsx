@@ -119,8 +119,11 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
         >
           {intent.amount !== null && (
             <p>
-              <Amount value={intent.amount} token={intent.token} /> · <ChainName of={intent.chain} /> ·{" "}
-              {intent.merchantName}
+              <Amount value={intent.amount} token={intent.token} /> ·{" "}
+              <bdi>
+                <ChainName of={intent.chain} />
+              </bdi>{" "}
+              · <bdi>{intent.merchantName}</bdi>
             </p>
           )}
           <p>{t("queue.cancelWords")}</p>

@@ -6,6 +6,7 @@ import { Meaning } from "../../ui/Meaning";
 import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Schemas } from "../api";
+import { Height as Count } from "../chains/ChainsPage";
 import { ROWS } from "../queries";
 
 import type { Filters, Kind } from "./kinds";
@@ -110,8 +111,8 @@ export const trackers: Kind<Schemas["TrackerRow"]> = {
   facts: (row, t) => [
     [t("name"), row.name],
     [t("chain"), <ChainName key="chain" of={row.chain} />],
-    [t("startBlock"), row.startBlock],
-    [t("maxAddresses"), row.maxAddresses],
+    [t("startBlock"), <Count key="start" value={row.startBlock} />],
+    [t("maxAddresses"), <Count key="most" value={row.maxAddresses} />],
   ],
   list: async (filters, signal) => {
     const answer = await unwrap(api.GET("/api/admin/trackers", { params: { query: query(filters) }, signal }));

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
@@ -10,6 +11,8 @@ import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords } from "../api";
+import { usePermitted } from "../queries";
+import { pageOfId } from "../records/found";
 
 /** One delivery of a merchant's: what was sent, each attempt, and what was answered. */
 export function DeliveryPage() {
@@ -41,7 +44,7 @@ export function DeliveryPage() {
             <Facts
               facts={[
                 [t("common:webhooks.url"), one.url === null ? null : <Url key="url" value={one.url} />],
-                [t("common:webhooks.about"), one.resourceId],
+                [t("common:webhooks.about"), <About key="about" id={one.resourceId} />],
                 [
                   t("common:webhooks.delivered"),
                   one.deliveredAt === null ? null : <Moment key="at" at={one.deliveredAt} />,
@@ -82,4 +85,11 @@ export function DeliveryPage() {
       )}
     </QueryPage>
   );
+}
+
+/** What was told of, and the way to its page, where it says whose it is. */
+function About({ id }: { readonly id: string }) {
+  const mayRead = usePermitted("records.read");
+  const page = pageOfId(id);
+  return mayRead && page !== undefined ? <Link to={page}>{id}</Link> : id;
 }

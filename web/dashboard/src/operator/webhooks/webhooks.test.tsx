@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 
 import { json, nothing, one, showOperator, type Answers } from "../../testing/render";
 
+import { DeliveryPage } from "./DeliveryPage";
 import { WebhooksPage } from "./WebhooksPage";
 
 const FAILING = "/api/admin/webhooks/failing";
@@ -183,4 +184,21 @@ it("whoever was chosen is not sent to any more once another one is typed", async
   fireEvent.change(field, { target: { value: "Nordl" } });
   expect([field.value, submit.disabled]).toEqual(["Nordl", true]);
   expect(within(dialog).queryByText("Concerns Nordlicht alone.")).toBeNull();
+});
+
+it.each([
+  ["pay_1", ["records.read"], "/payments/pay_1"],
+  ["po_1", ["records.read"], "/payouts/po_1"],
+  ["whk_1", ["records.read"], null],
+  ["pay_1", [], null],
+] as const)("a delivery leads to what it is about, where that has a page: %s %j", async (resourceId, may, page) => {
+  const delivery = { ...DELIVERY, resourceId, attempts: [], payload: {} };
+  await showOperator(DeliveryPage, {
+    path: "webhooks/$deliveryId",
+    at: "webhooks/dlv_1",
+    answers: { [`GET ${DELIVERIES}/dlv_1`]: { delivery } },
+    permissions: [...may],
+  });
+  const about = await screen.findByText(resourceId);
+  expect(about.closest("a")?.getAttribute("href") ?? null).toBe(page);
 });
