@@ -184,3 +184,26 @@ async def test_the_focus_goes_on_beside_what_is_gone_with_what_was_done(chromium
         await expect(page.get_by_role("region", name="Keys")).to_be_focused()
         await page.keyboard.press("Tab")
         await expect(rows.first.get_by_role("button").first).to_be_focused()
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+async def test_an_address_in_a_sentence_leaves_what_can_be_done_in_sight(chromium, size):
+    gateway = DescribedGateway("operator", rows=2)
+    find = gateway.answers.find
+
+    def refused(method, path):
+        found = find(method, path)
+        if not path.endswith("/tokens"):
+            return found
+        sentence = f"0x{'5' * 40} is no token contract: it does not tell its decimals."
+        return {**found, "tokens": [{**one, "reason": sentence} for one in found["tokens"]]}
+
+    gateway.answers.find = refused
+    async with described_page(chromium, gateway, viewport=size) as page:
+        await go(page, f"{gateway.home}/tokens")
+        said = page.get_by_text("is no token contract").first
+        assert (await said.bounding_box())["width"] > 150
+        needed, room = await page.locator("main table").evaluate(
+            "one => [one.parentElement.scrollWidth, one.parentElement.clientWidth]"
+        )
+        assert needed <= room

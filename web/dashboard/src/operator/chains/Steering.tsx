@@ -38,7 +38,7 @@ export function Steering({ chain }: SteeringProps) {
                   <Chip tone="good">{t("steering.goesOn")}</Chip>
                 ) : (
                   <>
-                    {t("steering.pausedBy", { by: askerName(pause.pausedBy), reason: pause.reason })}{" "}
+                    {t("steering.pausedBy", { by: askerName(pause.pausedBy), reason: pause.reason })} ·{" "}
                     <When at={pause.pausedAt} />
                   </>
                 )}

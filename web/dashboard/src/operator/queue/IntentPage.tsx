@@ -39,6 +39,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
   const { t } = useWords();
   const meaning = useMeaning();
   const { waitsFor, feeRaise, settlement } = intent;
+  const hasEnded = intent.state === "done" || intent.state === "failed";
   return (
     <Page
       title={meaning("kind", intent.kind)}
@@ -54,7 +55,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
       }
       actions={<IntentActs intent={intent} />}
     >
-      <Section title={t("queue.now")}>
+      <Section title={t(hasEnded ? "jobs.result" : "queue.now")}>
         <Facts
           facts={[
             [t("record.waits"), waitsFor === null ? null : <WaitsFor key="waits" what={waitsFor} withOwn />],

@@ -146,3 +146,17 @@ it("why a wish is not met is said in the reader's language, with the API's own w
     await chooseLanguage("en");
   }
 });
+
+it.each([
+  ["waiting", "What it waits for"],
+  ["failed", "What came of it"],
+  ["done", "What came of it"],
+])("what has ended waits for nothing: %s", async (state, title) => {
+  const outbound = { ...INTENT, state, waitsFor: null, settlement: null };
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    answers: { "GET /api/admin/outbound/int_1": { success: true, outbound } },
+  });
+  expect(await screen.findByRole("region", { name: title })).toBeTruthy();
+});
