@@ -5,7 +5,6 @@ import { ChainName, useChainName } from "./ChainName";
 import { Amount, Fiat } from "./Amount";
 import { Bars } from "./Bars";
 import { Choice } from "./Choice";
-import { Empty } from "./Feedback";
 import { numbers, showAbout, showDay, showFiat, showHour, showPercent } from "./format";
 import { Figures, Section } from "./Page";
 import { Plain } from "./Plain";
@@ -120,6 +119,7 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
               [t("overview.unpriced"), turnover.unpriced === 0 ? null : number.format(turnover.unpriced)],
             ]}
           />
+          {turnover.coins.length === 0 && <p className="muted">{t("overview.nothing")}</p>}
           {turnover.deposits > 0 && (
             <Bars
               label={t("overview.volume")}
@@ -158,10 +158,8 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
         </Section>
       )}
       <ByChain coins={turnover.coins} currency={currency} />
-      <Section title={t("overview.coins")} flush>
-        {turnover.coins.length === 0 ? (
-          <Empty title={t("overview.nothing")} />
-        ) : (
+      {turnover.coins.length > 0 && (
+        <Section title={t("overview.coins")} flush>
           <Plain
             label={t("overview.coins")}
             rows={turnover.coins}
@@ -189,8 +187,8 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
               },
             ]}
           />
-        )}
-      </Section>
+        </Section>
+      )}
     </>
   );
 }

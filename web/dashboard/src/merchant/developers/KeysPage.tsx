@@ -7,11 +7,11 @@ import { momentOf } from "../../ui/days";
 import { showList } from "../../ui/format";
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
-import { Copyable } from "../../ui/Copyable";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Secret } from "../../ui/Secret";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
@@ -157,9 +157,7 @@ function NewKey({ projectId }: { readonly projectId: string }) {
         {issued !== null && (
           <div className="stack">
             <p role="alert">{t("keys.once")}</p>
-            <Copyable text={issued} label={t("keys.copy")}>
-              <code>{issued}</code>
-            </Copyable>
+            <Secret text={issued} label={t("keys.copy")} />
           </div>
         )}
       </form>

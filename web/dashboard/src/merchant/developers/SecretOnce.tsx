@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
-import { Copyable } from "../../ui/Copyable";
+import { Secret } from "../../ui/Secret";
 
 interface SecretOnceProps {
   readonly secret: string;
@@ -14,9 +14,7 @@ export function SecretOnce({ secret, onDone }: SecretOnceProps) {
   return (
     <div className="stack">
       <p role="alert">{t("projects.secretWords")}</p>
-      <Copyable text={secret} label={t("projects.secretCopy")}>
-        <code className="secret">{secret}</code>
-      </Copyable>
+      <Secret text={secret} label={t("projects.secretCopy")} />
       {onDone !== undefined && (
         <div className="row">
           <Button onClick={onDone}>{t("ui.done")}</Button>

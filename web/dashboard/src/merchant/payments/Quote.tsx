@@ -35,16 +35,16 @@ export function Quote({ ask }: { readonly ask: Schemas["Ask"] }) {
   if (error !== null) return <ErrorNote error={error} />;
   if (data === undefined) return null;
   return (
-    <p role="status">
+    <div role="status">
       {t("payments.willPay")} <Amount value={data.expectedAmount} token={ask.token} />{" "}
       {data.rate !== null && (
-        <span className="muted">
+        <div className="muted">
           <bdi dir="ltr" className="number">
             1 {ask.token} = <Rate value={data.rate} /> {ask.fiatCurrency?.toUpperCase()}
           </bdi>{" "}
           · {data.source} · <Moment at={data.validUntil} />
-        </span>
+        </div>
       )}
-    </p>
+    </div>
   );
 }

@@ -74,6 +74,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
       <Select
         label={t("payouts.from")}
         required
+        maw="42.5rem"
         value={chosen}
         placeholder={t("payouts.choose")}
         allowDeselect={false}

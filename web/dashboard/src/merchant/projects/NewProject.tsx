@@ -7,9 +7,9 @@ import { useTranslation } from "react-i18next";
 import { api, merchantSession, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import { Choice } from "../../ui/Choice";
-import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
+import { Secret } from "../../ui/Secret";
 import { AuthCard } from "../../ui/AuthCard";
 import { StillSignedIn } from "../../ui/StillSignedIn";
 import { usePermitted } from "../project";
@@ -117,7 +117,7 @@ export function NewProject() {
 function SignOut() {
   const { t } = useTranslation();
   return (
-    <Button variant="default" size="compact-md" onClick={() => void merchantSession.end()}>
+    <Button variant="default" size="compact-sm" onClick={() => void merchantSession.end()}>
       {t("user.signOut")}
     </Button>
   );
@@ -132,9 +132,7 @@ function MadeProject({ made }: { readonly made: Made }) {
       {webhookSecret !== undefined && (
         <Section title={t("projects.secret")}>
           <div className="stack">
-            <Copyable text={webhookSecret} label={t("projects.secretCopy")}>
-              <code className="secret">{webhookSecret}</code>
-            </Copyable>
+            <Secret text={webhookSecret} label={t("projects.secretCopy")} />
             <p className="muted">{t("projects.secretWords")}</p>
           </div>
         </Section>

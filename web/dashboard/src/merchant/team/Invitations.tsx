@@ -5,11 +5,11 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
-import { Copyable } from "../../ui/Copyable";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Secret } from "../../ui/Secret";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { Moment } from "../../ui/When";
@@ -107,9 +107,7 @@ function Invite() {
         {made !== null && (
           <div className="stack">
             <p role="alert">{t("team.link", { name: made.name })}</p>
-            <Copyable text={made.link}>
-              <code>{made.link}</code>
-            </Copyable>
+            <Secret text={made.link} />
           </div>
         )}
       </form>

@@ -5,10 +5,10 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
-import { Copyable } from "../../ui/Copyable";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Secret } from "../../ui/Secret";
 import { Chip } from "../../ui/Status";
 import { usePermitted } from "../project";
 import { meQuery } from "../queries";
@@ -32,9 +32,7 @@ export function TeamPage() {
         <Section title={t("team.recover")}>
           <div className="stack">
             <p role="alert">{t("team.recoverLink", { name: made.name })}</p>
-            <Copyable text={made.link}>
-              <code className="secret">{made.link}</code>
-            </Copyable>
+            <Secret text={made.link} />
           </div>
         </Section>
       )}

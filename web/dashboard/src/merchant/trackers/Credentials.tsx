@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
 
-import { Copyable } from "../../ui/Copyable";
 import { Facts } from "../../ui/Page";
+import { Secret } from "../../ui/Secret";
 
 interface CredentialsProps {
   readonly secretKey: string;
@@ -16,18 +16,8 @@ export function Credentials({ secretKey, authToken }: CredentialsProps) {
       <p role="alert">{t("tracker.once")}</p>
       <Facts
         facts={[
-          [
-            t("tracker.secret"),
-            <Copyable key="secret" text={secretKey} label={t("tracker.secretCopy")}>
-              <code>{secretKey}</code>
-            </Copyable>,
-          ],
-          [
-            t("tracker.token"),
-            <Copyable key="token" text={authToken} label={t("tracker.tokenCopy")}>
-              <code>{authToken}</code>
-            </Copyable>,
-          ],
+          [t("tracker.secret"), <Secret key="secret" text={secretKey} label={t("tracker.secretCopy")} />],
+          [t("tracker.token"), <Secret key="token" text={authToken} label={t("tracker.tokenCopy")} />],
         ]}
       />
     </div>
