@@ -164,7 +164,15 @@ function Add({ projectId, onMade, onClose }: AddProps) {
       onClose={onClose}
     >
       <p>{t("endpoint.addWords")}</p>
-      <Text label={t("webhooks.url")} type="url" placeholder="https://" required value={url} onText={setUrl} />
+      <Text
+        label={t("webhooks.url")}
+        type="url"
+        placeholder="https://"
+        required
+        data-autofocus
+        value={url}
+        onText={setUrl}
+      />
       <EventChoice events={events} onEvents={setEvents} />
     </Confirm>
   );
