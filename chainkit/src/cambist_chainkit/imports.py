@@ -1,4 +1,4 @@
-"""Imports of web3.py when it is first needed, without what they do to the whole process."""
+"""Imports of large libraries when they are first needed, without what they do to the whole process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from threading import Lock
+from types import ModuleType
 from typing import Final
 
 _ONE_AT_A_TIME: Final = Lock()
@@ -30,3 +32,26 @@ def limit_kept() -> Iterator[None]:
             yield
         finally:
             sys.setrecursionlimit(limit)
+
+
+@contextlib.contextmanager
+def without_its_root(package: str) -> Iterator[None]:
+    """Import modules of a package without running its ``__init__``, which would import the rest of it.
+
+    Afterwards the package is as if nobody had imported any of it, so that whoever does gets the whole. One that is
+    imported already is used as it is.
+    """
+    with _ONE_AT_A_TIME:
+        spec = None if package in sys.modules else find_spec(package)
+        if spec is None or spec.submodule_search_locations is None:
+            yield
+            return
+        root = ModuleType(package)
+        root.__path__ = spec.submodule_search_locations
+        sys.modules[package] = root
+        try:
+            yield
+        finally:
+            for name in list(sys.modules):
+                if name.partition(".")[0] == package:
+                    del sys.modules[name]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -21,6 +23,22 @@ CASES = 10_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 300
 ABANDON = "abandon " * 11 + "about"
 USDT = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
 TRX = Token(symbol="TRX", contract=None, decimals=6, label="TRON")
+SPELLED = f"""
+import sys
+
+from cambist_tron.addresses import spell
+
+assert spell(bytes(20)) == {ZERO_ADDRESS!r}
+print(*sorted({{"httpx", "pydantic", "requests", "tronpy"}} & set(sys.modules)))
+import tronpy.keys
+
+assert tronpy.Tron and tronpy.keys.to_base58check_address(b"A" + bytes(20)) == spell(bytes(20))
+"""
+
+
+def test_spelling_takes_nothing_of_tronpy_but_its_spelling_and_whoever_imports_it_has_the_whole():
+    done = subprocess.run([sys.executable, "-c", SPELLED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
 
 
 @pytest.mark.campaign

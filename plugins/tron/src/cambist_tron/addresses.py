@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from sha3 import keccak_256
 
 from cambist.plugin import InvalidAddressError
+from cambist_chainkit.imports import without_its_root
 
 ADDRESS_BYTES: Final = 20
 PREFIX: Final = b"\x41"
@@ -30,11 +33,16 @@ _DIGITS: Final = {
 
 def spell(raw: bytes) -> str:
     """Return the text of an address of 20 bytes."""
-    # Imported by the first who spells: tronpy brings 20 MB along, and every gateway lists TRON, also one without it.
-    from tronpy.keys import to_base58check_address  # noqa: PLC0415
+    return _tronpys()(PREFIX + raw)
 
-    text: str = to_base58check_address(PREFIX + raw)
-    return text
+
+@cache
+def _tronpys() -> Callable[[bytes], str]:
+    # With its clients of nodes, which nobody uses here, tronpy would take 28 MB: every gateway lists TRON.
+    with without_its_root("tronpy"):
+        from tronpy.keys import to_base58check_address  # noqa: PLC0415
+    spelling: Callable[[bytes], str] = to_base58check_address
+    return spelling
 
 
 def spell_hex(digits: str) -> str | None:
