@@ -21,7 +21,7 @@ ALL_MB_MAX = 350
 REST_S = sized(60, tiny=0)
 SAMPLES = sized(5, tiny=1)
 APART_S = 5
-KINDS = ("up", "web", "web's worker", "worker", "PostgreSQL", "Valkey")
+KINDS = ("up", "web", "worker", "PostgreSQL", "Valkey")
 
 
 @contextmanager
@@ -56,11 +56,7 @@ def kind_of(process: psutil.Process, up: psutil.Process) -> str:
         return "up"
     if process.name().startswith(("postgres", "valkey")):
         return "PostgreSQL" if process.name().startswith("postgres") else "Valkey"
-    words = process.cmdline()
-    if words[-1:] == ["worker"]:
-        return "worker"
-    # The server forks its worker, which so has the same words.
-    return "web" if process.ppid() == up.pid else "web's worker"
+    return "worker" if process.cmdline()[-1:] == ["worker"] else "web"
 
 
 def sample(up: psutil.Process) -> Mapping[str, float]:

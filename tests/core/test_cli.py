@@ -410,11 +410,12 @@ def test_up_serves_restarts_a_killed_worker_starts_again_after_a_kill_and_stops_
         time.sleep(0.05)
     assert up.is_healthy()
 
-    (serving,) = up.child("web").children()
-    serving.kill()
-    while not [new for new in up.child("web").children() if new.pid != serving.pid] or not up.is_healthy():
+    web = up.child("web")
+    web.kill()
+    while (served := up.child("web")) is None or served.pid == web.pid or not up.is_healthy():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    assert up.child("worker").pid == again.pid
 
     below = _everything_below(up.process.pid)
     same = ("up", "--config", "cambist.toml", "--data-dir", "data", "--port", str(up.port))

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from multiprocessing import resource_tracker
+from multiprocessing import process, resource_tracker
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -109,6 +109,7 @@ def _become(args: Sequence[str], environment: Mapping[str, str], kept: Collectio
             os.closerange(first + 1, last)
         os.environ.clear()
         os.environ.update(environment)
+        process._parent_process = None  # type: ignore[attr-defined]  # which a program has that multiprocessing starts
         sys.argv = ["cambist", *args[3:]]  # after: python -m cambist.cli
         _call(args[3])
         main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
-import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -62,31 +61,38 @@ async def test_a_worker_whose_server_was_killed_ends_though_it_missed_a_signal(t
             worker.kill()
 
 
-COPIED = """
-import os, signal, sys
+STOPPING = """
+import multiprocessing, sys, threading, time
 
-from cambist_web.server import _set_start_method
+from cambist_web import stop_signals
 
-heard = []
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-    signal.signal(number, lambda *_: heard.append(1))
-_set_start_method(alone=True)
-copy = os.fork()
-if copy == 0:
-    while True:
-        signal.pause()
-os.kill(copy, signal.Signals[sys.argv[1]])  # as soon as it is there
-print(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
-os.kill(os.getpid(), signal.SIGTERM)
-print(heard, signal.pthread_sigmask(0, []))
+stop_signals.STOP_TIMEOUT_S = 0.1
+
+def serve(waits):
+    if waits:
+        threading.Thread(target=time.sleep, args=[600]).start()  # what does not end
+    stop_signals.stop_in_time()
+    if not waits:
+        time.sleep(1)
+        sys.exit(3)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "alone":
+        serve(True)
+    else:
+        worker = multiprocessing.get_context("spawn").Process(target=serve, args=[False])
+        worker.start()
+        worker.join()
+        sys.exit(worker.exitcode)
 """
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_forked_worker_takes_signals_as_a_new_process_does_from_its_first_moment_on(name):
-    """The server's handlers would keep them to themselves, and the worker be killed after ten seconds."""
-    done = subprocess.run([sys.executable, "-c", COPIED, name], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.splitlines()[-2:] == [str(-signal.Signals[name]), "[1] set()"]
+@pytest.mark.parametrize("which, code", [("alone", 0), ("one of several", 3)])
+def test_what_does_not_end_is_cut_off_by_the_process_itself_where_no_server_does_so(tmp_path, which, code):
+    program = tmp_path / "program.py"
+    program.write_text(STOPPING)
+    done = subprocess.run([sys.executable, program, which], check=False, timeout=60)
+    assert done.returncode == code
 
 
 ASKED = b"POST /api/auth/logout HTTP/1.1\r\nHost: gateway.example\r\nContent-Type: application/json\r\n"

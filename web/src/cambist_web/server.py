@@ -1,6 +1,7 @@
 """The process ``web``: Granian, with workers that each open a gateway of their own.
 
-This process only looks after the workers, so it imports nothing of what they serve.
+A worker that is alone is this process itself. Where there are several, it only looks after them, and imports nothing of
+what they serve.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -24,6 +24,7 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.common import AbstractServer
+from granian.server.mp import MPServer
 
 from cambist.cli.apart import apart
 from cambist.cli.web import listened_on, port_trouble
@@ -31,17 +32,13 @@ from cambist.logs import configure_logs
 from cambist.settings import Settings, SettingsError, WebSettings
 from cambist.settings_file import process_settings
 
-from .stop_signals import stop_with_the_server
+from .stop_signals import STOP_TIMEOUT_S, stop_with_the_server
 
 BACKLOG = 2048
 REQUESTS_AT_ONCE_MAX = 8192
 """Of one worker, open streams included."""
 HEADER_BYTES_MAX = 64 * 1024
 """Of all headers of a request together; more is answered with 431. Also how much is read ahead of a body."""
-STOP_TIMEOUT_S = 10
-"""Requests that take longer than this to end are cut off when the server stops."""
-TAKEN_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Those that Granian handles in this process."""
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 log = structlog.get_logger(__name__)
@@ -58,17 +55,31 @@ def main(settings: Settings) -> int:
         if (taken := port_trouble(host, port)) is not None:
             log.error("web_cannot_listen", host=host, port=port, reason=taken)
             return 1
-    is_alone = settings.web.workers == 1 and settings.web.admin_port is None
-    _set_start_method(alone=is_alone)
-    with _shared_metrics(alone=is_alone), _operators_server(settings.web) as operators:
+    if settings.web.workers == 1 and settings.web.admin_port is None:
+        _granian(settings.web, "worker", settings.web.host, settings.web.port, 1, of=_Alone).serve()
+        return 0
+    # Forked, each worker would hold the ends of the others' pipes, and not see that the server is gone.
+    multiprocessing.set_start_method("spawn", force=True)
+    with _shared_metrics(), _operators_server(settings.web) as operators:
         server = _granian(settings.web, "worker", settings.web.host, settings.web.port, settings.web.workers)
         server.serve()
     # It also returns when its workers cannot live, which the supervisor should hear of.
     return 0 if server.interrupt_signal and not operators.has_failed else 1
 
 
-def _granian(web: WebSettings, factory: str, host: str, port: int, workers: int) -> AbstractServer[Any]:
-    return Granian(
+class _Alone(MPServer):
+    """A server whose one worker is this process. Whoever runs it starts it again, as they do any other process."""
+
+    def _serve(self, *what: Any) -> None:  # noqa: ANN401  as Granian calls it
+        self._init_shared_socket()  # type: ignore[no-untyped-call]
+        # Runs here what the worker's process would run.
+        self._spawn_worker(0, *what).inner.run()
+
+
+def _granian(  # noqa: PLR0913  where, and what
+    web: WebSettings, factory: str, host: str, port: int, workers: int, *, of: type[AbstractServer[Any]] = Granian
+) -> AbstractServer[Any]:
+    return of(
         f"cambist_web.start:{factory}",
         factory=True,
         address=host,
@@ -85,25 +96,6 @@ def _granian(web: WebSettings, factory: str, host: str, port: int, workers: int)
         respawn_failed_workers=True,
         log_level=LogLevels.warning,
     )
-
-
-def _set_start_method(*, alone: bool) -> None:
-    """Fork a worker that is alone: that takes no process which only looks after spawned ones, and is a quicker start.
-
-    Several are spawned: forked, each would hold the ends of the others' pipes, and not see that the server is gone.
-    """
-    multiprocessing.set_start_method("fork" if alone else "spawn", force=True)
-    if alone:
-        # A copy begins with this process's handlers, which would keep a signal to themselves.
-        before = partial(signal.pthread_sigmask, signal.SIG_BLOCK, TAKEN_SIGNALS)
-        after = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, TAKEN_SIGNALS)
-        os.register_at_fork(before=before, after_in_parent=after, after_in_child=_take_signals_as_a_new_process)
-
-
-def _take_signals_as_a_new_process() -> None:
-    for number in TAKEN_SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, TAKEN_SIGNALS)
 
 
 class _Operators:
@@ -171,11 +163,8 @@ def _check(settings: Settings) -> None:
 
 
 @contextmanager
-def _shared_metrics(*, alone: bool) -> Iterator[None]:
+def _shared_metrics() -> Iterator[None]:
     """Let several workers count into one folder, so that any of them can tell for all."""
-    if alone:
-        yield
-        return
     with tempfile.TemporaryDirectory(prefix="cambist-metrics-") as folder:
         os.environ[MULTIPROCESS_VARIABLE] = folder
         try:

@@ -16,6 +16,8 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNAL_EVERY_S = 1.0
 SIGNALS_MAX = 15
 """So long a worker without its server has for what it serves."""
+STOP_TIMEOUT_S = 10
+"""Requests that take longer than this to end are cut off when the server stops."""
 
 
 @contextmanager
@@ -61,3 +63,11 @@ def stop_with_the_server() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, name="server", daemon=True).start()
+
+
+def stop_in_time() -> None:
+    """Cut off what this process still serves ``STOP_TIMEOUT_S`` from now, where no server of its own does so."""
+    if multiprocessing.parent_process() is None:
+        end = threading.Timer(STOP_TIMEOUT_S, os._exit, [0])
+        end.daemon = True
+        end.start()

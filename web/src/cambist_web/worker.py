@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Any
 
 import structlog
@@ -17,7 +16,7 @@ from cambist.settings import Settings
 from cambist.settings_file import process_settings
 
 from .app import Serves, create_app, end_streams
-from .stop_signals import on_stop_signal, stop_with_the_server
+from .stop_signals import on_stop_signal, stop_in_time, stop_with_the_server
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +47,7 @@ class Worker:
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with AsyncExitStack() as stack:
+            stack.enter_context(on_stop_signal(self._stop))
             try:
                 gateway = await stack.enter_async_context(open_gateway(self._settings, role="web"))
                 with collector_off():
@@ -58,5 +58,9 @@ class Worker:
                 failed: Any = {"type": "lifespan.startup.failed", "message": ""}  # typed for requests only
                 await send(failed)
                 return
-            stack.enter_context(on_stop_signal(partial(end_streams, self._app)))
             await self._app(scope, receive, send)
+
+    def _stop(self) -> None:
+        stop_in_time()
+        if self._app is not None:
+            end_streams(self._app)
