@@ -201,7 +201,7 @@ declareStates(
     "/accounts": records("Accounts", ["user-4711"]),
     "/accounts/$id": { title: "Account", full: ["user-4711", "Active"], empty: "missing" },
     "/trackers": records("Trackers", ["Desk"]),
-    "/trackers/$id": { title: "Tracker", full: ["Desk", "24000000"], empty: "missing" },
+    "/trackers/$id": { title: "Tracker", full: ["Desk", "24,000,000"], empty: "missing" },
   },
   {
     "/sign-in": {
