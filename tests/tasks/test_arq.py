@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import warnings
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from cambist.services.platform import PlatformSettings
 from cambist.settings import DatabaseSettings, RedisSettings, SettingsError
 from cambist.signer.keystore import Keystore
 from cambist.testing.fixtures import TEST_MNEMONIC
-from cambist_tasks.arq_worker import arq_options, insist, open_pool, queue_of, run_arq, runners_of
+from cambist_tasks.arq_worker import arq_options, open_pool, queue_of, run_arq, runners_of
 from cambist_tasks.codec import decode, encode
 from cambist_tasks.requested import queue_due
 from cambist_tasks.supervision import keep_running
@@ -184,21 +184,6 @@ async def test_a_transaction_that_is_cancelled_twice_gives_its_connection_back(t
     await pool.aclose(close_connection_pool=True)
     server.close()
     await server.wait_closed()
-
-
-async def test_a_task_that_loses_its_cancellation_ends():
-    async def deaf():
-        for _ in range(3):
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(600)
-
-    task = asyncio.create_task(deaf())
-    insisting = asyncio.create_task(insist(task))
-    await asyncio.sleep(0)
-    task.cancel()
-    async with asyncio.timeout(60):
-        await insisting
-    assert task.done()
 
 
 async def test_two_gateways_on_one_redis_keep_no_jobs_from_each_other(gateway, databases):

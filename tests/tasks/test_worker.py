@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -34,7 +34,8 @@ from cambist.settings import (
 from cambist.signer.keystore import new_keystore
 from cambist.testing.memory import MemoryFamily
 from cambist.testing.memory.family import named_address
-from cambist_tasks.worker import run_worker
+from cambist_tasks.arq_worker import CANCEL_AGAIN_S
+from cambist_tasks.worker import STOP_SIGNALS, end_at_signals, run_worker
 from tests.support.shop import Shop, memory_of
 from tests.support.trackers import Watchers
 from tests.support.webhooks import SECRET, receiver
@@ -223,3 +224,27 @@ async def test_what_moves_at_a_watched_address_becomes_webhooks_that_its_tracker
         request.verify(SECRET)
     events = [request.headers["X-Webhook-Event"] for request in merchant.received]
     assert events == ["transaction.detected", "transaction.confirmed"]
+
+
+async def test_a_task_that_loses_its_cancellation_ends_at_a_signal_and_at_nothing_else() -> None:
+    async def deaf() -> None:
+        for _ in range(3):
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(600)
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(deaf())
+    end_at_signals(task)
+    try:
+        await asyncio.sleep(0)
+        # As a time limit inside of it does, which takes it back in the end.
+        task.cancel()
+        await asyncio.sleep(3 * CANCEL_AGAIN_S)
+        task.uncancel()
+        assert not task.done()
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(60):
+            await task
+    finally:
+        for number in STOP_SIGNALS:
+            loop.remove_signal_handler(number)

@@ -232,13 +232,6 @@ async def _give_back(pool: ArqRedis, job_ids: AbstractSet[str]) -> None:
                 await pool.delete(*(in_progress_key_prefix + job_id for job_id in job_ids))
 
 
-async def insist(task: asyncio.Task[Any]) -> None:
-    """Wait until somebody cancels a task, and see to it that it ends: once is not enough, as said below."""
-    while not task.cancelling():  # noqa: ASYNC110  nothing tells of it
-        await asyncio.sleep(CANCEL_AGAIN_S)
-    await end_tasks({task})
-
-
 async def end_tasks(tasks: set[asyncio.Task[None]]) -> None:
     """Cancel tasks until they end, however they end."""
     # Once is not enough: before Python 3.12 asyncio.wait_for can lose a cancellation, and Redis' client waits with it.

@@ -26,7 +26,7 @@ from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist.settings import Settings
 from cambist.settings_file import process_settings
 
-from .arq_worker import arq_options, end_tasks, insist, run_arq, runners_of
+from .arq_worker import arq_options, end_tasks, run_arq, runners_of
 from .chain_keeper import ChainKeeper
 from .exchanges import exchange_follower
 from .job_metrics import StoredFacts
@@ -43,6 +43,7 @@ from .webhooks import open_deliverer
 
 log = structlog.get_logger(__name__)
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 GRACE_S = 8.0
 """How long a stopping worker lets its tasks finish: less than the ten seconds that supervisors usually give."""
 OPEN_FILES_WANTED = 8192
@@ -59,7 +60,7 @@ def main(settings: Settings) -> None:
 async def _serve(settings: Settings) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
     async with open_gateway(settings, role="worker") as gateway:
         tune_memory()
@@ -115,7 +116,8 @@ def __getattr__(name: str) -> type:
     """Make ``WorkerSettings`` of the operator's settings when arq's command line asks for it."""
     if name != "WorkerSettings":
         raise AttributeError(name)
-    return type(name, (), {**arq_options(process_settings()), "on_startup": _open, "on_shutdown": _close})
+    hooks = {"handle_signals": False, "on_startup": _open, "on_shutdown": _close}
+    return type(name, (), {**arq_options(process_settings()), **hooks})
 
 
 async def _open(ctx: dict[str, Any]) -> None:
@@ -128,10 +130,20 @@ async def _open(ctx: dict[str, Any]) -> None:
     runners = runners_of(gateway)
     queueing = asyncio.create_task(keep_running("arq queueing", partial(keep_queueing, gateway, ctx["redis"])))
     following = asyncio.create_task(keep_running("chains", ChainKeeper(gateway, ()).run))
-    # arq cancels this task at a signal, once.
-    insisting = asyncio.create_task(insist(cast("asyncio.Task[Any]", asyncio.current_task())))
-    stack.push_async_callback(end_tasks, {queueing, following, insisting})
+    end_at_signals(cast("asyncio.Task[Any]", asyncio.current_task()))
+    stack.push_async_callback(end_tasks, {queueing, following})
     ctx.update(runners.context, gateway=stack)
+
+
+def end_at_signals(task: asyncio.Task[Any]) -> None:
+    """End a task at SIGTERM or SIGINT. arq's own handlers cancel it once, which can be lost."""
+    loop, ending = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+    def end() -> None:
+        ending.add(loop.create_task(end_tasks({task})))
+
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, end)
 
 
 async def _close(ctx: dict[str, Any]) -> None:
