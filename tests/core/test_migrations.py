@@ -71,10 +71,12 @@ async def test_the_migrated_schema_is_what_the_models_declare(empty_database_url
         await connection.execute(text("DROP SCHEMA public CASCADE"))
         await connection.execute(text("CREATE SCHEMA public"))
         await connection.run_sync(Base.metadata.create_all)
-        # Autogenerate sees neither check constraints nor expressions; the catalogue does.
+        # Autogenerate sees neither check constraints nor expressions nor collations; the catalogue does.
         declared = await _constraints(connection)
     await database.close()
     assert {row for row in migrated if row[0] != "schema_version"} == declared
+    # By whose beginning what tells of a tracker's transaction is found.
+    assert ("webhook_deliveries", "delivery_id", "C") in declared
 
 
 async def _constraints(connection):
@@ -87,7 +89,14 @@ async def _constraints(connection):
     indexes = await connection.execute(
         text("SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'")
     )
-    return {tuple(row) for row in (*constraints, *indexes)}
+    collations = await connection.execute(
+        text(
+            "SELECT a.attrelid::regclass::text, a.attname, c.collname FROM pg_attribute a"
+            " JOIN pg_collation c ON c.oid = a.attcollation JOIN pg_class t ON t.oid = a.attrelid"
+            " WHERE t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' AND c.collname <> 'default'"
+        )
+    )
+    return {tuple(row) for row in (*constraints, *indexes, *collations)}
 
 
 async def _account(connection, *, guarded: bool, debit_normal: bool = False, purpose: str) -> int:

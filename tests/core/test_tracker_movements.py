@@ -43,7 +43,9 @@ async def watchers(shop):
     return watchers
 
 
-async def test_a_block_that_is_read_again_with_more_in_it_adds_that_alone(db, watchers):
+@pytest.mark.parametrize("many", [1, movements.MANY])
+async def test_a_block_that_is_read_again_with_more_in_it_adds_that_alone(db, watchers, monkeypatch, many):
+    monkeypatch.setattr(movements, "MANY", many)
     for tx_ids, new in ((["a", "b"], 2), (["a", "b"], 0), (["b", "c", "c", "a", "d"], 2)):
         async with db.transaction() as conn:
             assert await movements.save(conn, SCOPE, FAMILY, block_of(*tx_ids), NOW) == new

@@ -104,8 +104,7 @@ class WebhookDelivery(Base):
         ),
         CheckConstraint("num_nonnulls(event_pk, body) = 1", name="one_body"),
         partial_index("ix_webhook_deliveries_due", "due_at", "id", where="status = 'pending'"),
-        # Without the id: what is due at once stands in one entry.
-        partial_index("ix_webhook_deliveries_target", "target_key", "due_at", where="status = 'pending'"),
+        partial_index("ix_webhook_deliveries_target", "target_key", "due_at", "id", where="status = 'pending'"),
         Index("ix_webhook_deliveries_project_pk", "project_pk", "created_at", "id"),
         Index("ix_webhook_deliveries_created_at", "created_at", postgresql_using="brin"),
         partial_index("ix_webhook_deliveries_event_pk", "event_pk", where="event_pk IS NOT NULL"),

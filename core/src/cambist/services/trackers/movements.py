@@ -24,11 +24,14 @@ TOPIC = "trackers"
 
 ROWS_MAX = 5_000
 """Movements that one statement stores or confirms."""
+MANY = 500
+"""Movements from which on a subtransaction takes less time than it spares: it is two more answers to wait for."""
 
 _TRACKED = "SELECT address FROM tracked_addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])"
-_LISTED = (
-    "SELECT DISTINCT address FROM tracker_addresses WHERE tracker_pk = ANY($1::bigint[]) AND address = ANY($2::text[])"
-)
+_LISTED = """
+SELECT DISTINCT address FROM tracker_addresses
+WHERE chain = $1 AND scope = $2 AND tracker_pk = ANY($3::bigint[]) AND address = ANY($4::text[])
+"""
 
 # One that stands already changes nothing: this block was read before, or its history was. The earlier
 # incarnation is found in an index that holds nothing but what was orphaned: whatever the planner knows, that is quick.
@@ -119,13 +122,19 @@ async def save(  # noqa: PLR0913, PLR0917  what is stored, and what was known of
     stored = 0
     fixed, seen = (*chain_scope.key, confirmations(chain_scope), "detected"), (result.blocks[-1].height, now)
     for first in range(0, len(rows), ROWS_MAX):
-        values = (*fixed, *transposed(rows[first : first + ROWS_MAX]), *seen)
+        some = rows[first : first + ROWS_MAX]
+        stored += await _insert(conn, (*fixed, *transposed(some), *seen), is_many=len(some) >= MANY)
+    return stored
+
+
+async def _insert(conn: AsyncConnection, values: tuple[Any, ...], *, is_many: bool) -> int:
+    if is_many:
         try:
             async with conn.begin_nested():
-                stored += (await conn.exec_driver_sql(_ALL_NEW, values)).rowcount
+                return (await conn.exec_driver_sql(_ALL_NEW, values)).rowcount
         except IntegrityError:
-            stored += (await conn.exec_driver_sql(_INSERT_AND_TELL, values)).rowcount
-    return stored
+            pass  # some stand already
+    return (await conn.exec_driver_sql(_INSERT_AND_TELL, values)).rowcount
 
 
 async def of_trackers(
@@ -135,7 +144,7 @@ async def of_trackers(
     ends = _ends(result.transfers)
     if not ends:
         return []
-    found = await conn.exec_driver_sql(_LISTED, (list(tracker_pks), list(ends)))
+    found = await conn.exec_driver_sql(_LISTED, (*chain_scope.key, list(tracker_pks), list(ends)))
     return list(_rows(chain_scope, result, set(found.scalars())))
 
 

@@ -58,7 +58,6 @@ class Claim(Struct, frozen=True, kw_only=True):
 # Whatever is looked up for a row is a subquery that no plan can turn into a join with the whole table: plans are made
 # once, for queues of any length. The CASE hides from the planner how few rows it may leave, so that a queue is read in
 # its order and no further than needed; its key is named as a range and in the order, so that no other index will do.
-# What is due at the same moment comes as it stands in the table: to sort it, all of it would be looked up.
 _CLAIM = f"""
 WITH RECURSIVE nearest AS MATERIALIZED (
     SELECT target_key, url FROM webhook_deliveries WHERE status = 'pending' AND due_at <= $1
@@ -134,7 +133,7 @@ WITH RECURSIVE nearest AS MATERIALIZED (
                             AND earlier.tracker_pk = d.tracker_pk AND earlier.id < d.id END
                     ORDER BY earlier.delivery_id LIMIT 1
                 ) END IS NULL
-            ORDER BY d.target_key, d.due_at
+            ORDER BY d.target_key, d.due_at, d.id
             LIMIT least(place.share, coalesce(lane.room, $7))
         ) AS one
     ) AS due

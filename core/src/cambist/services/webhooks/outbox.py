@@ -130,8 +130,8 @@ FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::
 ORDER BY number
 ON CONFLICT (delivery_id) DO NOTHING
 """
-TELLS_OF = """({told}.delivery_id > 'evt' || substr({transaction}, 4)
-    AND {told}.delivery_id < 'evt' || substr({transaction}, 4) || '~')"""
+TELLS_OF = """({told}.delivery_id COLLATE "C" > 'evt' || substr({transaction}, 4)
+    AND {told}.delivery_id COLLATE "C" < 'evt' || substr({transaction}, 4) || '~')"""
 """The condition on a delivery to a tracker that its id begins as a transaction's does, so that one index finds both.
 
 What tells of a tracker's transaction is found by it, and by no index of its own, of which each row would take a tenth

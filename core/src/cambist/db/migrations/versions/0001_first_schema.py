@@ -1338,7 +1338,10 @@ TABLES = (
         "CREATE INDEX ix_webhook_deliveries_resource ON webhook_deliveries (resource_id)"
         " WHERE tracker_pk IS NULL AND status IN ('pending', 'paused')"
     ),
-    "CREATE INDEX ix_webhook_deliveries_target ON webhook_deliveries (target_key, due_at) WHERE status = 'pending'",
+    (
+        "CREATE INDEX ix_webhook_deliveries_target ON webhook_deliveries (target_key, due_at, id)"
+        " WHERE status = 'pending'"
+    ),
     """
     CREATE TABLE addresses (
         id BIGINT GENERATED ALWAYS AS IDENTITY,

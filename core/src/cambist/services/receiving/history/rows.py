@@ -122,7 +122,8 @@ WITH untold AS MATERIALIZED (
 SELECT m.id, m.height, m.status FROM movements m
 WHERE m.chain = $1 AND m.scope = $2 AND m.height BETWEEN $3 AND $4 AND m.status <> 'orphaned'
     AND (m.height, m.id) > ($5, $6) AND EXISTS (
-        SELECT FROM tracker_addresses a WHERE a.address IN (m.recipient, m.sender) AND a.tracker_pk = ANY($7::bigint[])
+        SELECT FROM tracker_addresses a WHERE a.chain = $1 AND a.scope = $2
+            AND a.address IN (m.recipient, m.sender) AND a.tracker_pk = ANY($7::bigint[])
     ) AND NOT (
         (m.tx_id, m.position) IN (SELECT tx_id, position FROM unended) AND m.id IN (SELECT movement_pk FROM untold)
     )
