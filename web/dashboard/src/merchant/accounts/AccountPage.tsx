@@ -14,7 +14,6 @@ import { Scannable } from "../../ui/Scannable";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { api, unwrap } from "../api";
-import { useCoinChains } from "../coins/queries";
 import { usePermitted, useProjectId } from "../project";
 import { AccountPanel } from "../sandbox/AccountPanel";
 
@@ -94,10 +93,6 @@ function Acts({ account }: { readonly account: Account }) {
   const [chains, setChains] = useState<readonly string[]>([]);
   const base = "/api/dashboard/projects/{projectId}/accounts/{accountId}";
   const params = { path: { projectId, accountId: account.accountId } };
-  const named = account.addresses.map((one) => one.chain);
-  // Nothing is offered that the account has already; while nobody knows the chains, it may be.
-  const coinChains = useCoinChains();
-  const isAddable = coinChains.length === 0 || coinChains.some(({ value }) => !named.includes(value));
   const to = account.isActive ? "deactivate" : "activate";
   const close = () => {
     setOpen(null);
@@ -108,17 +103,15 @@ function Acts({ account }: { readonly account: Account }) {
   };
   return (
     <>
-      {isAddable && (
-        <Button
-          variant="default"
-          onClick={() => {
-            setChains([]);
-            setOpen("chains");
-          }}
-        >
-          {t("account.addChains")}
-        </Button>
-      )}
+      <Button
+        variant="default"
+        onClick={() => {
+          setChains([]);
+          setOpen("chains");
+        }}
+      >
+        {t("account.addChains")}
+      </Button>
       <Button
         variant="default"
         onClick={() => {
@@ -135,7 +128,7 @@ function Acts({ account }: { readonly account: Account }) {
           onConfirm={() => forget(unwrap(api.POST(`${base}/chains`, { params, body: { chains: [...chains] } })))}
           onClose={close}
         >
-          <ChainsInput chains={chains} without={named} onChains={setChains} />
+          <ChainsInput chains={chains} without={account.addresses.map((one) => one.chain)} onChains={setChains} />
         </Confirm>
       )}
       {open === "switch" && (

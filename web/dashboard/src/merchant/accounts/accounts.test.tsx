@@ -144,13 +144,6 @@ describe("the page of one account", () => {
     expect(screen.getByRole("region", { name: "Addresses" })).toBeTruthy();
   });
 
-  it("offers no chains to add where it has them all", async () => {
-    const coins = { success: true, coins: ["base", "ethereum", "tron"].map(coin) };
-    await show(AccountPage, { ...at, answers: { ...answers, [`GET ${BASE}/wallet/coins`]: coins } });
-    expect(await screen.findByRole("button", { name: "Switch off" })).toBeTruthy();
-    await expect.poll(() => screen.queryByRole("button", { name: "Add chains" }), { timeout: 20_000 }).toBeNull();
-  });
-
   it("adds only chains that it lacks, and is switched off", async () => {
     const sent: string[] = [];
     const note = async (request: Request) => {
