@@ -181,6 +181,15 @@ async def go(page: Page, address: str) -> None:
     await until_shown(page)
 
 
+async def found_on_every_page(page: Page, gateway: DescribedGateway, script: str) -> list[str]:
+    """Return what a script finds on each page of the app, which is a list of it, with the page's address."""
+    found = []
+    for address in gateway.addresses():
+        await go(page, address)
+        found += [f"{address}: {one}" for one in await page.evaluate(script)]
+    return found
+
+
 async def until_shown(page: Page) -> None:
     """Wait until a page shows all that it asks for, also what it asks for after the first answers."""
     for _ in range(2):

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.described import DescribedGateway, described_page, go
+from tests.browser.described import DescribedGateway, described_page, found_on_every_page, go
 from tests.browser.dialogs import Shown, lay_out, opened
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
 from tests.browser.test_dashboard import violations
@@ -83,22 +83,18 @@ async def test_axe_finds_nothing_wrong_with_an_open_menu_whose_first_item_has_th
 async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_the_longest_words(
     chromium, app, viewport
 ):
-    gateway, wide = DescribedGateway(app), []
+    gateway = DescribedGateway(app)
     async with described_page(chromium, gateway, viewport=viewport, locale="ru-RU") as page:
         assert await page.evaluate("document.documentElement.lang") == "ru"
-        for address in gateway.addresses():
-            await go(page, address)
-            wide += [f"{address}: {one}" for one in await page.evaluate(TOO_WIDE)]
+        wide = await found_on_every_page(page, gateway, TOO_WIDE)
     assert not wide, "\n".join(wide)
 
 
 @pytest.mark.parametrize("app", ["merchant", "operator"])
 async def test_no_table_of_a_small_laptop_has_its_end_out_of_sight(chromium, app):
-    gateway, wide = DescribedGateway(app, rows=3), []
+    gateway = DescribedGateway(app, rows=3)
     async with described_page(chromium, gateway, viewport=SMALL_LAPTOP) as page:
-        for address in gateway.addresses():
-            await go(page, address)
-            wide += [f"{address}: {one}" for one in await page.evaluate(TOO_WIDE)]
+        wide = await found_on_every_page(page, gateway, TOO_WIDE)
     assert not wide, "\n".join(wide)
 
 

@@ -41,6 +41,13 @@ async function show(changed: Partial<Schemas["SignerView"]>): Promise<void> {
   });
 }
 
+const rule = (setting: string, name: string, limit: string | null, used: string | null = null) => ({
+  setting,
+  name,
+  limit,
+  used,
+});
+
 it("what is refused again and again stands there once, with how often and since when", async () => {
   const other = { ...REFUSAL, reason: "500 USDT waits for a person.", times: 1, firstRefusedAt: MOMENT };
   await show({ refused: [REFUSAL, other] });
@@ -55,12 +62,6 @@ it("what is refused again and again stands there once, with how often and since 
 });
 
 it("each rule says in words what it bounds, and how much that is of what", async () => {
-  const rule = (setting: string, name: string, limit: string | null, used: string | null = null) => ({
-    setting,
-    name,
-    limit,
-    used,
-  });
   await show({
     rules: [
       rule("approval_limits", "ethereum/USDT", "20000"),
@@ -110,12 +111,6 @@ it("each rule says in words what it bounds, and how much that is of what", async
 });
 
 it("coins of which the same is said are one row, with what each has used", async () => {
-  const rule = (setting: string, name: string, limit: string | null, used: string | null = null) => ({
-    setting,
-    name,
-    limit,
-    used,
-  });
   await show({
     rules: [
       rule("hourly_caps", "ethereum/USDT", "20000", "1200"),
