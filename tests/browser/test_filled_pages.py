@@ -32,6 +32,10 @@ TOO_WIDE = """() => {
 }"""
 """Pages and tables of which a part is out of sight, and buttons of whose words one is."""
 
+LONE_DASHES = """() => [...document.querySelectorAll("main td")]
+  .filter((cell) => cell.checkVisibility() && cell.innerText.trim() === "\u2013")
+  .map((cell) => cell.dataset.title)"""
+
 DIALOGS_LEAST = {"merchant": 30, "operator": 45}
 
 
@@ -96,6 +100,13 @@ async def test_no_table_of_a_small_laptop_has_its_end_out_of_sight(chromium, app
     async with described_page(chromium, gateway, viewport=SMALL_LAPTOP) as page:
         wide = await found_on_every_page(page, gateway, TOO_WIDE)
     assert not wide, "\n".join(wide)
+
+
+async def test_no_card_of_a_phone_has_a_line_that_says_that_there_is_nothing(chromium):
+    gateway = DescribedGateway("operator", rows=1)
+    async with described_page(chromium, gateway, viewport=PHONE) as page:
+        found = await found_on_every_page(page, gateway, LONE_DASHES)
+    assert not found, "\n".join(found)
 
 
 async def of_opened(page, axe: str, shown: Shown) -> list[str]:

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import styles from "./Attention.module.css";
 import { numbers } from "./format";
 import { Section } from "./Page";
-import { HAVE_MODES, PLACES_OF, type Place } from "./places";
+import { HAVE_MODES, merchantFilter, PLACES_OF, type Place } from "./places";
 import { Said } from "./Said";
 import type { NavGroup } from "./Shell";
 import { Chip } from "./Status";
@@ -15,6 +15,8 @@ interface AttentionProps {
   readonly nav?: readonly NavGroup[];
   /** Of which mode all of it is, where pages show both. */
   readonly mode?: "live" | "sandbox";
+  /** Whose all of it is, where pages show everybody's. */
+  readonly merchantId?: string;
   readonly attention: readonly {
     readonly code: string;
     readonly message: string;
@@ -38,7 +40,7 @@ export function AttentionView({ attention, nav = [], mode }: AttentionProps) {
 }
 
 /** How many there are of each, what it is, and since when. */
-export function AttentionList({ attention, nav = [], mode }: AttentionProps) {
+export function AttentionList({ attention, nav = [], mode, merchantId }: AttentionProps) {
   const { t, i18n } = useTranslation();
   const number = numbers(i18n.language);
   const pages = nav.flatMap(({ items }) => items);
@@ -56,7 +58,7 @@ export function AttentionList({ attention, nav = [], mode }: AttentionProps) {
             )}
           </span>
           <span className={styles.places}>
-            <Places of={PLACES_OF[one.code] ?? []} pages={pages} mode={mode} />
+            <Places of={PLACES_OF[one.code] ?? []} pages={pages} mode={mode} merchantId={merchantId} />
           </span>
         </li>
       ))}
@@ -68,10 +70,11 @@ interface PlacesProps {
   readonly of: readonly Place[];
   readonly pages: NavGroup["items"];
   readonly mode: AttentionProps["mode"];
+  readonly merchantId: string | undefined;
 }
 
 /** The pages that the reader has of these, each with the state that its list then shows. */
-function Places({ of, pages, mode }: PlacesProps) {
+function Places({ of, pages, mode, merchantId }: PlacesProps) {
   const { t } = useTranslation();
   const links = of.flatMap(({ page, status, filters, part }) => {
     const found = pages.find(({ to }) => to.endsWith(`/${page}`));
@@ -79,6 +82,7 @@ function Places({ of, pages, mode }: PlacesProps) {
     const search = {
       ...(status === undefined ? {} : { status }),
       ...filters,
+      ...(merchantId === undefined ? {} : { [merchantFilter(page)]: merchantId }),
       ...(mode === undefined || !HAVE_MODES.has(page) ? {} : { mode }),
     };
     return (

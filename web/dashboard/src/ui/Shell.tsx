@@ -1,7 +1,7 @@
 import { Burger } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { Link } from "@tanstack/react-router";
-import { useSyncExternalStore, type ReactNode } from "react";
+import { Link, useLocation } from "@tanstack/react-router";
+import { useEffect, useRef, useSyncExternalStore, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import type { Session } from "../api/session";
@@ -95,8 +95,14 @@ export function Shell({ nav, head, place, user, session, band, commands, finder,
 
 function Navigation({ nav, onChosen }: { readonly nav: readonly NavGroup[]; readonly onChosen?: () => void }) {
   const { t } = useTranslation();
+  const place = useRef<HTMLElement>(null);
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  // There are more pages than a laptop has room for: where one is, is in sight.
+  useEffect(() => {
+    place.current?.querySelector("[data-active]")?.scrollIntoView({ block: "nearest" });
+  }, [path]);
   return (
-    <nav aria-label={t("shell.navigation")} className={styles.nav}>
+    <nav ref={place} aria-label={t("shell.navigation")} className={styles.nav}>
       {nav.map((group, index) => (
         <div key={group.title ?? index}>
           {group.title !== undefined && <h2 className={styles.group}>{group.title}</h2>}

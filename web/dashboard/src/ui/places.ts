@@ -48,4 +48,9 @@ export const PLACES_OF: Readonly<Partial<Record<string, readonly Place[]>>> = {
 };
 
 /** Pages whose lists tell live and sandbox apart. */
-export const HAVE_MODES: ReadonlySet<string> = new Set(["queue", "resolutions"]);
+export const HAVE_MODES: ReadonlySet<string> = new Set(["queue", "resolutions", ...SENT]);
+
+/** Return the name by which the list of a page, in the operators' app, is filtered by a merchant. */
+export function merchantFilter(page: string): "merchant" | "merchantId" {
+  return SENT.some((one) => one === page) ? "merchant" : "merchantId";
+}

@@ -7,6 +7,7 @@ import { api, operatorSession, unwrap, useWords, type Operations } from "../api"
 import { MerchantLink } from "../merchants/MerchantLink";
 import { MerchantFilter } from "../merchants/MerchantSelect";
 import { ROWS } from "../queries";
+import { usePageOfId } from "../records/found";
 
 import { Verification } from "./Verification";
 
@@ -20,6 +21,7 @@ export function AuditPage() {
   const { t } = useWords();
   const search = useListSearch(FILTERS);
   const { filters } = search;
+  const pageOf = usePageOfId();
   const query = useQuery({
     queryKey: ["audit", filters, search.page],
     placeholderData: keepPreviousData,
@@ -46,6 +48,7 @@ export function AuditPage() {
         />
       }
       query={query}
+      pageOf={pageOf}
       whose={{
         id: "whose",
         title: t("record.merchant"),

@@ -3,6 +3,7 @@ import i18next from "i18next";
 import { expect, it } from "vitest";
 
 import { chooseLanguage } from "../../i18n";
+import { DESCRIBED } from "../../testing/described";
 import { json, nothing, one, refused, showOperator } from "../../testing/render";
 import { ACTIONS } from "../../ui/actions";
 
@@ -101,4 +102,34 @@ it("every action is named in the reader's language, and the log's own name stand
   } finally {
     await chooseLanguage("en");
   }
+});
+
+it("an entry leads to what it is about, where that has a page which the reader may see", async () => {
+  const { entries } = DESCRIBED.operator.example("/api/admin/audit") as { readonly entries: readonly [object] };
+  const subjects = ["po_1", "mer_1", "job_1", "ses_1", null];
+  await showOperator(AuditPage, {
+    path: "audit",
+    permissions: ["audit.read", "records.read", "jobs.read"],
+    answers: {
+      [LIST]: {
+        ...nothing,
+        total: subjects.length,
+        entries: subjects.map((subject, number) => ({
+          ...entries[0],
+          entryId: `aud_${String(number)}`,
+          merchantId: null,
+          subject,
+        })),
+        verification: null,
+      },
+      [MERCHANTS]: { ...nothing, merchants: [] },
+    },
+  });
+  const table = await screen.findByRole("table", { name: "Audit log" });
+  expect(
+    within(table)
+      .getAllByRole("link")
+      .map((link) => link.getAttribute("href")),
+  ).toEqual(["/payouts/po_1", "/jobs/job_1"]);
+  expect(within(table).getByText("mer_1").closest("button")).toBeTruthy();
 });

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { Empty } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { numbers, showTook } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -68,7 +69,7 @@ type Chain = Schemas["AdminChainView"];
 /** What is wrong with it, if anything is. */
 export function Problem({ of }: { readonly of: Chain }) {
   const told = problemOf(of);
-  return told === null ? "–" : <Trouble {...told} />;
+  return told === null ? <None /> : <Trouble {...told} />;
 }
 
 export function problemOf(chain: Chain): { readonly code: string; readonly words: string } | null {

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Empty } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { numbers, showMilliseconds } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -94,7 +95,7 @@ function State({ endpoint }: { readonly endpoint: Endpoint }) {
 /** Why it is not used, or what it answered last that was no answer. */
 function Why({ of: { reason, setAside, lastError } }: { readonly of: Endpoint }) {
   const words = reason ?? setAside ?? lastError;
-  return words === null ? "–" : <Quoted words={words} />;
+  return words === null ? <None /> : <Quoted words={words} />;
 }
 
 function Number({ value }: { readonly value: number | null }) {

@@ -50,11 +50,17 @@ export function CollectionsPage() {
     },
     { id: "state", title: t("record.state"), cell: (one) => <IntentState state={one.status} /> },
     { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
-    { id: "from", title: t("record.from"), cell: (one) => <Address value={one.fromAddress} /> },
     {
-      id: "tx",
-      title: t("record.tx"),
-      cell: (one) => (one.txHash === null ? "–" : <Address value={one.txHash} />),
+      id: "from",
+      title: `${t("record.from")} · ${t("record.tx")}`,
+      cell: (one) => (
+        <>
+          <div>
+            <Address value={one.fromAddress} />
+          </div>
+          {one.txHash !== null && <Address value={one.txHash} />}
+        </>
+      ),
     },
     {
       id: "deposits",

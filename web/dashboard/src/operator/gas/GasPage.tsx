@@ -5,6 +5,7 @@ import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { List, listed, type Column } from "../../ui/List";
+import { None } from "../../ui/None";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Failed, Waits } from "../../ui/Said";
@@ -86,7 +87,7 @@ interface StationProps {
 /** What it waits for, or what went wrong with it. */
 function Why({ of }: { readonly of: Stake }) {
   if (of.waitsFor !== null) return <Waits code={of.waitsFor} words={of.waitsForText ?? of.waitsFor} />;
-  return of.error === null ? "–" : <Failed code={of.errorCode ?? ""} words={of.error} />;
+  return of.error === null ? <None /> : <Failed code={of.errorCode ?? ""} words={of.error} />;
 }
 
 function StationView({ station, mayStake }: StationProps) {

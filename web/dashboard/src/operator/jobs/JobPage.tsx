@@ -73,7 +73,7 @@ function Shown({ job }: { readonly job: Job }) {
               job.error === null ? null : <Went key="error" code={job.errorCode} words={job.error} />,
             ],
             [t("queue.askedBy"), askerName(job.requestedBy)],
-            [t("jobs.attempts"), job.attempts],
+            [t("jobs.failedAttempts"), job.attempts === 0 ? null : job.attempts],
             [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],
             [t("jobs.finished"), job.finishedAt === null ? null : <Moment key="finished" at={job.finishedAt} />],
             [t("jobs.took"), job.durationMs === null ? null : showTook(job.durationMs, i18n.language)],

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 
+import { None } from "../../ui/None";
 import { Quoted, Trouble, useSentence } from "../../ui/Said";
 import { useWords, type Schemas } from "../api";
 
@@ -16,7 +17,7 @@ const CLASS = /^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Group|Interru
 /** What went wrong with a job: in words, and where the words are an exception's own, that only for whoever wants it. */
 export function Went({ code, words }: WentProps) {
   const { t } = useWords();
-  if (words === null) return "–";
+  if (words === null) return <None />;
   if (!CLASS.test(words)) return <Trouble code={code ?? ""} words={words} />;
   return (
     <>

@@ -122,3 +122,17 @@ it.each([
   const links = screen.queryAllByRole("link").map((one) => [one.textContent, one.getAttribute("href")]);
   expect(links).toEqual(link === null ? [] : [link]);
 });
+
+it.each([
+  [0, null],
+  [2, "2"],
+])("a job that went well at once has no failed attempts: %s", async (attempts, told) => {
+  const job = { ...JOB, kind: "rescan", arguments: {}, progress: {}, error: null, errorCode: null, attempts };
+  await showOperator(JobPage, {
+    path: "jobs/$jobId",
+    at: "jobs/job_1",
+    answers: { "GET /api/admin/jobs/job_1": { job } },
+  });
+  const part = await screen.findByRole("region", { name: "Details" });
+  expect(within(part).queryByText("Failed attempts")?.nextSibling?.textContent ?? null).toBe(told);
+});

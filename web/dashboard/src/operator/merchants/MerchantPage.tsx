@@ -7,7 +7,7 @@ import { Amount } from "../../ui/Amount";
 import { AttentionList } from "../../ui/Attention";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
-import { numbers } from "../../ui/format";
+import { numbers, showAmount } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Owed } from "../../ui/Owed";
 import { Facts, Page, Section } from "../../ui/Page";
@@ -16,6 +16,7 @@ import { QueryPage } from "../../ui/QueryView";
 import { Chip } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
+import { useNav } from "../nav";
 
 import { Limits } from "./Limits";
 import { Members } from "./Members";
@@ -131,6 +132,8 @@ function Mode({ merchantId, standing }: ModeProps) {
   const { mode, attention, balances, credits, used } = standing;
   const meaning = useMeaning();
   const number = numbers(i18n.language);
+  // This is the merchant: there is no way to look for.
+  const nav = useNav().map(({ items }) => ({ items: items.filter(({ to }) => to !== "/merchants") }));
   const owesAny = balances.some((one) => one.receivable != null);
   return (
     <Section
@@ -143,10 +146,10 @@ function Mode({ merchantId, standing }: ModeProps) {
       }
     >
       <div className="stack">
-        {attention.length > 0 && <AttentionList attention={attention} />}
+        {attention.length > 0 && <AttentionList attention={attention} nav={nav} mode={mode} merchantId={merchantId} />}
         <Facts
           facts={[
-            [t("merchants.credits"), number.format(credits.balance)],
+            [t("merchants.credits"), showAmount(String(credits.balance), i18n.language).text],
             [t("merchants.usedThisMonth"), number.format(used.cpt)],
             [t("merchants.trackers"), `${number.format(used.webhooks)} · ${number.format(used.addresses)}`],
           ]}

@@ -7,14 +7,14 @@ import { AttentionView } from "../../ui/Attention";
 import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Choice } from "../../ui/Choice";
-import { Empty, Loading } from "../../ui/Feedback";
+import { Earlier } from "../../ui/Earlier";
+import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
 import { SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
-import { useLate } from "../../ui/useLate";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useNav } from "../nav";
 import { usePermitted } from "../queries";
@@ -46,8 +46,6 @@ export function OverviewPage() {
     queryFn: ({ signal }) =>
       unwrap(api.GET("/api/admin/overview", { params: { query: { mode, ...askedFor(span, Date.now()) } }, signal })),
   });
-  // What is of another mode or time would be taken for what was asked for.
-  const isLate = useLate(query.isPlaceholderData);
   return (
     <Page
       title={t("nav.overview")}
@@ -64,9 +62,8 @@ export function OverviewPage() {
         </>
       }
     >
-      {isLate ? (
-        <Loading lines={8} />
-      ) : (
+      {/* What is of another mode or time would be taken for what was asked for. */}
+      <Earlier isSo={query.isPlaceholderData}>
         <QueryView query={query} lines={8}>
           {(found) => (
             <>
@@ -109,7 +106,7 @@ export function OverviewPage() {
             </>
           )}
         </QueryView>
-      )}
+      </Earlier>
     </Page>
   );
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { showList } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
@@ -78,7 +79,7 @@ function Version({ plugin }: { readonly plugin: Plugin }) {
 }
 
 function Problems({ plugin }: { readonly plugin: Plugin }) {
-  if (plugin.problems.length === 0) return "–";
+  if (plugin.problems.length === 0) return <None />;
   return (
     <ul>
       {plugin.problems.map((one) => (
@@ -91,7 +92,7 @@ function Problems({ plugin }: { readonly plugin: Plugin }) {
 /** What differs from the defaults. Of a text is only told that it is set, as it may be a key. */
 function Settings({ plugin }: { readonly plugin: Plugin }) {
   const { t } = useWords();
-  if (plugin.settings.length === 0) return "–";
+  if (plugin.settings.length === 0) return <None />;
   return (
     <details>
       <summary>{t("plugins.set", { count: plugin.settings.length })}</summary>

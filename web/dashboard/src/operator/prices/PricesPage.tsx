@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { Rate } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { showList } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
@@ -90,7 +91,7 @@ export function PricesPage() {
 
 /** What is used, or why nothing is. */
 function Used({ price: { rate, refused } }: { readonly price: Schemas["CoinPrices"] }) {
-  if (rate === null) return refused === null ? "–" : <Quoted words={refused} />;
+  if (rate === null) return refused === null ? <None /> : <Quoted words={refused} />;
   return (
     <span className="number">
       <Rate value={rate} />
@@ -134,7 +135,7 @@ function doubtsOf(name: string, prices: readonly Schemas["CoinPrices"][]): Reado
 function Doubts({ doubts }: { readonly doubts: ReturnType<typeof doubtsOf> }) {
   const { i18n } = useWords();
   const meaning = useMeaning();
-  if (doubts.size === 0) return "–";
+  if (doubts.size === 0) return <None />;
   return [...doubts].map(([status, tokens]) => (
     <div key={status}>
       {meaning("price", status)}: <bdi>{showList(tokens, i18n.language)}</bdi>

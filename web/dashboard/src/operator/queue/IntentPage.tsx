@@ -15,7 +15,7 @@ import { Said } from "../../ui/Said";
 import { Moment, When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
 import { MerchantLink } from "../merchants/MerchantLink";
-import { useFeeCoin } from "../queries";
+import { useFeeCoin, usePermitted } from "../queries";
 
 import { IntentActs } from "./IntentActs";
 import { IntentState } from "./IntentState";
@@ -23,6 +23,13 @@ import { intentQuery, type Intent } from "./queries";
 import { WaitsFor } from "./WaitsFor";
 
 const POLL_MS = 5_000;
+/** What is over at the moment that the API names; for anything else, it is only when somebody looks again. */
+const ENDS_THEN: ReadonlySet<string> = new Set([
+  "signer: HOURLY_CAP",
+  "signer: HOURLY_FEES",
+  "signer: TARGET_TOO_FRESH",
+]);
+const WAITS_FOR_PERSON = "signer: APPROVAL_NEEDED";
 
 /** One thing that is to be sent: what it waits for, its transactions, and what can be done about it. */
 export function IntentPage() {
@@ -46,7 +53,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
       tab={`${intent.kind} ${intent.intentId}`}
       lead={
         <span className="row">
-          <IntentState state={intent.state} />
+          <IntentState state={intent.state} isCancelled={intent.cancelAskedAt !== null} />
           <Copyable text={intent.intentId}>
             <code>{intent.intentId}</code>
           </Copyable>
@@ -58,8 +65,11 @@ function Shown({ intent }: { readonly intent: Intent }) {
       <Section title={t(hasEnded ? "jobs.result" : "queue.now")}>
         <Facts
           facts={[
-            [t("record.waits"), waitsFor === null ? null : <WaitsFor key="waits" what={waitsFor} withOwn />],
-            [t("queue.until"), waitsFor?.until == null ? null : <Moment key="until" at={waitsFor.until} />],
+            [t("record.waits"), waitsFor === null ? null : <Waiting key="waits" what={waitsFor} />],
+            [
+              t(waitsFor !== null && ENDS_THEN.has(waitsFor.code) ? "queue.until" : "record.due"),
+              waitsFor?.until == null ? null : <Moment key="until" at={waitsFor.until} />,
+            ],
             [
               t("queue.behind"),
               intent.behind === null ? null : (
@@ -151,14 +161,26 @@ function sentAs({ kind }: Intent): "payouts" | "refunds" | "withdrawals" {
   return kind === "withdrawal" ? "withdrawals" : "payouts";
 }
 
-function Transactions({ of: { chain, transactions } }: { readonly of: Intent }) {
+/** What it waits for, and the way to where somebody agrees to it. */
+function Waiting({ what }: { readonly what: NonNullable<Intent["waitsFor"]> }) {
+  const { t } = useWords();
+  const maySee = usePermitted("signer.read");
+  return (
+    <>
+      <WaitsFor what={what} withOwn />{" "}
+      {maySee && what.code === WAITS_FOR_PERSON && <Link to="/signer">{t("nav.signer")}</Link>}
+    </>
+  );
+}
+
+function Transactions({ of: { chain, state, transactions } }: { readonly of: Intent }) {
   const { t } = useWords();
   const feeCoin = useFeeCoin();
   const meaning = useMeaning();
   return (
     <Section title={t("record.transactions")} flush>
       {transactions.length === 0 ? (
-        <Empty title={t("record.noTransactions")} />
+        <Empty title={t(state === "failed" ? "record.neverSigned" : "record.noTransactions")} />
       ) : (
         <Plain
           label={t("record.transactions")}

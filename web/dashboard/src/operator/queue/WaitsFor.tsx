@@ -1,3 +1,4 @@
+import { None } from "../../ui/None";
 import { Said } from "../../ui/Said";
 
 import type { Intent } from "./queries";
@@ -10,6 +11,6 @@ interface WaitsForProps {
 
 /** What something waits for before it is sent. The signer's reasons begin with its name. */
 export function WaitsFor({ what, withOwn = false }: WaitsForProps) {
-  if (what === null) return "–";
+  if (what === null) return <None />;
   return <Said of="waits" code={what.code.replace("signer: ", "")} words={what.text} withOwn={withOwn} />;
 }

@@ -160,3 +160,40 @@ it.each([
   });
   expect(await screen.findByRole("region", { name: title })).toBeTruthy();
 });
+
+it.each([
+  ["failed", "Cancelled", "Nothing was signed"],
+  ["cancelling", "Cancelling", "Nothing has been signed yet"],
+])("what somebody has cancelled did not fail, and nothing more is signed for it: %s", async (state, chip, none) => {
+  const outbound = { ...INTENT, state, waitsFor: null, settlement: null };
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    answers: { "GET /api/admin/outbound/int_1": { success: true, outbound } },
+  });
+  expect(await screen.findByText(chip)).toBeTruthy();
+  expect(screen.getByText(none)).toBeTruthy();
+  expect(screen.queryByText("Failed")).toBeNull();
+});
+
+it.each([
+  ["signer: APPROVAL_NEEDED", "Looked at next", ["Signer"]],
+  ["signer: HOURLY_CAP", "Until", []],
+])("what waits for a person leads to where somebody agrees, and for no moment: %s", async (code, label, links) => {
+  const waitsFor = { code, text: "It waits.", until: "2026-01-01T12:00:00.000Z" };
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    permissions: ["outbound.read", "signer.read"],
+    answers: {
+      "GET /api/admin/outbound/int_1": { success: true, outbound: { ...INTENT, state: "waiting", waitsFor } },
+    },
+  });
+  const part = await screen.findByRole("region", { name: "What it waits for" });
+  expect(within(part).getByText(label)).toBeTruthy();
+  expect(
+    within(part)
+      .queryAllByRole("link")
+      .map((link) => link.textContent),
+  ).toEqual(links);
+});

@@ -4,6 +4,7 @@ import { Amount } from "../../ui/Amount";
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { CsvButton } from "../../ui/CsvButton";
 import { NoneListed } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { showList } from "../../ui/format";
 import { Filters, SelectFilter, TextFilter } from "../../ui/Filters";
 import { List, listed, type Column } from "../../ui/List";
@@ -128,5 +129,5 @@ function amount(name: "onChain" | "booked" | "inTransit" | "difference", title: 
 
 /** What could explain it, the likeliest first. */
 function Why({ of: { explanations } }: { readonly of: Difference }) {
-  return explanations.length === 0 ? "–" : <Quoted words={explanations.join(" ")} />;
+  return explanations.length === 0 ? <None /> : <Quoted words={explanations.join(" ")} />;
 }

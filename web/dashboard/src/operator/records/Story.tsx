@@ -116,6 +116,7 @@ function Refunds({ refunds, token }: RefundsProps) {
 function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
   const meaning = useMeaning();
   const { t } = useWords();
+  const hasEnded = story.state === "done" || story.state === "failed";
   return (
     <Section title={t("record.transactions")} flush>
       {(story.state !== null || story.reason !== null) && (
@@ -132,13 +133,13 @@ function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
                   />
                 ),
               ],
-              [t("record.due"), story.dueAt === null ? null : <When key="due" at={story.dueAt} />],
+              [t("record.due"), story.dueAt === null || hasEnded ? null : <When key="due" at={story.dueAt} />],
             ]}
           />
         </div>
       )}
       {story.transactions.length === 0 ? (
-        <Empty title={t("record.noTransactions")} />
+        <Empty title={t(story.state === "failed" ? "record.neverSigned" : "record.noTransactions")} />
       ) : (
         <Plain
           label={t("record.transactions")}

@@ -1,20 +1,28 @@
 import type { Schemas } from "../api";
+import { usePermissions } from "../queries";
 
-/** Where records are shown whose ids begin like this. */
-const PAGES: ReadonlyMap<string, string> = new Map([
-  ["pay", "payments"],
-  ["dep", "deposits"],
-  ["po", "payouts"],
-  ["ref", "refunds"],
-  ["wd", "withdrawals"],
-  ["xch", "exchanges"],
-  ["acc", "accounts"],
+/** Where things are shown whose ids begin like this, and the permission without which the page shows nothing. */
+const PAGES: ReadonlyMap<string, readonly [page: string, permission: string]> = new Map([
+  ["pay", ["payments", "records.read"]],
+  ["dep", ["deposits", "records.read"]],
+  ["po", ["payouts", "records.read"]],
+  ["ref", ["refunds", "records.read"]],
+  ["wd", ["withdrawals", "records.read"]],
+  ["xch", ["exchanges", "records.read"]],
+  ["acc", ["accounts", "records.read"]],
+  ["mer", ["merchants", "merchants.read"]],
+  ["int", ["queue", "outbound.read"]],
+  ["dlv", ["webhooks", "webhooks.read"]],
+  ["job", ["jobs", "jobs.read"]],
 ]);
 
-/** Return the page of the record with this id; undefined where it has none. */
-export function pageOfId(id: string): string | undefined {
-  const page = PAGES.get(id.split("_", 1)[0] ?? "");
-  return page === undefined ? undefined : `/${page}/${id}`;
+/** Return what knows the page of the thing with an id; undefined where it has none, or none that is the reader's. */
+export function usePageOfId(): (id: string) => string | undefined {
+  const permissions = usePermissions();
+  return (id) => {
+    const [page, permission] = PAGES.get(id.split("_", 1)[0] ?? "") ?? [];
+    return page !== undefined && permissions.has(permission ?? "") ? `/${page}/${id}` : undefined;
+  };
 }
 
 /** Where a thing that was found is shown: a project by what it was paid. */

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 
 import { ChainName } from "../../ui/ChainName";
 import { Meaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import type { Fact } from "../../ui/Page";
 import type { Column, Listed } from "../../ui/List";
 import { listed } from "../../ui/List";
@@ -82,7 +83,7 @@ export type Words = (word: Word) => string;
 /** Why a deposit belongs to no order, or what was decided about it. */
 function Held({ row }: { readonly row: Schemas["DepositRow"] }) {
   if (row.resolution !== null) return <Meaning of="resolution" code={row.resolution} />;
-  return row.heldReason === null ? "–" : <Meaning of="held" code={row.heldReason} />;
+  return row.heldReason === null ? <None /> : <Meaning of="held" code={row.heldReason} />;
 }
 
 /** What belongs to it, on a page of its own. */
@@ -185,7 +186,7 @@ type Sent = Schemas["SentRow"];
 /** Why it has failed, or what it waits for. */
 function waiting({ error, errorCode, waitsFor, waitsForText }: Sent) {
   if (error !== null) return <Failed code={errorCode ?? ""} words={error} />;
-  return waitsFor === null ? "–" : <Waits code={waitsFor} words={waitsForText ?? waitsFor} />;
+  return waitsFor === null ? <None /> : <Waits code={waitsFor} words={waitsForText ?? waitsFor} />;
 }
 
 const sent: Pick<Kind<Sent>, "statuses" | "idOf" | "statusOf" | "columns" | "facts"> = {

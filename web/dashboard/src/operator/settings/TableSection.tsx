@@ -4,6 +4,7 @@ import { useState } from "react";
 
 import { Amount } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { numbers, showList } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -96,7 +97,7 @@ interface ShownProps {
 
 function Shown({ text, kind, blank }: ShownProps) {
   const { t, i18n } = useWords();
-  if (text === "") return blank === undefined ? "–" : t(`settings.${blank}`);
+  if (text === "") return blank === undefined ? <None /> : t(`settings.${blank}`);
   if (kind === "switch") return t(text === "true" ? "settings.on" : "settings.off");
   if (kind === "text") return <code className="break">{text}</code>;
   if (kind === "amount") return <Amount value={text} />;

@@ -288,3 +288,8 @@ it("a chain from which nothing may leave stays so, and it is said which chains a
   await within(part).findByRole("button", { name: "Change" });
   expect(bodies).toEqual([{ version: 5, allowedAddresses: { memory: [] } }]);
 });
+
+it("what is below zero has a minus, as amounts have, and no hyphen", async () => {
+  await showOperator(SettingsPage, { path: "settings", answers: { "GET /api/admin/settings": SETTINGS } });
+  expect(await screen.findByText("\u2212100,000")).toBeTruthy();
+});

@@ -1,4 +1,4 @@
-import { numbers, showFiat, showPercent, showUnit } from "../../ui/format";
+import { showAmount, showFiat, showPercent, showUnit } from "../../ui/format";
 import { fromUnits } from "../../ui/units";
 import { useWords } from "../api";
 
@@ -19,6 +19,6 @@ export function useShown(): (field: Field, value: Value) => string {
     if (kind === "percent") return showPercent(typedOf(kind, value), i18n.language);
     if (unit === "usd") return showFiat(String(value), unit, i18n.language);
     if (typeof value === "string") return value;
-    return unit === undefined ? numbers(i18n.language).format(value) : showUnit(value, unit, i18n.language);
+    return unit === undefined ? showAmount(String(value), i18n.language).text : showUnit(value, unit, i18n.language);
   };
 }

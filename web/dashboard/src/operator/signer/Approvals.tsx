@@ -3,8 +3,8 @@ import { useState } from "react";
 
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
+import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
-import { InPieces } from "../../ui/InPieces";
 import { Meaning } from "../../ui/Meaning";
 import { Facts, Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";
@@ -13,6 +13,7 @@ import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useAskerName, usePermitted } from "../queries";
 
+import { Reference } from "./Reference";
 import styles from "./SignerPage.module.css";
 
 type Approval = Schemas["ApprovalView"];
@@ -45,12 +46,27 @@ export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }
                     <Answer approval={one} verdict="deny" />
                   </div>
                 )}
+                {!signer.approvalsByApi && <AtTheSigner reference={one.reference} />}
               </li>
             );
           })}
         </ul>
       )}
     </Section>
+  );
+}
+
+/** Where no answer is taken from here: what whoever has the signer's machine runs there. */
+function AtTheSigner({ reference }: { readonly reference: string }) {
+  const { t } = useWords();
+  const command = `cambist signer approve ${reference}`;
+  return (
+    <p>
+      {t("signer.agreeThere")}{" "}
+      <Copyable text={command}>
+        <code>{command}</code>
+      </Copyable>
+    </p>
   );
 }
 
@@ -68,12 +84,7 @@ function What({ approval }: { readonly approval: Approval }) {
         ],
         [t("record.chain"), <ChainName key="chain" of={approval.toChain} />],
         [t("record.to"), <Address key="to" value={approval.toAddress} whole />],
-        [
-          t("signer.reference"),
-          <code key="reference">
-            <InPieces text={approval.reference} />
-          </code>,
-        ],
+        [t("signer.reference"), <Reference key="reference" value={approval.reference} whole />],
         [t("signer.asked"), <When key="asked" at={approval.askedAt} />],
       ]}
     />

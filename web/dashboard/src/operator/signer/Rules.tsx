@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { Amount } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { showList } from "../../ui/format";
 import { InPieces } from "../../ui/InPieces";
 import { Section } from "../../ui/Page";
@@ -171,7 +172,7 @@ function Used({ group: { rules, unit } }: { readonly group: Group }): ReactNode 
   const feeCoin = useFeeCoin();
   const told = rules.flatMap(({ name, used }) => (used === null ? [] : [{ name, used }]));
   const [only] = told;
-  if (only === undefined) return "–";
+  if (only === undefined) return <None />;
   if (rules.length === 1) return <Amount value={only.used} token={unitOf(only.name, feeCoin)} />;
   const some = told.filter(({ used }) => Number(used) > 0);
   if (some.length === 0) return <Amount value="0" token={unit} />;

@@ -3,7 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { numbers, showDuration } from "../../ui/format";
-import { Id } from "../../ui/Id";
 import { Meaning } from "../../ui/Meaning";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -14,6 +13,7 @@ import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
 import { Approvals } from "./Approvals";
+import { Reference } from "./Reference";
 import { Rules } from "./Rules";
 import styles from "./SignerPage.module.css";
 
@@ -100,7 +100,7 @@ function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"
             },
             { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
             { id: "purpose", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.purpose} /> },
-            { id: "reference", title: t("signer.reference"), cell: (one) => <Id value={one.reference} /> },
+            { id: "reference", title: t("signer.reference"), cell: (one) => <Reference value={one.reference} /> },
             {
               id: "why",
               title: t("record.why"),

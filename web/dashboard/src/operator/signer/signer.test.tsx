@@ -158,3 +158,37 @@ it("no delay is said in words, and so is that it is heard of", async () => {
     "Not at all: there is no delay for new addresses",
   ]);
 });
+
+const APPROVAL: Schemas["ApprovalView"] = {
+  approvalId: "7",
+  question: "#7: 25000 USDT",
+  reference: "payout:po_1",
+  purpose: "payout",
+  askedBy: "key",
+  chain: "ethereum",
+  toChain: "ethereum",
+  toAddress: "0x52908400098527886E0F7030069857D2E4169EE7",
+  amount: "25000 USDT",
+  askedAt: MOMENT,
+};
+
+it.each([
+  [false, "cambist signer approve payout:po_1"],
+  [true, null],
+])("what waits for a person says what to run where no answer is taken here: %s", async (approvalsByApi, command) => {
+  await show({ approvals: [APPROVAL], approvalsByApi });
+  const part = await screen.findByRole("region", { name: "Waiting for a person" });
+  const codes = [...part.querySelectorAll("button code")].map((one) => one.textContent);
+  expect(codes).toEqual(command === null ? [] : [command]);
+});
+
+it("what is signed for leads to its page, for whoever may read that", async () => {
+  await showOperator(SignerPage, {
+    path: "signer",
+    permissions: ["signer.read", "records.read"],
+    answers: { "GET /api/admin/signer": { ...SIGNER, approvals: [APPROVAL], refused: [REFUSAL] } },
+  });
+  await screen.findByRole("table", { name: "Refused since the signer was started" });
+  const links = screen.getAllByRole("link").map((link) => link.getAttribute("href"));
+  expect(links).toEqual(["/payouts/po_1", "/payouts/po_1"]);
+});

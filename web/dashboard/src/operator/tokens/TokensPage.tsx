@@ -6,6 +6,7 @@ import { CsvButton } from "../../ui/CsvButton";
 import { SelectFilter, TextFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
+import { None } from "../../ui/None";
 import { Quoted } from "../../ui/Said";
 import { beginsWith, useListSearch } from "../../ui/search";
 import { Chip, type Tone } from "../../ui/Status";
@@ -116,7 +117,7 @@ export function TokensPage() {
 /** What keeps it from being used, or from being sent. */
 function Why({ token: { reason, sendableReason } }: { readonly token: Token }) {
   const words = reason ?? sendableReason;
-  return words === null ? "–" : <Quoted words={words} />;
+  return words === null ? <None /> : <Quoted words={words} />;
 }
 
 /** For whom it is on. */

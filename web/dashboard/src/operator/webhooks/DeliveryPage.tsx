@@ -11,8 +11,7 @@ import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords } from "../api";
-import { usePermitted } from "../queries";
-import { pageOfId } from "../records/found";
+import { usePageOfId } from "../records/found";
 
 /** One delivery of a merchant's: what was sent, each attempt, and what was answered. */
 export function DeliveryPage() {
@@ -89,7 +88,6 @@ export function DeliveryPage() {
 
 /** What was told of, and the way to its page, where it says whose it is. */
 function About({ id }: { readonly id: string }) {
-  const mayRead = usePermitted("records.read");
-  const page = pageOfId(id);
-  return mayRead && page !== undefined ? <Link to={page}>{id}</Link> : id;
+  const page = usePageOfId()(id);
+  return page !== undefined ? <Link to={page}>{id}</Link> : id;
 }
