@@ -160,6 +160,37 @@ async def test_no_value_stands_on_the_one_beside_it_on_a_phone_that_is_read_from
     assert not wrong, "\n".join(wrong)
 
 
+async def test_filters_of_a_phone_are_behind_a_button_that_says_how_many_hold(chromium):
+    gateway = DescribedGateway("merchant", rows=3)
+    async with described_page(chromium, gateway, viewport=PHONE) as page:
+        await go(page, f"{gateway.home}/payments?status=paid")
+        search = page.get_by_role("search")
+        button, order = search.get_by_role("button", name="Filters 1"), search.get_by_label("Order number")
+        await expect(button).to_be_visible()
+        await expect(order).to_be_hidden()
+        assert (await search.bounding_box())["height"] < 80
+        await button.press("Enter")
+        await expect(order).to_be_visible()
+        await go(page, f"{gateway.home}/coins")
+        await expect(search.get_by_label("Find a coin")).to_be_visible()
+        await page.set_viewport_size(DESKTOP)
+        await go(page, f"{gateway.home}/payments")
+        await expect(order).to_be_visible()
+        await expect(search.get_by_role("button", name="Filters")).to_be_hidden()
+
+
+LIGHTNESS = "one => getComputedStyle(one).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((sum, of) => sum + +of, 0)"
+
+
+async def test_the_chosen_one_of_a_few_stands_out_in_the_dark(chromium):
+    gateway = DescribedGateway("merchant", rows=1)
+    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        await page.emulate_media(color_scheme="dark")
+        await go(page, f"{gateway.home}/payouts/new")
+        pressed, other = (page.locator(f"main [aria-pressed={is_chosen}]").first for is_chosen in ("true", "false"))
+        assert await pressed.evaluate(LIGHTNESS) > await other.evaluate(LIGHTNESS)
+
+
 async def test_the_focus_goes_on_beside_what_is_gone_with_what_was_done(chromium):
     gateway = DescribedGateway("merchant", rows=3)
     find, revoked = gateway.answers.find, []

@@ -10,7 +10,7 @@ import { act, fireEvent, render, screen } from "@testing-library/react";
 import { useState } from "react";
 import { afterEach, expect, it, vi } from "vitest";
 
-import { SelectFilter, TextFilter } from "./Filters";
+import { DaysFilter, Filters, SelectFilter, TextFilter } from "./Filters";
 import { useListSearch } from "./search";
 import { theme } from "./theme";
 
@@ -116,4 +116,28 @@ it("what the address says is shown where it is not offered, and can be taken awa
   expect(asked).toEqual([""]);
   rerender(shown(undefined));
   expect(chosen()).toBe("");
+});
+
+it("says on its button how many filters leave something out, and opens by it", () => {
+  const nothing = () => undefined;
+  const options = [{ value: "usd", label: "USD" }];
+  const shown = (orderId?: string, from?: string) =>
+    themed(
+      <Filters>
+        <TextFilter label="Order" value={orderId} onFilter={nothing} />
+        <SelectFilter label="Chain" value={undefined} options={options} onFilter={nothing} />
+        <SelectFilter isRequired label="Currency" value="usd" options={options} onFilter={nothing} />
+        <DaysFilter from={from} until={undefined} onFilter={nothing} />
+      </Filters>,
+    );
+  const { rerender } = render(shown());
+  const button = () => screen.getByRole("button", { name: /^Filters/ });
+  expect([button().textContent, button().getAttribute("aria-expanded")]).toEqual(["Filters", "false"]);
+  rerender(shown("A-1", "2026-01-31"));
+  expect(button().textContent).toBe("Filters2");
+  rerender(shown("A-1"));
+  expect(button().textContent).toBe("Filters1");
+  fireEvent.click(button());
+  expect(button().getAttribute("aria-expanded")).toBe("true");
+  expect(screen.getByRole("search").dataset.open).toBe("true");
 });

@@ -1,6 +1,6 @@
-import { Select, TextInput } from "@mantine/core";
+import { Button, Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { memo, useRef, useState, type ReactNode } from "react";
+import { createContext, memo, use, useCallback, useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { isDay } from "./days";
@@ -23,6 +23,20 @@ interface SelectFilterProps extends Filter {
   readonly options: readonly { readonly value: string; readonly label: string }[];
 }
 
+const Count = createContext<(by: number) => void>(() => undefined);
+
+/** Have a filter counted while it leaves something out. */
+function useCounted(isSet: boolean): void {
+  const count = use(Count);
+  useEffect(() => {
+    if (!isSet) return undefined;
+    count(1);
+    return () => {
+      count(-1);
+    };
+  }, [isSet, count]);
+}
+
 /** So many are found faster by typing than by looking. */
 const LOOKED_THROUGH_MAX = 12;
 
@@ -38,6 +52,7 @@ export const SelectFilter = memo(function SelectFilter({
   isRequired = false,
 }: SelectFilterProps) {
   const { t } = useTranslation();
+  useCounted(value !== undefined && !isRequired);
   const isOffered = value === undefined || options.some((one) => one.value === value);
   const data = isOffered ? options : [...options, { value, label: value }];
   return (
@@ -59,6 +74,7 @@ export const SelectFilter = memo(function SelectFilter({
 
 /** Takes a text, and filters as it is typed. */
 export const TextFilter = memo(function TextFilter({ label, value, onFilter }: Filter) {
+  useCounted(value !== undefined);
   const { text, setText, ask } = useTyped(value, onFilter);
   const askLater = useDebouncedCallback(ask, TYPING_MS);
   const typedAt = useRef(-Infinity);
@@ -118,6 +134,7 @@ interface DayFilterProps extends Filter {
 }
 
 function DayFilter({ label, value, min, max, onFilter }: DayFilterProps) {
+  useCounted(value !== undefined);
   const { text, setText, ask } = useTyped(value, onFilter);
   return (
     <TextInput
@@ -170,11 +187,33 @@ interface FiltersProps {
   readonly children: ReactNode;
 }
 
-/** The filters above a list. */
+/**
+ * The filters above a list. Where they would fill a phone before the first row, they are behind a button that says how
+ * many of them leave something out.
+ */
 export function Filters({ label, children }: FiltersProps) {
+  const { t } = useTranslation();
+  const [isOpen, setOpen] = useState(false);
+  const [set, setSet] = useState(0);
+  const count = useCallback((by: number) => {
+    setSet((before) => before + by);
+  }, []);
+  const id = useId();
   return (
-    <div className="filters" role="search" aria-label={label}>
-      {children}
+    <div id={id} className="filters" role="search" aria-label={label} data-open={isOpen}>
+      <Button
+        className="fold"
+        variant="default"
+        aria-expanded={isOpen}
+        aria-controls={id}
+        rightSection={set > 0 && <span className="number">{set}</span>}
+        onClick={() => {
+          setOpen(!isOpen);
+        }}
+      >
+        {t("list.filters")}
+      </Button>
+      <Count value={count}>{children}</Count>
     </div>
   );
 }

@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
 import { ChainName, useChainName } from "../../ui/ChainName";
-import { Copyable } from "../../ui/Copyable";
 import { timesOf } from "../../ui/days";
 import { NoneListed } from "../../ui/Feedback";
 import { DaysFilter, Filters, SelectFilter } from "../../ui/Filters";
+import { Id } from "../../ui/Id";
 import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
 import { showAmount, showList, showMonth } from "../../ui/format";
@@ -57,11 +57,7 @@ export function UsagePage() {
     {
       id: "reference",
       title: t("usage.reference"),
-      cell: (one) => (
-        <Copyable text={one.reference}>
-          <code>{one.reference}</code>
-        </Copyable>
-      ),
+      cell: (one) => <Id value={one.reference} />,
     },
     { id: "amount", title: t("usage.credits"), atEnd: true, cell: (one) => <Count value={one.amount} /> },
   ];

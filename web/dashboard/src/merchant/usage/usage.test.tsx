@@ -62,7 +62,7 @@ it("shows how much of the plan is used, and what the credits went for", async ()
   expect(screen.getByText("81,000 of 500,000")).toBeTruthy();
   expect(screen.getByText("1,249.50 US dollars a month")).toBeTruthy();
   const row = await screen.findByRole("row", { name: /Given back/ });
-  expect(within(row).getByText("-50")).toBeTruthy();
+  expect(within(row).getByText("−50")).toBeTruthy();
   expect(screen.getByRole("alert").textContent).toMatch(/refused/);
 });
 
