@@ -280,7 +280,7 @@ async def test_the_projects_deliveries_of_a_transaction_are_found_by_its_id(clie
         stored = await conn.exec_driver_sql("SELECT incarnation FROM movements ORDER BY id")
         first, second = stored.all()
         for of, movement, stage in ((one, first, "detected"), (one, first, "confirmed"), (another, second, "detected")):
-            values = (bodies.delivery_id(of, movement, stage), stage, of, tracker.webhook_id)
+            values = (bodies.delivery_id(of, stage, movement.incarnation), stage, of, tracker.webhook_id)
             await conn.exec_driver_sql(insert, values)
 
     async def total(query: str, headers: dict[str, str]) -> int:

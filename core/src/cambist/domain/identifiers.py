@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from binascii import hexlify
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 
-_TIME_CHARS, _HASH_CHARS = 8, 24
+_TIME_CHARS, _HASH_BYTES = 8, 12
 
 
 @lru_cache(maxsize=256)
-def _begin(prefix: str, at: datetime) -> str:
-    return f"{prefix}_{int(at.timestamp()):0{_TIME_CHARS}x}"
+def _begin(prefix: str, at: datetime) -> bytes:
+    return f"{prefix}_{int(at.timestamp()):0{_TIME_CHARS}x}".encode()
 
 
 class DatedIds:
@@ -25,6 +26,6 @@ class DatedIds:
         self._begin = _begin(prefix, at)
         self._rest = "\n".join(("", *rest)).encode()
 
-    def of(self, first: bytes) -> str:
-        """Return the identifier of what is called this by the first part of its name, in UTF-8."""
-        return self._begin + sha256(first + self._rest).hexdigest()[:_HASH_CHARS]
+    def of(self, first: bytes) -> bytes:
+        """Return the identifier of what is called this by the first part of its name, both in UTF-8."""
+        return self._begin + hexlify(sha256(first + self._rest).digest()[:_HASH_BYTES])

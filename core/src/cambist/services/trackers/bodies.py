@@ -6,8 +6,10 @@ The same news has the same id, always.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import NamedTuple
 
 import msgspec
@@ -22,12 +24,13 @@ from cambist.services.webhooks.outbox import TrackerDelivery, moment
 
 EVENTS = {event.rpartition(".")[2]: event for event in TRACKER_EVENTS}
 """The event that tells of a stage."""
-
+_EVENT_FIELDS = {stage: text_field(event) for stage, event in EVENTS.items()}
 
 DIRECTIONS = ("in", "out")
-_MATCHES_AT_ONCE = 25
-"""Written in some tenths of a millisecond."""
+_MATCHES_AT_ONCE = 100
+"""Written in half a millisecond."""
 TRANSACTION_PREFIX, DELIVERY_PREFIX = "mov", "evt"
+_TRANSACTION_PREFIX, _DELIVERY_PREFIX = TRANSACTION_PREFIX.encode(), DELIVERY_PREFIX.encode()
 """Of the ids of trackers' transactions, and of what tells of them.
 
 They begin with the time of the transfer's first block: what is told of one block stands side
@@ -45,39 +48,55 @@ class Stage(NamedTuple):
     at: datetime
 
 
-class News(NamedTuple):
-    """One thing that one tracker is told; ``number`` is its stage's.
+class Movement(NamedTuple):
+    """A transfer as it was mined."""
 
-    The rows are what ``copy_new`` takes: the transaction's of ``TRANSACTION_COLUMNS``, and the delivery's of
-    ``outbox.TRACKER_COLUMNS``.
-    """
-
-    transaction_id: str
-    number: int
-    tracker_pk: int
-    direction: str
-    address: str
-    transaction_row: bytes
-    delivery_row: bytes
+    id: int
+    tx_id: str
+    position: str
+    sender: str | None
+    recipient: str
+    token: str
+    contract: str | None
+    decimals: int
+    units: Decimal
+    height: int
+    block_hash: str
+    mined_at: datetime
+    first_mined_at: datetime
+    required_confirmations: int
+    incarnation: int
 
 
 TRANSACTION_COLUMNS = ("transaction_id", "tracker_pk", "movement_pk", "direction", "address")
 
 
-def delivery_id(transaction_id: str, movement: AnyRow, stage: str) -> str:
+def delivery_id(transaction_id: str, stage: str, incarnation: int) -> str:
     """Return the id of what tells a tracker of a stage of its transaction, as it was mined: always the same.
 
     It is the transaction's, and says the stage and the incarnation besides.
     """
-    return _delivery_id(transaction_id, _suffix(movement, stage))
+    return DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + _suffix(stage, incarnation)
 
 
-def _delivery_id(transaction_id: str, suffix: str) -> str:
-    return DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + suffix
+def _suffix(stage: str, incarnation: int) -> str:
+    return f"{stage[0]}{incarnation}"
 
 
-def _suffix(movement: AnyRow, stage: str) -> str:
-    return f"{stage[0]}{movement.incarnation}"
+class Matches(NamedTuple):
+    """Who hears of what, in columns: which end, twice its stage's number, plus 1 for the sender; and how it is called.
+
+    The ends ascend.
+    """
+
+    ends: Sequence[int]
+    tracker_pks: Sequence[int]
+    labels: Sequence[str | None]
+
+    def before(self, end: int) -> Matches:
+        """Return those of the ends before this one."""
+        place = bisect_left(self.ends, end)
+        return Matches(self.ends[:place], self.tracker_pks[:place], self.labels[:place])
 
 
 class Transaction(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -118,7 +137,7 @@ _OWN = "\0"
 _GAP = _encode(_OWN)
 
 
-def pieces(chain: str, movement: AnyRow, stage: str, head: int, at: datetime) -> Sequence[bytes]:
+def pieces(chain: str, movement: Movement, stage: Stage) -> Sequence[bytes]:
     """Write what everybody is told of a stage, in the pieces between what is each tracker's own: see ``End``."""
     data = Transaction(
         transaction_id=_OWN,
@@ -135,39 +154,73 @@ def pieces(chain: str, movement: AnyRow, stage: str, head: int, at: datetime) ->
         block_number=movement.height,
         block_hash=movement.block_hash,
         block_time=moment(movement.mined_at),
-        confirmations=0 if stage == "orphaned" else max(0, head - movement.height),
+        confirmations=0 if stage.stage == "orphaned" else max(0, stage.head - movement.height),
         required_confirmations=movement.required_confirmations,
-        status=stage,
-        timestamp=moment(at),
+        status=stage.stage,
+        timestamp=moment(stage.at),
     )
-    return _encode(_Body(EVENTS[stage], _OWN, data)).split(_GAP)
+    return _encode(_Body(EVENTS[stage.stage], _OWN, data)).split(_GAP)
 
 
 class End:
-    """What all trackers hear alike of one end of a transfer at one stage; ``alike`` are its ``pieces``."""
+    """What all trackers hear alike of one end of a transfer at one stage; ``number`` is the stage's among those told.
 
-    def __init__(self, chain: str, stage: Stage, movement: AnyRow, direction: str, alike: Sequence[bytes]) -> None:
+    ``alike`` are its ``pieces``, which both ends share.
+    """
+
+    __slots__ = (
+        "_closing",
+        "_ending",
+        "_event_field",
+        "_label",
+        "_opening",
+        "_suffix",
+        "_transaction",
+        "_transaction_fields",
+        "address",
+        "direction",
+        "event",
+        "number",
+        "transaction_id",
+    )
+
+    def __init__(  # noqa: PLR0913, PLR0917  what is told, and which end of it
+        self, chain: str, number: int, stage: Stage, movement: Movement, direction: str, alike: Sequence[bytes]
+    ) -> None:
         address = movement.sender if direction == "out" else movement.recipient
-        opening, to_transaction, to_direction, to_address, to_label, closing = alike
-        self.direction, self.address, self.event = direction, address, EVENTS[stage.stage]
+        if address is None:
+            raise AssertionError("nobody watches the sender of what has none")
+        self._opening, to_transaction, to_direction, to_address, self._label, self._closing = alike
+        self.number, self.direction, self.address, self.event = number, direction, address, EVENTS[stage.stage]
         # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
         # list.
         names = chain, movement.tx_id, movement.position, direction, address
-        self.ids = DatedIds(TRANSACTION_PREFIX, movement.first_mined_at, *names)
-        self.suffix = _suffix(movement, stage.stage)
-        self.fields = bigint_field(stage.movement_pk) + text_field(direction) + text_field(address)
-        self.event_field = text_field(self.event)
-        self._opening, self._to_transaction = opening, to_transaction + b'"'
-        before_label = b"".join((b'"', to_direction, _encode(direction), to_address, _encode(address)))
-        self._ending, self._to_label, self._closing = before_label + closing, before_label + to_label, closing
+        self.transaction_id = DatedIds(TRANSACTION_PREFIX, movement.first_mined_at, *names).of
+        self._suffix = _suffix(stage.stage, movement.incarnation).encode()
+        self._transaction_fields = bigint_field(stage.movement_pk) + text_field(direction) + text_field(address)
+        self._event_field = _EVENT_FIELDS[stage.stage]
+        self._transaction = to_transaction + b'"'
+        self._ending = b"".join((b'"', to_direction, _encode(direction), to_address, _encode(address)))
 
-    def body(self, webhook_id: bytes, transaction_id: str, label: str | None) -> bytes:
+    def delivery_id(self, transaction_id: bytes) -> bytes:
+        """Return the id of what tells a tracker of this, as ``delivery_id`` makes it."""
+        return _DELIVERY_PREFIX + transaction_id[len(_TRANSACTION_PREFIX) :] + self._suffix
+
+    def body(self, webhook_id: bytes, transaction_id: bytes, label: str | None) -> bytes:
         """Write what one tracker is told; ``webhook_id`` is JSON by now. An address that has no label shows none."""
-        ending = self._ending if label is None else self._to_label + _encode(label) + self._closing
-        return b"".join((self._opening, webhook_id, self._to_transaction, transaction_id.encode(), ending))
+        labelled = b"" if label is None else self._label + _encode(label)
+        begun = self._opening, webhook_id, self._transaction, transaction_id, self._ending
+        return b"".join((*begun, labelled, self._closing))
+
+    def rows(self, target: Target, transaction_id: bytes, label: str | None) -> tuple[bytes, bytes]:
+        """Return what ``copy_new`` takes: rows of ``TRANSACTION_COLUMNS`` and of ``outbox.TRACKER_COLUMNS``."""
+        named = bytes_field(transaction_id)
+        delivered, body = self.delivery_id(transaction_id), self.body(target.webhook_id, transaction_id, label)
+        own = named, bytes_field(delivered), target.fields, self._event_field, bytes_field(body)
+        return b"".join((named, target.pk_field, self._transaction_fields)), b"".join(own)
 
 
-class _Target:
+class Target:
     """A tracker, and what each row of its own has in common."""
 
     def __init__(self, tracker: AnyRow) -> None:
@@ -177,38 +230,59 @@ class _Target:
         self.fields = bigint_field(self.project_pk) + self.pk_field + text_field(self.url)
 
 
+class News(Struct, frozen=True, gc=False):
+    """One thing that one tracker is told. The rows are what ``copy_new`` takes: see ``End.rows``."""
+
+    end: End
+    target: Target
+    label: str | None
+    id: bytes
+    transaction_row: bytes
+    delivery_row: bytes
+
+    @property
+    def transaction_id(self) -> str:
+        """The id of the tracker's transaction."""
+        return self.id.decode()
+
+    @property
+    def delivery_id(self) -> str:
+        """The id of what tells it."""
+        return self.end.delivery_id(self.id).decode()
+
+    def delivery(self) -> TrackerDelivery:
+        """Return the delivery that tells it, for where its row cannot be copied."""
+        body = self.end.body(self.target.webhook_id, self.id, self.label)
+        target = self.target
+        return TrackerDelivery(
+            self.delivery_id, target.project_pk, target.pk, self.end.event, self.transaction_id, target.url, body
+        )
+
+
 def written(
     chain: str,
     stages: Sequence[Stage],
-    movements: Sequence[AnyRow],
-    matched: Sequence[AnyRow],
+    movements: Sequence[Movement],
+    matched: Matches,
     trackers: Mapping[int, AnyRow],
-) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
-    """Write what was found, on who hears of what (``matched``): the news, and beside it the deliveries that tell it.
+) -> Sequence[News]:
+    """Write what was found, on who hears of what (``matched``).
 
     Made for a thread of its own: now and then it lets the others run, of which one feeds the database.
     """
-    targets = {pk: _Target(tracker) for pk, tracker in trackers.items()}
+    targets = {pk: Target(tracker) for pk, tracker in trackers.items()}
     alike: dict[int, Sequence[bytes]] = {}
     ends: dict[int, End] = {}
-    news, deliveries = [], []
-    for place, (end, tracker_pk, label) in enumerate(matched):
+    news = []
+    for place, (end, tracker_pk, label) in enumerate(zip(*matched, strict=True)):
         if not place % _MATCHES_AT_ONCE:
             time.sleep(0)
-        number = end // 2
         told, target = ends.get(end), targets[tracker_pk]
         if told is None:
+            number = end // 2
             if number not in alike:
-                alike[number] = pieces(chain, movements[number], *stages[number][1:])
-            told = ends[end] = End(chain, stages[number], movements[number], DIRECTIONS[end % 2], alike[number])
-        transaction_id = told.ids.of(target.name)
-        delivered = _delivery_id(transaction_id, told.suffix)
-        body = told.body(target.webhook_id, transaction_id, label)
-        deliveries.append(
-            TrackerDelivery(delivered, target.project_pk, tracker_pk, told.event, transaction_id, target.url, body)
-        )
-        named = text_field(transaction_id)
-        row = named + target.pk_field + told.fields
-        own = named, text_field(delivered), target.fields, told.event_field, bytes_field(body)
-        news.append(News(transaction_id, number, tracker_pk, told.direction, told.address, row, b"".join(own)))
-    return news, deliveries
+                alike[number] = pieces(chain, movements[number], stages[number])
+            told = ends[end] = End(chain, number, stages[number], movements[number], DIRECTIONS[end % 2], alike[number])
+        named = told.transaction_id(target.name)
+        news.append(News(told, target, label, named, *told.rows(target, named, label)))
+    return news

@@ -16,9 +16,9 @@ from cambist.db.structs import AnyRow, transposed
 from cambist.domain.usage import Operation
 from cambist.services.accounting.usage import Metered, meter_sums
 from cambist.services.platform import PlatformSettings
-from cambist.services.webhooks.outbox import TrackerDelivery, enqueue_for_trackers
+from cambist.services.webhooks.outbox import enqueue_for_trackers
 
-from .bodies import TRANSACTION_COLUMNS, News, Stage, delivery_id, written
+from .bodies import TRANSACTION_COLUMNS, Matches, Movement, News, Stage, delivery_id, written
 
 MATCHES_MAX = 5_000
 """What trackers are told in one transaction, unless one movement alone is told to more."""
@@ -31,15 +31,12 @@ class Told(Struct, frozen=True, kw_only=True):
     deliveries: int
 
 
-_MOVEMENTS = """
-SELECT id, tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, mined_at,
-    first_mined_at, required_confirmations, incarnation
-FROM movements WHERE id = ANY($1::bigint[])
-"""
+_MOVEMENTS = f"SELECT {', '.join(Movement._fields)} FROM movements WHERE id = ANY($1::bigint[])"  # noqa: S608  constants
 _ORPHANED = "SELECT id FROM movements WHERE id = ANY($1::bigint[]) AND status = 'orphaned'"
 
 # Each address is looked up by itself: no plan can begin at the other end. Then each tracker once, however many of its
-# addresses were found. Lists of trackers that are switched off are passed by there: a merchant has few of them.
+# addresses were found. Lists of trackers that are switched off are passed by there: a merchant has few of them. It is
+# one row of columns: thousands of rows take the driver longer to read than what they say.
 _MATCH = """
 WITH listed AS MATERIALIZED (
     SELECT 2 * (m.nth - 1) + e.is_out AS number, m.height, a.tracker_pk, a.label
@@ -57,10 +54,14 @@ WITH listed AS MATERIALIZED (
         SELECT id, start_block FROM trackers WHERE id = one.tracker_pk AND is_active OFFSET 0
     ) AS t
 )
-SELECT listed.number, listed.tracker_pk, listed.label
-FROM listed JOIN told ON told.id = listed.tracker_pk AND told.start_block <= listed.height
-ORDER BY listed.number, listed.tracker_pk
-LIMIT $7
+SELECT coalesce(array_agg(number), '{}') AS ends, coalesce(array_agg(tracker_pk), '{}') AS tracker_pks,
+    coalesce(array_agg(label), '{}') AS labels
+FROM (
+    SELECT listed.number, listed.tracker_pk, listed.label
+    FROM listed JOIN told ON told.id = listed.tracker_pk AND told.start_block <= listed.height
+    ORDER BY listed.number, listed.tracker_pk
+    LIMIT $7
+) AS heard
 """
 
 _TRACKERS = """
@@ -94,15 +95,14 @@ FROM stored WHERE is_new GROUP BY tracker_pk ORDER BY min(id)
 class Findings(NamedTuple):
     """Who hears of stages, and what: as the lists were when it was looked up. Nothing of it is written yet.
 
-    ``done`` stages were dealt with, from the first on. ``deliveries`` stand beside the news that they tell. Where
-    ``at_first``, each stage is the first thing that became of a transfer.
+    ``done`` stages were dealt with, from the first on. Where ``at_first``, each stage is the first thing that became of
+    a transfer.
     """
 
     stages: Sequence[Stage]
     done: int
     at_first: bool = False
     news: Sequence[News] = ()
-    deliveries: Sequence[TrackerDelivery] = ()
     trackers: Mapping[int, AnyRow] = {}
 
 
@@ -138,26 +138,26 @@ async def look_up(
     if not stages:
         return Findings(stages, 0)
     found = await conn.exec_driver_sql(_MOVEMENTS, (list({stage.movement_pk for stage in stages}),))
-    by_pk = {row.id: row for row in found}
+    by_pk = {row.id: row for row in map(Movement._make, found)}
     movements = [by_pk[stage.movement_pk] for stage in stages]
     done = len(stages)
     matched = await _match(conn, chain, scope, movements, only_trackers, MATCHES_MAX + 1)
-    if len(matched) > MATCHES_MAX:
+    if len(matched.ends) > MATCHES_MAX:
         # Of the last stage there may be more.
-        done = matched[-1].number // 2
-        matched = [row for row in matched if row.number < 2 * done]
+        done = matched.ends[-1] // 2
+        matched = matched.before(2 * done)
     if not done:
         done, matched = 1, await _match(conn, chain, scope, movements[:1], only_trackers, None)
-    if not matched:
+    if not matched.ends:
         return Findings(stages, done)
-    rows = await conn.exec_driver_sql(_TRACKERS, (list({row.tracker_pk for row in matched}),))
+    rows = await conn.exec_driver_sql(_TRACKERS, (list(set(matched.tracker_pks)),))
     trackers = {row.id: row for row in rows}
     at_first = all(stage.stage == "detected" for stage in stages) and all(row.incarnation == 1 for row in movements)
     # So much of it keeps a process busy for a tenth of a second: beside the database, and beside the process's others.
-    news, deliveries = await asyncio.to_thread(written, chain, stages, movements, matched, trackers)
+    news = await asyncio.to_thread(written, chain, stages, movements, matched, trackers)
     if only_trackers is not None:
-        news, deliveries = await _not_overtaken(conn, stages, movements, news, deliveries)
-    return Findings(stages, done, at_first, news, deliveries, trackers)
+        news = await _not_overtaken(conn, stages, movements, news)
+    return Findings(stages, done, at_first, news, trackers)
 
 
 async def queue(
@@ -168,11 +168,11 @@ async def queue(
     Whoever calls this keeps everybody else from telling of this chain (``fan_out.lock_cursor``), and knows that
     nobody was told of these stages since they were looked up.
     """
-    news, deliveries = await _newsworthy(conn, findings)
+    news = await _newsworthy(conn, findings)
     if not news:
         return Told(stages=findings.done, deliveries=0)
     await _remember(conn, chain, news, findings, settings, now)
-    queued = await enqueue_for_trackers(conn, deliveries, [one.delivery_row for one in news], now)
+    queued = await enqueue_for_trackers(conn, [one.delivery_row for one in news], map(News.delivery, news), now)
     return Told(stages=findings.done, deliveries=queued)
 
 
@@ -180,62 +180,57 @@ async def _match(  # noqa: PLR0913, PLR0917  what is matched, and for whom
     conn: AsyncConnection,
     chain: str,
     scope: int,
-    movements: Sequence[AnyRow],
+    movements: Sequence[Movement],
     only_trackers: Sequence[int] | None,
-    rows_max: int | None,
-) -> Sequence[AnyRow]:
-    """Return who watches the ends of these movements: ``number`` is twice the movement's, plus 1 for its sender."""
+    matches_max: int | None,
+) -> Matches:
+    """Return who watches the ends of these movements, in their order."""
     ends = transposed([(movement.height, movement.recipient, movement.sender) for movement in movements])
-    found = await conn.exec_driver_sql(_MATCH, (*ends, chain, scope, only_trackers, rows_max))
-    return found.all()
+    heard = (await conn.exec_driver_sql(_MATCH, (*ends, chain, scope, only_trackers, matches_max))).one()
+    return Matches(heard.ends, heard.tracker_pks, heard.labels)
 
 
 async def _not_overtaken(
-    conn: AsyncConnection,
-    stages: Sequence[Stage],
-    movements: Sequence[AnyRow],
-    news: Sequence[News],
-    deliveries: Sequence[TrackerDelivery],
-) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
+    conn: AsyncConnection, stages: Sequence[Stage], movements: Sequence[Movement], news: Sequence[News]
+) -> Sequence[News]:
     """Leave out that something was seen where it was told before that it is confirmed.
 
     An address that comes on a list between the two hears of the second from who tells what happens now, and of the
     first only from its history: too late, as whoever goes by what came last would take it back.
     """
     pairs = [
-        (delivery.delivery_id, delivery_id(one.transaction_id, movements[one.number], "confirmed"))
-        for one, delivery in zip(news, deliveries, strict=True)
-        if stages[one.number].stage == "detected"
+        (one.delivery_id, delivery_id(one.transaction_id, "confirmed", movements[one.end.number].incarnation))
+        for one in news
+        if stages[one.end.number].stage == "detected"
     ]
     if not pairs:
-        return news, deliveries
+        return news
     overtaken = set((await conn.exec_driver_sql(_OVERTAKEN, (*transposed(pairs),))).scalars())
-    left = [number for number, one in enumerate(deliveries) if one.delivery_id not in overtaken]
-    return [news[number] for number in left], [deliveries[number] for number in left]
+    return [one for one in news if one.delivery_id not in overtaken]
 
 
-async def _newsworthy(conn: AsyncConnection, findings: Findings) -> tuple[Sequence[News], Sequence[TrackerDelivery]]:
+async def _newsworthy(conn: AsyncConnection, findings: Findings) -> Sequence[News]:
     """Leave out the end of what a tracker never heard of, and what became of it before what was told of last.
 
     Who had its past read meanwhile may have heard of a transfer that was mined again.
     """
-    news, deliveries = findings.news, findings.deliveries
+    news = findings.news
     if not news:
-        return news, deliveries
+        return news
     movement_pks = list({stage.movement_pk for stage in findings.stages[: findings.done]})
     orphaned = set((await conn.exec_driver_sql(_ORPHANED, (movement_pks,))).scalars())
     if not orphaned:
-        return news, deliveries
-    gone = [one.transaction_id for one in news if findings.stages[one.number].movement_pk in orphaned]
+        return news
+    gone = [one.transaction_id for one in news if findings.stages[one.end.number].movement_pk in orphaned]
     heard = {row.transaction_id: row.movement_pk for row in await conn.exec_driver_sql(_HEARD, (gone,))}
     told = []
-    for one, delivery in zip(news, deliveries, strict=True):
-        stage = findings.stages[one.number]
-        last = heard.get(one.transaction_id, 0)
+    for one in news:
+        stage, transaction_id = findings.stages[one.end.number], one.transaction_id
+        last = heard.get(transaction_id, 0)
         if last == stage.movement_pk or (last < stage.movement_pk and stage.stage != "orphaned"):
-            heard[one.transaction_id] = stage.movement_pk
-            told.append((one, delivery))
-    return [one for one, _ in told], [delivery for _, delivery in told]
+            heard[transaction_id] = stage.movement_pk
+            told.append(one)
+    return told
 
 
 async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
@@ -252,7 +247,7 @@ async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
     if findings.at_first and await copy_new(conn, "tracker_transactions", TRANSACTION_COLUMNS, rows, alike):
         new = _counted(news)
     else:
-        newest = {one.transaction_id: _row(one, findings.stages) for one in news}
+        newest = {one.id: _row(one, findings.stages) for one in news}
         stored = await conn.exec_driver_sql(_REMEMBER, (*transposed(list(newest.values())), now))
         new = [(row.tracker_pk, row.number, row.first) for row in stored]
     metered = []
@@ -263,13 +258,14 @@ async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
 
 
 def _row(one: News, stages: Sequence[Stage]) -> tuple[str, int, int, str, str]:
-    return one.transaction_id, one.tracker_pk, stages[one.number].movement_pk, one.direction, one.address
+    end = one.end
+    return one.transaction_id, one.target.pk, stages[end.number].movement_pk, end.direction, end.address
 
 
 def _counted(news: Sequence[News]) -> Sequence[tuple[int, int, str]]:
     """Return how many new transactions each tracker has, and its first one."""
-    first: dict[int, str] = {}
-    for one in news:
-        first.setdefault(one.tracker_pk, one.transaction_id)
-    numbers = Counter(one.tracker_pk for one in news)
-    return [(tracker_pk, numbers[tracker_pk], transaction_id) for tracker_pk, transaction_id in first.items()]
+    tracker_pks = [one.target.pk for one in news]
+    first = dict(zip(reversed(tracker_pks), reversed(news), strict=True))
+    return [
+        (tracker_pk, number, first[tracker_pk].transaction_id) for tracker_pk, number in Counter(tracker_pks).items()
+    ]

@@ -123,7 +123,7 @@ SELECT id FROM movements WHERE chain = $1 AND scope = $2 AND tx_id = $3 AND stat
 async def delivery_ids(conn: AsyncConnection, transaction_id: str) -> Sequence[str]:
     """Return the ids of all that may have told of a tracker's transaction: none where there is no such one."""
     incarnations = (await conn.exec_driver_sql(_INCARNATIONS, (transaction_id,))).all()
-    return [delivery_id(transaction_id, movement, stage) for movement in incarnations for stage in EVENTS]
+    return [delivery_id(transaction_id, stage, movement.incarnation) for movement in incarnations for stage in EVENTS]
 
 
 _INCARNATIONS = """
