@@ -32,7 +32,7 @@ START_TIMEOUT_S = 90
 _FAST = {
     "fsync": "off",
     "full_page_writes": "off",
-    "max_connections": "400",
+    "max_connections": "1000",
     "shared_buffers": "64MB",
     "wal_compression": "off",
     "wal_level": "minimal",
