@@ -27,7 +27,7 @@ def text_field(value: str) -> bytes:
 
 
 def bytes_field(value: bytes) -> bytes:
-    """Write a value of a ``bytea`` column."""
+    """Write a value of a ``bytea`` column, or of a ``text`` column in UTF-8."""
     return len(value).to_bytes(4, "big") + value
 
 

@@ -28,15 +28,15 @@ _EVENT_FIELDS = {stage: text_field(event) for stage, event in EVENTS.items()}
 
 DIRECTIONS = ("in", "out")
 _MATCHES_AT_ONCE = 100
-"""Written in half a millisecond."""
+"""Written in about half a millisecond."""
 TRANSACTION_PREFIX, DELIVERY_PREFIX = "mov", "evt"
-_TRANSACTION_PREFIX, _DELIVERY_PREFIX = TRANSACTION_PREFIX.encode(), DELIVERY_PREFIX.encode()
 """Of the ids of trackers' transactions, and of what tells of them.
 
 They begin with the time of the transfer's first block: what is told of one block stands side
 by side in every index that holds them. Spread over all of it, each would be another page to read, and to write to the
 log.
 """
+_TRANSACTION_PREFIX, _DELIVERY_PREFIX = TRANSACTION_PREFIX.encode(), DELIVERY_PREFIX.encode()
 
 
 class Stage(NamedTuple):
@@ -84,9 +84,10 @@ def _suffix(stage: str, incarnation: int) -> str:
 
 
 class Matches(NamedTuple):
-    """Who hears of what, in columns: which end, twice its stage's number, plus 1 for the sender; and how it is called.
+    """Who hears of what, in columns.
 
-    The ends ascend.
+    ``ends`` are twice a stage's number, plus 1 for the sender, and ascend. ``labels`` are what the trackers call the
+    addresses.
     """
 
     ends: Sequence[int]
@@ -169,19 +170,19 @@ class End:
     """
 
     __slots__ = (
+        "_after_transaction",
         "_closing",
-        "_ending",
         "_event_field",
-        "_label",
         "_opening",
         "_suffix",
-        "_transaction",
+        "_to_label",
+        "_to_transaction",
         "_transaction_fields",
         "address",
         "direction",
         "event",
         "number",
-        "transaction_id",
+        "transaction_id_of",
     )
 
     def __init__(  # noqa: PLR0913, PLR0917  what is told, and which end of it
@@ -190,32 +191,32 @@ class End:
         address = movement.sender if direction == "out" else movement.recipient
         if address is None:
             raise AssertionError("nobody watches the sender of what has none")
-        self._opening, to_transaction, to_direction, to_address, self._label, self._closing = alike
+        self._opening, to_transaction, to_direction, to_address, self._to_label, self._closing = alike
         self.number, self.direction, self.address, self.event = number, direction, address, EVENTS[stage.stage]
         # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
         # list.
         names = chain, movement.tx_id, movement.position, direction, address
-        self.transaction_id = DatedIds(TRANSACTION_PREFIX, movement.first_mined_at, *names).of
+        self.transaction_id_of = DatedIds(TRANSACTION_PREFIX, movement.first_mined_at, *names).of
         self._suffix = _suffix(stage.stage, movement.incarnation).encode()
         self._transaction_fields = bigint_field(stage.movement_pk) + text_field(direction) + text_field(address)
         self._event_field = _EVENT_FIELDS[stage.stage]
-        self._transaction = to_transaction + b'"'
-        self._ending = b"".join((b'"', to_direction, _encode(direction), to_address, _encode(address)))
+        self._to_transaction = to_transaction + b'"'
+        self._after_transaction = b"".join((b'"', to_direction, _encode(direction), to_address, _encode(address)))
 
-    def delivery_id(self, transaction_id: bytes) -> bytes:
+    def delivery_id_of(self, transaction_id: bytes) -> bytes:
         """Return the id of what tells a tracker of this, as ``delivery_id`` makes it."""
         return _DELIVERY_PREFIX + transaction_id[len(_TRANSACTION_PREFIX) :] + self._suffix
 
     def body(self, webhook_id: bytes, transaction_id: bytes, label: str | None) -> bytes:
         """Write what one tracker is told; ``webhook_id`` is JSON by now. An address that has no label shows none."""
-        labelled = b"" if label is None else self._label + _encode(label)
-        begun = self._opening, webhook_id, self._transaction, transaction_id, self._ending
+        labelled = b"" if label is None else self._to_label + _encode(label)
+        begun = self._opening, webhook_id, self._to_transaction, transaction_id, self._after_transaction
         return b"".join((*begun, labelled, self._closing))
 
     def rows(self, target: Target, transaction_id: bytes, label: str | None) -> tuple[bytes, bytes]:
         """Return what ``copy_new`` takes: rows of ``TRANSACTION_COLUMNS`` and of ``outbox.TRACKER_COLUMNS``."""
         named = bytes_field(transaction_id)
-        delivered, body = self.delivery_id(transaction_id), self.body(target.webhook_id, transaction_id, label)
+        delivered, body = self.delivery_id_of(transaction_id), self.body(target.webhook_id, transaction_id, label)
         own = named, bytes_field(delivered), target.fields, self._event_field, bytes_field(body)
         return b"".join((named, target.pk_field, self._transaction_fields)), b"".join(own)
 
@@ -231,28 +232,31 @@ class Target:
 
 
 class News(Struct, frozen=True, gc=False):
-    """One thing that one tracker is told. The rows are what ``copy_new`` takes: see ``End.rows``."""
+    """One thing that one tracker is told; ``named`` is its transaction's id in UTF-8.
+
+    The rows are what ``copy_new`` takes: see ``End.rows``.
+    """
 
     end: End
     target: Target
     label: str | None
-    id: bytes
+    named: bytes
     transaction_row: bytes
     delivery_row: bytes
 
     @property
     def transaction_id(self) -> str:
         """The id of the tracker's transaction."""
-        return self.id.decode()
+        return self.named.decode()
 
     @property
     def delivery_id(self) -> str:
         """The id of what tells it."""
-        return self.end.delivery_id(self.id).decode()
+        return self.end.delivery_id_of(self.named).decode()
 
     def delivery(self) -> TrackerDelivery:
         """Return the delivery that tells it, for where its row cannot be copied."""
-        body = self.end.body(self.target.webhook_id, self.id, self.label)
+        body = self.end.body(self.target.webhook_id, self.named, self.label)
         target = self.target
         return TrackerDelivery(
             self.delivery_id, target.project_pk, target.pk, self.end.event, self.transaction_id, target.url, body
@@ -283,6 +287,6 @@ def written(
             if number not in alike:
                 alike[number] = pieces(chain, movements[number], stages[number])
             told = ends[end] = End(chain, number, stages[number], movements[number], DIRECTIONS[end % 2], alike[number])
-        named = told.transaction_id(target.name)
+        named = told.transaction_id_of(target.name)
         news.append(News(told, target, label, named, *told.rows(target, named, label)))
     return news

@@ -54,8 +54,9 @@ WITH listed AS MATERIALIZED (
         SELECT id, start_block FROM trackers WHERE id = one.tracker_pk AND is_active OFFSET 0
     ) AS t
 )
-SELECT coalesce(array_agg(number), '{}') AS ends, coalesce(array_agg(tracker_pk), '{}') AS tracker_pks,
-    coalesce(array_agg(label), '{}') AS labels
+SELECT coalesce(array_agg(number ORDER BY number, tracker_pk), '{}') AS ends,
+    coalesce(array_agg(tracker_pk ORDER BY number, tracker_pk), '{}') AS tracker_pks,
+    coalesce(array_agg(label ORDER BY number, tracker_pk), '{}') AS labels
 FROM (
     SELECT listed.number, listed.tracker_pk, listed.label
     FROM listed JOIN told ON told.id = listed.tracker_pk AND told.start_block <= listed.height
@@ -153,7 +154,7 @@ async def look_up(
     rows = await conn.exec_driver_sql(_TRACKERS, (list(set(matched.tracker_pks)),))
     trackers = {row.id: row for row in rows}
     at_first = all(stage.stage == "detected" for stage in stages) and all(row.incarnation == 1 for row in movements)
-    # So much of it keeps a process busy for a tenth of a second: beside the database, and beside the process's others.
+    # So much of it keeps a process busy for dozens of milliseconds: beside the database, and the process's others.
     news = await asyncio.to_thread(written, chain, stages, movements, matched, trackers)
     if only_trackers is not None:
         news = await _not_overtaken(conn, stages, movements, news)
@@ -247,7 +248,7 @@ async def _remember(  # noqa: PLR0913, PLR0917  what is told to whom
     if findings.at_first and await copy_new(conn, "tracker_transactions", TRANSACTION_COLUMNS, rows, alike):
         new = _counted(news)
     else:
-        newest = {one.id: _row(one, findings.stages) for one in news}
+        newest = {one.named: _row(one, findings.stages) for one in news}
         stored = await conn.exec_driver_sql(_REMEMBER, (*transposed(list(newest.values())), now))
         new = [(row.tracker_pk, row.number, row.first) for row in stored]
     metered = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -155,16 +156,16 @@ async def enqueue_for_trackers(
 ) -> int:
     """Write what trackers are told, due at once and in this order, and return how many are new.
 
-    ``rows`` are what ``copy_new`` takes, of ``TRACKER_COLUMNS``, and ``deliveries`` the same once more, which are made
-    only where some were told before. Those are not told again, unless they were cancelled before they were delivered.
-    After the commit, publish the hint ``webhooks``.
+    ``rows`` are what ``copy_new`` takes, of ``TRACKER_COLUMNS``. ``deliveries`` say the same, and are made, in a
+    thread, only where one of them was told before. What was told before is not told again, unless it was cancelled
+    before it was delivered. After the commit, publish the hint ``webhooks``.
     """
     if not rows:
         return 0
     at = moment_field(now)
     if await copy_new(conn, "webhook_deliveries", TRACKER_COLUMNS, rows, {"due_at": at, "created_at": at}):
         return len(rows)
-    told = list(deliveries)
+    told = await asyncio.to_thread(list, deliveries)
     done = await conn.exec_driver_sql(_INSERT_FOR_TRACKERS, (*transposed(told), now))
     if done.rowcount == len(told):
         return len(told)
