@@ -36,6 +36,20 @@ LONE_DASHES = """() => [...document.querySelectorAll("main td")]
   .filter((cell) => cell.checkVisibility() && cell.innerText.trim() === "\u2013")
   .map((cell) => cell.dataset.title)"""
 
+AMISS_ON_LAPTOPS = """() => {
+  const links = [...document.querySelectorAll("nav [data-active]")];
+  const unseen = links.filter((one) => {
+    const { top, bottom } = one.getBoundingClientRect();
+    return top < 0 || bottom > innerHeight;
+  });
+  const boxes = [...document.querySelectorAll("main table")].map((table) => table.parentElement);
+  const isTable = (box) => getComputedStyle(box).overflowX === "auto";
+  const scrolled = boxes.filter((box) => isTable(box) && box.scrollWidth > box.clientWidth);
+  const named = (of, all) => all.map((one) => `${of} ${one.innerText.slice(0, 60)}`);
+  return [...named("unseen", unseen), ...named("scrolls", scrolled)];
+}"""
+"""The place in the navigation where it is out of sight, and tables that scroll, be it by the width of a hair."""
+
 DIALOGS_LEAST = {"merchant": 30, "operator": 45}
 
 
@@ -100,6 +114,13 @@ async def test_no_table_of_a_small_laptop_has_its_end_out_of_sight(chromium, app
     async with described_page(chromium, gateway, viewport=SMALL_LAPTOP) as page:
         wide = await found_on_every_page(page, gateway, TOO_WIDE)
     assert not wide, "\n".join(wide)
+
+
+async def test_where_one_is_can_be_seen_and_no_table_scrolls_on_a_laptop(chromium):
+    gateway = DescribedGateway("operator", rows=1)
+    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        found = await found_on_every_page(page, gateway, AMISS_ON_LAPTOPS)
+    assert not found, "\n".join(found)
 
 
 async def test_no_card_of_a_phone_has_a_line_that_says_that_there_is_nothing(chromium):

@@ -24,7 +24,7 @@ it("where one is, is in sight in a navigation that is longer than the window", a
   try {
     await showOperator(Page, { path: "jobs", answers: {} });
     await screen.findByRole("link", { name: "jobs" });
-    expect(shown).toEqual(["jobs"]);
+    await expect.poll(() => new Set(shown)).toEqual(new Set(["jobs"]));
   } finally {
     scroll.mockRestore();
   }

@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import { asApiError, type ApiError } from "../api/errors";
 
 import styles from "./Feedback.module.css";
-import { Quoted, Said } from "./Said";
+import { Quoted, Said, useSentence } from "./Said";
 import { SecondFactorOff } from "./SecondFactorOff";
 
 /** Codes whose sentences name an amount, a limit, a reason or an id, which another language's sentence does not. */
@@ -59,17 +59,22 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
   const { t, i18n } = useTranslation();
   const found = asApiError(error);
   const key = `errors.${found.code}`;
+  const hasSentence = useSentence()("errors", found.code) !== undefined || i18n.exists(key);
+  // Of one wrong field, the API's sentence is its name and what is wrong with it, which stand below.
+  const isToldBelow = !hasSentence && found.details.some((one) => `${one.field} ${one.message}` === found.message);
   return (
     <div role="alert" className={styles.error}>
-      <p>
-        {isSecondFactorOff(found) ? (
-          <SecondFactorOff />
-        ) : i18n.exists(key) ? (
-          t(key as "errors.OFFLINE")
-        ) : (
-          <Said of="errors" code={found.code} words={found.message} withOwn={hasParticulars(found.code)} />
-        )}
-      </p>
+      {!isToldBelow && (
+        <p>
+          {isSecondFactorOff(found) ? (
+            <SecondFactorOff />
+          ) : i18n.exists(key) ? (
+            t(key as "errors.OFFLINE")
+          ) : (
+            <Said of="errors" code={found.code} words={found.message} withOwn={hasParticulars(found.code)} />
+          )}
+        </p>
+      )}
       {found.details.length > 0 && (
         <ul>
           {found.details.map((one) => (

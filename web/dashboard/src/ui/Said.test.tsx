@@ -8,10 +8,10 @@ import { chooseLanguage } from "../i18n";
 import { ErrorNote } from "./Feedback";
 import { Meaning } from "./Meaning";
 
-function note(code: string, message: string) {
+function note(code: string, message: string, details: ApiError["details"] = []) {
   render(
     <MantineProvider env="test" withCssVariables={false}>
-      <ErrorNote error={new ApiError(403, code, message)} />
+      <ErrorNote error={new ApiError(403, code, message, details)} />
     </MantineProvider>,
   );
 }
@@ -41,6 +41,22 @@ describe("what the API said", () => {
     expect(screen.getByText(/liegt unter dem Minimum/)).toBeTruthy();
     expect(screen.getByText("At least 5 USDC.").lang).toBe("en");
   });
+
+  it.each([
+    ["en", 1],
+    ["de", 2],
+  ] as const)(
+    "is told once where it is the field's name and what is wrong with that: %s",
+    async (language, sentences) => {
+      await chooseLanguage(language);
+      note("VALIDATION_ERROR", "maxFee must be more than 2 ETH", [
+        { field: "maxFee", message: "must be more than 2 ETH" },
+      ]);
+      const alert = screen.getByRole("alert");
+      expect(alert.querySelectorAll("p, li")).toHaveLength(sentences);
+      expect(screen.getByText("must be more than 2 ETH")).toBeTruthy();
+    },
+  );
 
   it("is marked as English where there is no other sentence", async () => {
     await chooseLanguage("ja");

@@ -1,6 +1,6 @@
 import { Burger } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { Link, useLocation } from "@tanstack/react-router";
+import { Link, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useSyncExternalStore, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -96,11 +96,12 @@ export function Shell({ nav, head, place, user, session, band, commands, finder,
 function Navigation({ nav, onChosen }: { readonly nav: readonly NavGroup[]; readonly onChosen?: () => void }) {
   const { t } = useTranslation();
   const place = useRef<HTMLElement>(null);
-  const path = useLocation({ select: ({ pathname }) => pathname });
+  // Which link is that of the page is known once the page is there.
+  const at = useRouterState({ select: ({ location, status }) => `${location.pathname} ${status}` });
   // There are more pages than a laptop has room for: where one is, is in sight.
   useEffect(() => {
     place.current?.querySelector("[data-active]")?.scrollIntoView({ block: "nearest" });
-  }, [path]);
+  }, [at]);
   return (
     <nav ref={place} aria-label={t("shell.navigation")} className={styles.nav}>
       {nav.map((group, index) => (

@@ -81,12 +81,12 @@ export function problemOf(chain: Chain): { readonly code: string; readonly words
 
 export function Height({ value }: { readonly value: number | null }) {
   const { i18n } = useWords();
-  return <span className="number">{value === null ? "–" : numbers(i18n.language).format(value)}</span>;
+  return value === null ? <None /> : <span className="number">{numbers(i18n.language).format(value)}</span>;
 }
 
 export function Lag({ chain }: { readonly chain: Chain }) {
   const { t, i18n } = useWords();
-  if (chain.lagBlocks === null) return <>–</>;
+  if (chain.lagBlocks === null) return <None />;
   return (
     <span className="number">
       {t("chains.lagBlocks", { count: chain.lagBlocks })}
@@ -100,7 +100,7 @@ export function Lag({ chain }: { readonly chain: Chain }) {
 function Healthy({ chain }: { readonly chain: Chain }) {
   const { t } = useWords();
   const used = chain.endpoints.filter((one) => one.state === "in_use");
-  if (used.length === 0) return <>–</>;
+  if (used.length === 0) return <None />;
   const healthy = used.filter((one) => one.healthy !== false);
   return <span className="number">{t("common:ui.of", { value: healthy.length, max: used.length })}</span>;
 }

@@ -92,7 +92,9 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
           <p>{t("queue.raiseWords")}</p>
           <Facts
             narrow
-            facts={[[t("queue.mostNow"), most === null ? null : <Amount key="most" value={most} token={coin} />]]}
+            facts={[
+              [t("queue.mostNow"), most === null ? null : <Amount key="most" value={most} token={coin} isWhole />],
+            ]}
           />
           <Text
             label={t("queue.maxFee")}

@@ -197,3 +197,29 @@ it.each([
       .map((link) => link.textContent),
   ).toEqual(links);
 });
+
+it("what a transaction may cost is shown whole to whoever is to name more", async () => {
+  const transaction = {
+    txHash: "0xab",
+    role: "transfer",
+    state: "sent",
+    nonce: 3,
+    maxFee: "0.000021000000000294",
+    fee: null,
+    height: null,
+    tries: 1,
+    createdAt: "2026-01-01T12:00:00.000Z",
+    sentAt: null,
+    triedAt: null,
+  };
+  const outbound = { ...INTENT, state: "sending", settlement: null, cancelAskedAt: null, transactions: [transaction] };
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    permissions: ["outbound.read", "outbound.change"],
+    answers: { "GET /api/admin/outbound/int_1": { success: true, outbound } },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Raise the fee" }));
+  const dialog = await screen.findByRole("dialog");
+  expect(within(dialog).getByText("0.000021000000000294")).toBeTruthy();
+});

@@ -140,11 +140,12 @@ function Shown({ field, settings }: FieldProps) {
 const PATTERNS = {
   whole: "-?[0-9]+",
   decimal: "[0-9]+([.][0-9]+)?",
-  percent: "[0-9]+([.][0-9]{1,2})?",
+  // Two decimals at most: a comma is no thousand.
+  percent: "[0-9]+([.,][0-9]{1,2})?",
 } as const;
 
 function valueOf(kind: Field["kind"], typed: string): Value {
-  if (kind === "percent") return Number(toUnits(typed, PERCENT_DECIMALS) ?? "0");
+  if (kind === "percent") return Number(toUnits(typed.replace(",", "."), PERCENT_DECIMALS) ?? "0");
   return kind === "whole" ? Number(typed) : typed;
 }
 

@@ -105,7 +105,7 @@ it("shares are shown and typed in percent, and sent in hundredths of one", async
   const row = await screen.findByRole("row", { name: /priceGuardBps/ });
   expect(row.textContent).toContain("3%");
   expect((await screen.findByRole("row", { name: /maxAgeHours/ })).textContent).toContain("168 hours");
-  for (const typed of ["2.5", "0"]) {
+  for (const typed of ["2,5", "0"]) {
     fireEvent.click(within(row).getByRole("button", { name: "Change" }));
     const dialog = await screen.findByRole("dialog", { name: "Largest loss of value" });
     const value = within(dialog).getByLabelText<HTMLInputElement>(/^New value, in the place of 3%/);
