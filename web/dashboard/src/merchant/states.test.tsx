@@ -152,7 +152,7 @@ declareStates(
       title: "Webhooks",
       full: ["https://shop.example/webhooks", "Verified", "Delivered"],
       empty: { says: "Nothing has been sent yet", offers: "Add an endpoint" },
-      acts: ["Add an endpoint", "Send a test"],
+      acts: ["Add an endpoint"],
     },
     "/$projectId/webhooks/endpoints/$endpointId": {
       title: "Webhook endpoint",

@@ -1,6 +1,6 @@
 import { useTranslation } from "react-i18next";
 
-import { Copyable } from "./Copyable";
+import { Secret } from "./Secret";
 
 /** Codes for when the authenticator is lost, shown this once. */
 export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
@@ -8,13 +8,7 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
   return (
     <div className="stack">
       <p role="alert">{t("twoFactor.codesWords")}</p>
-      <Copyable text={codes.join("\n")} label={t("twoFactor.copyCodes")}>
-        {codes.map((code) => (
-          <code key={code} className="line">
-            {code}
-          </code>
-        ))}
-      </Copyable>
+      <Secret text={codes.join("\n")} label={t("twoFactor.copyCodes")} />
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { Button, Modal, PinInput } from "@mantine/core";
 import { useDeferredValue, useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import styles from "./Confirm.module.css";
 import { ErrorNote } from "./Feedback";
 import type { StepUpProps } from "./StepUp";
 import { Text } from "./Text";
@@ -27,6 +28,7 @@ export function StepUpDialog({ isOpen, onCode, onClose }: StepUpProps) {
       zIndex={ABOVE_DIALOGS}
       onClose={onClose}
       title={t("stepUp.title")}
+      classNames={{ title: styles.title }}
       closeButtonProps={{ "aria-label": t("ui.close") }}
     >
       <CodeForm key={time} onCode={onCode} onClose={onClose} />

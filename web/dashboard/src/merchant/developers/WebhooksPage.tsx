@@ -25,7 +25,7 @@ export function WebhooksPage() {
       {project !== null && project.paymentWebhookUrl !== null && project.webhookSigning && (
         <Verified endpointId={null} check={project.signatureCheck} />
       )}
-      {usePermitted("webhooks") && (
+      {usePermitted("webhooks") && typeof project?.paymentWebhookUrl === "string" && (
         <SendTest
           words={t("webhooks.testWords")}
           send={(event) => {

@@ -108,6 +108,13 @@ describe("where events go", () => {
     expect(screen.queryByRole("button", { name: "Add an endpoint" })).toBeNull();
     expect(screen.queryByRole("button", { name: "Send a test" })).toBeNull();
   });
+
+  it.each([null, "https://shop.example/hook"])("offers a test where the project has a URL: %s", async (url) => {
+    const shown = { ...others, [`GET ${LIST}`]: { ...one, endpoints: [ENDPOINT] } };
+    await show(WebhooksPage, { path: "webhooks", project: { paymentWebhookUrl: url }, answers: shown });
+    expect(await screen.findByText(ENDPOINT.url)).toBeTruthy();
+    expect(screen.queryAllByRole("button", { name: "Send a test" })).toHaveLength(url === null ? 0 : 1);
+  });
 });
 
 describe("an endpoint", () => {

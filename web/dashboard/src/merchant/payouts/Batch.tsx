@@ -13,6 +13,7 @@ import { ErrorNote, hasParticulars } from "../../ui/Feedback";
 import { Plain } from "../../ui/Plain";
 import { Said } from "../../ui/Said";
 import { Chip } from "../../ui/Status";
+import { minus } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
 import { InMode } from "../InMode";
 import { once } from "../once";
@@ -58,6 +59,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
     rows.filter((one) => one.problem === null),
     balance.decimals,
   );
+  const isOverdrawn = minus(sum, balance.available) !== "0";
   const isTooLong = rows.length > ROWS_MAX;
 
   function read(typed: string): void {
@@ -152,7 +154,12 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
               id: "problem",
               title: t("payments.status"),
               cell: (one) => (
-                <Judgement row={one} isTwiceMeant={isTwiceMeant} refusal={refused.get(rows.indexOf(one))} />
+                <Judgement
+                  row={one}
+                  isTwiceMeant={isTwiceMeant}
+                  isChecked={checked?.of === of}
+                  refusal={refused.get(rows.indexOf(one))}
+                />
               ),
             },
           ]}
@@ -162,6 +169,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
         <p role="status">
           {t("batch.count", { count: rows.length })} · <Amount value={sum} token={balance.token} />
           {wrong > 0 && <> · {t("batch.wrong", { count: wrong })}</>}
+          {isOverdrawn && <> · {t("batch.overdrawn")}</>}
           {isTooLong && <> · {t("batch.tooLong", { count: ROWS_MAX })}</>}
         </p>
       )}
@@ -224,14 +232,17 @@ const NOTHING_REFUSED: ReadonlyMap<number, Rejected> = new Map();
 interface JudgementProps {
   readonly row: PayoutRow;
   readonly isTwiceMeant: boolean;
+  /** The API has looked at the rows as they are. */
+  readonly isChecked: boolean;
   readonly refusal: Rejected | undefined;
 }
 
 /** What is wrong with a row, in the page's words or in the API's. */
-function Judgement({ row, isTwiceMeant, refusal }: JudgementProps) {
+function Judgement({ row, isTwiceMeant, isChecked, refusal }: JudgementProps) {
   const { t } = useTranslation();
   if (row.problem !== null) return <Chip tone="bad">{t(`batch.problem.${row.problem}`)}</Chip>;
   if (row.isTwice && !isTwiceMeant) return <Chip tone="bad">{t("batch.problem.twice")}</Chip>;
+  if (!isChecked) return <Chip tone="calm">{t("batch.unchecked")}</Chip>;
   if (refusal === undefined) return <Chip tone="good">{t("batch.good")}</Chip>;
   return (
     <>

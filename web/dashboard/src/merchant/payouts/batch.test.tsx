@@ -40,11 +40,16 @@ describe("many payouts", () => {
     const rows = screen.getByLabelText(/^Rows/);
     const check = () => screen.getByRole<HTMLButtonElement>("button", { name: "Check" });
     fireEvent.change(rows, { target: { value: `${GOOD},2\n0x12,1\n` } });
+    expect(screen.getAllByText("Not checked yet")).toHaveLength(2);
+    expect(screen.queryByText(/more than is available/)).toBeNull();
     fireEvent.click(check());
     expect(await screen.findByText("PAYOUT_DISABLED")).toBeTruthy();
     fireEvent.click(check());
     expect(within(await screen.findByRole("row", { name: /0x12/ })).getByText("That is no address.")).toBeTruthy();
     expect(screen.getByText(/1 has to be mended/)).toBeTruthy();
+    expect(screen.getByText("Good")).toBeTruthy();
+    fireEvent.change(rows, { target: { value: `${GOOD},3000.01\n` } });
+    expect(screen.getByText(/more than is available/)).toBeTruthy();
     expect(check().disabled).toBe(false);
     expect(screen.queryByRole("dialog")).toBeNull();
     fireEvent.change(rows, { target: { value: `${GOOD},2\n${GOOD},1\n` } });

@@ -4,13 +4,13 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
-import { Copyable } from "../../ui/Copyable";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { PasswordText } from "../../ui/PasswordText";
 import { QueryView } from "../../ui/QueryView";
 import { RecoveryCodes } from "../../ui/RecoveryCodes";
+import { Secret } from "../../ui/Secret";
 import { Chip } from "../../ui/Status";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
@@ -29,10 +29,12 @@ export function TwoFactor() {
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   return (
     <Section title={t("twoFactor.title")}>
-      {codes !== null && <RecoveryCodes codes={codes} />}
-      <QueryView query={query} lines={2}>
-        {(status) => (status.enabled ? <On status={status} onCodes={setCodes} /> : <Off onCodes={setCodes} />)}
-      </QueryView>
+      <div className="stack">
+        {codes !== null && <RecoveryCodes codes={codes} />}
+        <QueryView query={query} lines={2}>
+          {(status) => (status.enabled ? <On status={status} onCodes={setCodes} /> : <Off onCodes={setCodes} />)}
+        </QueryView>
+      </div>
     </Section>
   );
 }
@@ -79,9 +81,7 @@ function Off({ onCodes }: OnCodes) {
     <form className="stack" onSubmit={confirm.submit}>
       <p>{t("twoFactor.scan")}</p>
       <img src={enrolled.qrCode} alt={t("twoFactor.qr")} width="200" height="200" className="qr" />
-      <Copyable text={enrolled.secret}>
-        <code>{enrolled.secret}</code>
-      </Copyable>
+      <Secret text={enrolled.secret} />
       <Text
         label={t("signIn.code")}
         required
@@ -94,6 +94,15 @@ function Off({ onCodes }: OnCodes) {
       <div className="row">
         <Button type="submit" loading={confirm.isRunning}>
           {t("twoFactor.confirm")}
+        </Button>
+        <Button
+          variant="default"
+          disabled={confirm.isRunning}
+          onClick={() => {
+            setEnrolled(null);
+          }}
+        >
+          {t("ui.cancel")}
         </Button>
       </div>
     </form>

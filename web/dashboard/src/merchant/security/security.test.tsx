@@ -23,6 +23,27 @@ async function open(answers: Readonly<Record<string, Answer | object>>): Promise
   fireEvent.change(within(section).getByLabelText(/^Code/), { target: { value: "123456" } });
 }
 
+it("shows the key of a second factor to be copied, and leads back from setting it up", async () => {
+  await show(SecurityPage, {
+    path: "security",
+    answers: {
+      [`GET ${FACTOR}`]: { success: true, enabled: false, recoveryCodesLeft: 0 },
+      [`POST ${FACTOR}/enrol`]: { success: true, secret: "JBSWY3DPEHPK3PXP", qrCode: "data:," },
+      "GET /api/auth/sessions": { success: true, sessions: [] },
+    },
+  });
+  const turnOn = await screen.findByRole("button", { name: "Turn it on" });
+  const [password] = screen.getAllByLabelText(/^Password/);
+  if (password === undefined) throw new Error("No password is asked for.");
+  fireEvent.change(password, { target: { value: "a long password" } });
+  fireEvent.click(turnOn);
+  const key = await screen.findByRole("button", { name: /JBSWY3DPEHPK3PXP/ });
+  expect(within(key).getByText("Copy it")).toBeTruthy();
+  fireEvent.click(screen.getByRole("button", { name: "Cancel" }));
+  expect(screen.getByRole("button", { name: "Turn it on" })).toBeTruthy();
+  expect(screen.queryByText("JBSWY3DPEHPK3PXP")).toBeNull();
+});
+
 describe("before it is done, it is said what happens when", () => {
   it.each([
     ["Turn it off", "Turn the second factor off?", /has everything/, `POST ${FACTOR}/disable`],

@@ -34,9 +34,9 @@ it("the first sign-in sets an authenticator up, keeps a code that was wrong, and
   expect(await screen.findByText("TWO_FACTOR_INVALID")).toBeTruthy();
   expect(code.value).toBe(" 123456 ");
   fireEvent.click(screen.getByRole("button", { name: "Confirm" }));
-  const codes = [await screen.findByText("4k2m7-qvx4d"), screen.getByText("9zt3c-1bnw8")];
+  const codes = await screen.findByText(/4k2m7-qvx4d/);
   // Each on a line of its own: what is written down by hand is not taken for another one's part.
-  expect(codes.map((one) => one.className)).toEqual(["line", "line"]);
+  expect([codes.className, codes.textContent]).toEqual(["secret", "4k2m7-qvx4d\n9zt3c-1bnw8"]);
   const sent = { ...WHO, totpCode: "123456" };
   expect([bodies, signed]).toEqual([[WHO, sent, sent], []]);
   fireEvent.click(screen.getByRole("button", { name: "I have kept them: go on" }));

@@ -347,4 +347,4 @@ def _required() -> ForbiddenError:
 
 
 def _wrong() -> ForbiddenError:
-    return ForbiddenError("TWO_FACTOR_INVALID", "This code is wrong, or was used before.")
+    return ForbiddenError("TWO_FACTOR_INVALID", "This code is wrong, or was used before. Wait for the next one.")
