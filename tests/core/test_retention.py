@@ -101,7 +101,8 @@ async def test_what_trackers_were_told_goes_when_nothing_needs_it_any_more(run, 
     stages = {}
     for name, status, moment in [
         ("over", "confirmed", old), ("gone", "orphaned", old), ("open", "detected", old), ("young", "confirmed", young),
-        ("waits", "confirmed", old), ("deferred", "confirmed", old), ("untold", "confirmed", old),
+        ("waits", "confirmed", old), ("heard", "confirmed", old), ("deferred", "confirmed", old),
+        ("untold", "confirmed", old),
     ]:  # fmt: skip
         [movement] = await run(
             "INSERT INTO movements (chain, scope, tx_id, position, recipient, token, decimals, units, height,"
@@ -120,12 +121,14 @@ async def test_what_trackers_were_told_goes_when_nothing_needs_it_any_more(run, 
                 " created_at) VALUES ($1, $2, $3, 'in', 'a', $4)",
                 (name, tracker, movement, moment),
             )
-    await run(
-        "INSERT INTO webhook_deliveries (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at,"
-        " created_at) SELECT 'evt' || substr('waits', 4) || 'd1', project_pk, id, 'transaction.detected', 'waits', url,"
-        " '{}', $1, $1 FROM trackers",
-        (old,),
-    )
+    # Both deliveries stay, the second as it was sent again: nothing is left to be sent of that one.
+    for name, status, due_at in [("waits", "pending", old), ("heard", "delivered", young)]:
+        await run(
+            "INSERT INTO webhook_deliveries (delivery_id, project_pk, tracker_pk, event, resource_id, url, body,"
+            " status, due_at, created_at) SELECT 'evt' || substr($1, 4) || 'd1', project_pk, id,"
+            " 'transaction.detected', $1, url, '{}', $2, $3, $4 FROM trackers",
+            (name, status, due_at, old),
+        )
     await run(
         "INSERT INTO deferred_stages (stage_pk, chain, scope, movement_pk, due_at)"
         " SELECT id, chain, scope, movement_pk, at FROM movement_stages WHERE id = $1",
@@ -134,6 +137,7 @@ async def test_what_trackers_were_told_goes_when_nothing_needs_it_any_more(run, 
     await run("INSERT INTO tracker_cursors (chain, scope, stage_pk) VALUES ('memory', 0, $1)", (stages["deferred"],))
     for _ in range(2):
         await delete()
+    assert await run("SELECT resource_id FROM webhook_deliveries ORDER BY id") == ["waits", "heard"]
     left = "SELECT transaction_id FROM tracker_transactions ORDER BY id"
     assert await run(left) == ["open", "young", "waits"]
     assert await run("SELECT id FROM movement_stages ORDER BY id") == [
