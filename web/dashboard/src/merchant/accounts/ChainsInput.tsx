@@ -18,6 +18,7 @@ export function ChainsInput({ chains, without = [], onChains }: ChainsInputProps
     <Checkbox.Group
       label={t("account.chains")}
       description={t("account.chainsWords")}
+      required
       value={[...chains]}
       onChange={onChains}
     >

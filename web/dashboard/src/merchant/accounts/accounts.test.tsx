@@ -87,6 +87,8 @@ describe("the list of accounts", () => {
     fireEvent.click(await screen.findByRole("button", { name: "New account" }));
     const dialog = await screen.findByRole("dialog", { name: "New account" });
     fireEvent.change(within(dialog).getByLabelText(/^End user/), { target: { value: "user-4711" } });
+    expect(within(dialog).getByRole<HTMLButtonElement>("button", { name: "Make the account" }).disabled).toBe(true);
+    expect(within(dialog).getByRole("group", { name: "Chains", description: /^Choose at least one/ })).toBeTruthy();
     fireEvent.click(await within(dialog).findByLabelText("Base"));
     fireEvent.click(within(dialog).getByLabelText("tron"));
     fireEvent.click(within(dialog).getByRole("button", { name: "Make the account" }));
