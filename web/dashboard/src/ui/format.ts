@@ -102,11 +102,6 @@ export function numbers(language: string): Intl.NumberFormat {
   return formatOf(Intl.NumberFormat, language);
 }
 
-/** Write how many of something there are, below zero with the sign that amounts have. */
-export function showCount(count: number, language: string): string {
-  return numbers(language).format(count).replace("-", "−");
-}
-
 const PERCENT_DECIMALS = 20;
 
 /** Write a percentage as the API says it, with all of its digits. */

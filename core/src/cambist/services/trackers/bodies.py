@@ -36,7 +36,7 @@ They begin with the time of the transfer's first block: what is told of one bloc
 by side in every index that holds them. Spread over all of it, each would be another page to read, and to write to the
 log.
 """
-_TRANSACTION_PREFIX, _DELIVERY_PREFIX = TRANSACTION_PREFIX.encode(), DELIVERY_PREFIX.encode()
+_DELIVERY_PREFIX = DELIVERY_PREFIX.encode()
 
 
 class Stage(NamedTuple):
@@ -205,7 +205,7 @@ class End:
 
     def delivery_id_of(self, transaction_id: bytes) -> bytes:
         """Return the id of what tells a tracker of this, as ``delivery_id`` makes it."""
-        return _DELIVERY_PREFIX + transaction_id[len(_TRANSACTION_PREFIX) :] + self._suffix
+        return _DELIVERY_PREFIX + transaction_id[len(TRANSACTION_PREFIX) :] + self._suffix
 
     def body(self, webhook_id: bytes, transaction_id: bytes, label: str | None) -> bytes:
         """Write what one tracker is told; ``webhook_id`` is JSON by now. An address that has no label shows none."""
@@ -256,10 +256,10 @@ class News(Struct, frozen=True, gc=False):
 
     def delivery(self) -> TrackerDelivery:
         """Return the delivery that tells it, for where its row cannot be copied."""
-        body = self.end.body(self.target.webhook_id, self.named, self.label)
-        target = self.target
+        end, target = self.end, self.target
+        body = end.body(target.webhook_id, self.named, self.label)
         return TrackerDelivery(
-            self.delivery_id, target.project_pk, target.pk, self.end.event, self.transaction_id, target.url, body
+            self.delivery_id, target.project_pk, target.pk, end.event, self.transaction_id, target.url, body
         )
 
 

@@ -17,15 +17,14 @@ export function WebhooksPage() {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const project = useProject();
+  const hasUrl = typeof project?.paymentWebhookUrl === "string";
   const search = useListSearch(LOG_FILTERS);
   const query = useQuery(deliveriesQuery(projectId, askedOf(search)));
   return (
     <Page title={t("webhooks.title")}>
       {project !== null && <Targets project={project} />}
-      {project !== null && project.paymentWebhookUrl !== null && project.webhookSigning && (
-        <Verified endpointId={null} check={project.signatureCheck} />
-      )}
-      {usePermitted("webhooks") && typeof project?.paymentWebhookUrl === "string" && (
+      {hasUrl && project.webhookSigning && <Verified endpointId={null} check={project.signatureCheck} />}
+      {usePermitted("webhooks") && hasUrl && (
         <SendTest
           words={t("webhooks.testWords")}
           send={(event) => {
