@@ -45,7 +45,7 @@ DELETE FROM webhook_endpoints gone USING (
 # goes after all that was told of it and all that became of it.
 _TRACKER_TRANSACTIONS = f"""
 DELETE FROM tracker_transactions told USING (
-    SELECT o.id FROM tracker_transactions o WHERE o.created_at < $1
+    SELECT o.transaction_id FROM tracker_transactions o WHERE o.created_at < $1
         AND NOT EXISTS (SELECT FROM movements m WHERE m.id = o.movement_pk AND m.status = 'detected')
         AND (
             SELECT d.id FROM webhook_deliveries d WHERE {TELLS_OF.format(told="d", transaction="o.transaction_id")}
@@ -53,7 +53,7 @@ DELETE FROM tracker_transactions told USING (
             ORDER BY d.delivery_id LIMIT 1
         ) IS NULL
     LIMIT $2 FOR UPDATE SKIP LOCKED
-) AS over WHERE told.id = over.id
+) AS over WHERE told.transaction_id = over.transaction_id
 """  # noqa: S608  a constant
 _MOVEMENT_STAGES = """
 DELETE FROM movement_stages told USING (

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from sqlalchemy import CheckConstraint, Date, ForeignKey, Index, PrimaryKeyConstraint, UniqueConstraint, func, text
+from sqlalchemy import (
+    CheckConstraint,
+    Date,
+    ForeignKey,
+    Identity,
+    Index,
+    PrimaryKeyConstraint,
+    UniqueConstraint,
+    func,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -249,8 +259,10 @@ class TrackerTransaction(Base):
 
     ``transaction_id`` is derived from webhook, chain, transaction, position, direction and address, so that history and
     live reading find the same one. It stays the same when the transfer is mined again, unless that pays somebody else;
-    ``movement_pk`` is the last that was told. No tracker is ever deleted, no movement before this, and both were just
-    read by whoever writes it: constraints that check them once more would take as long as all the rest.
+    ``movement_pk`` is the last that was told. ``id`` counts them in the order in which they were stored, and has no
+    index of its own: nobody looks for one by it, and each row would take a sixth longer to write. No tracker is ever
+    deleted, no movement before this, and both were just read by whoever writes it: constraints that check them once
+    more would take as long as all the rest.
     """
 
     __tablename__ = "tracker_transactions"
@@ -261,8 +273,8 @@ class TrackerTransaction(Base):
         Index("ix_tracker_transactions_created_at", "created_at", postgresql_using="brin"),
     )
 
-    id: Mapped[PrimaryKey]
-    transaction_id: Mapped[str] = mapped_column(unique=True)
+    id: Mapped[int] = mapped_column(Identity(always=True))
+    transaction_id: Mapped[str] = mapped_column(primary_key=True)
     tracker_pk: Mapped[int]
     movement_pk: Mapped[int]
     direction: Mapped[str]

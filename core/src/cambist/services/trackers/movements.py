@@ -43,7 +43,7 @@ INSERT INTO movements (
 )
 SELECT $1, $2, $3, $4, coalesce(earlier.incarnation, 0) + 1, coalesce(earlier.first_mined_at, new.mined_at), new.*
 FROM unnest(
-    $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::numeric[],
+    $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[]::numeric[],
     $13::bigint[], $14::text[], $15::bigint[], $16::timestamptz[]
 ) AS new (
     tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, ordinal, mined_at
@@ -217,7 +217,7 @@ def _rows(chain_scope: ChainScope, result: ScanResult, tracked: set[str]) -> Ite
                 token.symbol,
                 token.contract,
                 token.decimals,
-                transfer.amount,
+                str(transfer.amount),  # which the driver writes in a fifth of a number's time
                 transfer.height,
                 transfer.block_hash,
                 ordinal,

@@ -1218,9 +1218,8 @@ TABLES = (
         direction TEXT NOT NULL,
         address TEXT NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-        CONSTRAINT pk_tracker_transactions PRIMARY KEY (id),
-        CONSTRAINT ck_tracker_transactions_direction CHECK (direction IN ('in', 'out')),
-        CONSTRAINT uq_tracker_transactions_transaction_id UNIQUE (transaction_id)
+        CONSTRAINT pk_tracker_transactions PRIMARY KEY (transaction_id),
+        CONSTRAINT ck_tracker_transactions_direction CHECK (direction IN ('in', 'out'))
     )
     """,
     "CREATE INDEX ix_tracker_transactions_created_at ON tracker_transactions USING brin (created_at)",
