@@ -1,8 +1,9 @@
 # Every target sets up first what it needs: Python packages in .venv, npm packages in tests/node_modules.
 
 PYTHON ?= python3
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 # Two more than there are cores: stories wait for blocks, and the cores need not wait with them.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+WORKERS ?= $(shell expr $(CORES) + 2)
 MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml devnets/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
 BIN := .venv/bin
@@ -18,6 +19,7 @@ ANVIL = $(firstword $(wildcard tests/node_modules/@foundry-rs/anvil-*/bin/anvil)
 
 DASHBOARD := web/dashboard
 BUILT := web/src/cambist_web/dashboard/built/dashboard.html
+DESCRIBED := $(DASHBOARD)/src/api/generated/described
 DASHBOARD_SOURCES := $(shell find $(DASHBOARD) -name node_modules -prune -o -path $(DASHBOARD)/src/api/generated -prune -o -type f -print)
 
 # Container images like to set it, and then every process compiles anew the thousand modules it imports: a gateway's
@@ -27,6 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo dashboard pictures test test-fast check format bench soak lock clean
+.PHONY: eslint tsc mypy rules prettier layers ruff
 
 help:  ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -38,24 +41,42 @@ demo: .venv/installed tests/node_modules/installed dashboard  ## Make a month of
 
 dashboard: $(BUILT)  ## Build the dashboards, with the Node that comes from its wheel
 
-pictures: .venv/installed $(DASHBOARD)/src/api/generated/described $(BUILT)  ## Take the pictures anew that tests compare the dashboards with
+pictures: .venv/installed $(DESCRIBED) $(BUILT)  ## Take the pictures anew that tests compare the dashboards with
 	$(BIN)/python -m tests.browser.reference
 
-test: .venv/installed tests/node_modules/installed dashboard $(DASHBOARD)/src/api/generated/described  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
+test: .venv/installed tests/node_modules/installed dashboard $(DESCRIBED)  ## Run every test, on every core and two processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that are quick: no chain's node, browser or process start, nothing marked slow
 	$(PYTEST) -m fast -n $(WORKERS) --dist loadfile
 
-check: .venv/installed $(DASHBOARD)/src/api/generated/described $(BUILT)  ## Format, lint, types, architecture, rules
+CHECKS := eslint tsc mypy rules prettier layers ruff
+check:  ## Format, lint, types, architecture, rules
+	@$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(CHECKS)
+
+# What `make check` is made of, as many at once as there are cores, each also by itself (`make mypy`): in the order in
+# which they are begun, what takes longest first.
+eslint: $(DESCRIBED)
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/eslint/bin/eslint.js .
+
+tsc: $(DESCRIBED)
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/typescript/bin/tsc
+
+mypy: .venv/installed
+	$(BIN)/mypy
+
+rules: .venv/installed $(BUILT)
+	$(PYTEST) tests/rules
+
+prettier: $(DASHBOARD)/node_modules/installed
+	cd $(DASHBOARD) && ../../$(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
+
+layers: .venv/installed
+	$(BIN)/lint-imports --no-logo
+
+ruff: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
-	cd $(DASHBOARD) && ../../$(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
-	cd $(DASHBOARD) && ../../$(NODE) node_modules/typescript/bin/tsc
-	cd $(DASHBOARD) && ../../$(NODE) node_modules/eslint/bin/eslint.js .
-	$(PYTEST) tests/rules
 
 format: .venv/installed $(DASHBOARD)/node_modules/installed  ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .
@@ -111,8 +132,11 @@ $(BUILT): $(DASHBOARD)/node_modules/installed $(DASHBOARD_SOURCES)
 	cd $(DASHBOARD) && ../../$(NODE) scripts/theme-css.mjs && ../../$(NODE) node_modules/vite/bin/vite.js build --logLevel warn
 
 # The API's own description and the types of it: checking types needs them, and the pages' tests answer its examples.
-$(DASHBOARD)/src/api/generated/described: Makefile .venv/installed $(DASHBOARD)/node_modules/installed $(shell find web/src core/src -name '*.py')
-	$(BIN)/python -m cambist_web.describe $(@D)
+$(DESCRIBED): $(dir $(DESCRIBED))dashboard.json $(DASHBOARD)/node_modules/installed
 	cd $(DASHBOARD) && for of in dashboard merchant operator; do ../../$(NODE) node_modules/openapi-typescript/bin/cli.js \
 	  src/api/generated/$$of.json --default-non-nullable=false --output src/api/generated/$$of.d.ts > /dev/null || exit 1; done
 	@touch $@
+
+# It writes those of merchants and operators as well.
+$(dir $(DESCRIBED))dashboard.json: Makefile .venv/installed $(shell find web/src core/src -name '*.py')
+	$(BIN)/python -m cambist_web.describe $(@D)
