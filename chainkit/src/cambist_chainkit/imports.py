@@ -35,11 +35,13 @@ def limit_kept() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def without_its_root(package: str) -> Iterator[None]:
+def without_its_root(package: str, *left_out: str) -> Iterator[None]:
     """Import modules of a package without running its ``__init__``, which would import the rest of it.
 
     Afterwards the package is as if nobody had imported any of it, so that whoever does gets the whole. One that is
     imported already is used as it is.
+
+    What is ``left_out`` cannot be imported meanwhile, unless somebody has it by now: the modules do without.
     """
     with _ONE_AT_A_TIME:
         spec = None if package in sys.modules else find_spec(package)
@@ -49,9 +51,13 @@ def without_its_root(package: str) -> Iterator[None]:
         root = ModuleType(package)
         root.__path__ = spec.submodule_search_locations
         sys.modules[package] = root
+        missing = [name for name in left_out if name not in sys.modules]
+        sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]  # an import of it fails
         try:
             yield
         finally:
+            for name in missing:
+                del sys.modules[name]
             for name in list(sys.modules):
                 if name.partition(".")[0] == package:
                     del sys.modules[name]

@@ -29,7 +29,8 @@ import sys
 from cambist_tron.addresses import spell
 
 assert spell(bytes(20)) == {ZERO_ADDRESS!r}
-print(*sorted({{"httpx", "pydantic", "requests", "tronpy"}} & set(sys.modules)))
+print(*sorted({{"cffi", "httpx", "pydantic", "requests", "tronpy"}} & set(sys.modules)))
+import cffi
 import tronpy.keys
 
 assert tronpy.Tron and tronpy.keys.to_base58check_address(b"A" + bytes(20)) == spell(bytes(20))

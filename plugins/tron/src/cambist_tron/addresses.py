@@ -38,8 +38,9 @@ def spell(raw: bytes) -> str:
 
 @cache
 def _tronpys() -> Callable[[bytes], str]:
-    # With its clients of nodes, which nobody uses here, tronpy would take 28 MB: every gateway lists TRON.
-    with without_its_root("tronpy"):
+    # With its clients of nodes, which nobody uses here, tronpy would take 28 MB: every gateway lists TRON. And to call
+    # its hashes, pycryptodome takes cffi where it can, which is 5 MB more than ctypes, and no faster.
+    with without_its_root("tronpy", "cffi"):
         from tronpy.keys import to_base58check_address  # noqa: PLC0415
     spelling: Callable[[bytes], str] = to_base58check_address
     return spelling
