@@ -18,6 +18,8 @@ export interface Act {
   readonly isBlocked?: boolean;
   /** What has to be typed first, for what cannot be undone. */
   readonly typed?: string;
+  /** What the other button says, where the act is itself some cancelling. */
+  readonly dismiss?: string;
   /** Whether the audit log wants a reason. */
   readonly wantsReason?: boolean;
   /** Lets the dialog's own fields begin with what is so now. */

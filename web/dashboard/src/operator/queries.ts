@@ -46,10 +46,13 @@ export const chainsQuery = queryOptions({
   queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/chains", { signal }))).chains,
 });
 
-/** Return the chains as a filter offers them; none while they are not there. */
-export function useChainOptions(): readonly { readonly value: string; readonly label: string }[] {
+type Availability = Schemas["AdminChainView"]["availability"];
+
+/** Return the chains as a filter offers them, or those alone that are so available; none while they are not there. */
+export function useChainOptions(only?: Availability): readonly { readonly value: string; readonly label: string }[] {
   const { data = [] } = useQuery({ ...chainsQuery, staleTime: 60_000, enabled: usePermitted("chains.read") });
-  return data.map((one) => ({ value: one.chain, label: one.name }));
+  const offered = only === undefined ? data : data.filter((one) => one.availability === only);
+  return offered.map((one) => ({ value: one.chain, label: one.name }));
 }
 
 /** Return what names the coin that a chain takes its fees in; undefined where its gas station is not told of. */

@@ -124,3 +124,30 @@ it("does not offer to do it again where something else was done before under its
   expect(await screen.findByText(/What you sent before was carried out/)).toBeTruthy();
   expect(screen.getByRole<HTMLButtonElement>("button", { name: "Pay" }).disabled).toBe(true);
 });
+
+it.each([
+  ["of an act with a field", false, true, "Reason"],
+  ["of a dangerous act with a field", true, true, "Reason"],
+  ["of an act", false, false, "Do it"],
+  ["of a dangerous act", true, false, "Cancel"],
+] as const)("begins for whoever works with keys with what comes first: %s", async (_, isDangerous, hasField, name) => {
+  const Asking = () => (
+    <Page title="Payouts">
+      <Confirm
+        title="Do this?"
+        act="Do it"
+        isDangerous={isDangerous}
+        onConfirm={() => Promise.resolve()}
+        onClose={() => undefined}
+      >
+        {hasField && <input aria-label="Reason" />}
+      </Confirm>
+    </Page>
+  );
+  await show(Asking, { path: "payouts", answers: {} });
+  await screen.findByRole("dialog");
+  await waitFor(() => {
+    const now = document.activeElement;
+    expect(now?.getAttribute("aria-label") ?? now?.textContent).toBe(name);
+  });
+});

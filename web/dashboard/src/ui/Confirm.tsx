@@ -28,6 +28,15 @@ interface ConfirmProps {
   readonly onClose: () => void;
 }
 
+/** What somebody fills in. Of choices it is the one that is made. */
+const FIELDS = "textarea, input:not([type=hidden], [type=radio]:not(:checked))";
+
+/** Have whoever works with keys begin with what is to be filled in first, where anything is and no field is marked. */
+function beginWithField(form: HTMLFormElement | null): void {
+  const isMarked = form?.querySelector(":is(input, textarea)[data-autofocus]") != null;
+  if (!isMarked) form?.querySelector(FIELDS)?.setAttribute("data-autofocus", "true");
+}
+
 /**
  * Says what an act does before it is done, and stays until the API has answered: by no key and no click is it closed
  * before, as nobody would see what became of the act. Mounted while it is open.
@@ -89,6 +98,7 @@ export function Confirm({
       closeButtonProps={{ "aria-label": t("ui.close"), disabled: isSending }}
     >
       <form
+        ref={beginWithField}
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();

@@ -42,6 +42,10 @@ describe("amounts", () => {
     expect(showFiat("-5.1", "eur", "de")).toBe("−5,10\u00a0€");
   });
 
+  it("above zero that have a plus keep it", () => {
+    expect(showAmount("+1234.123456789", "de")).toEqual({ text: "+1.234,12345678", isCut: true });
+  });
+
   it("that are none are shown as they are", () => {
     expect(showAmount("1e5", "en").text).toBe("1e5");
   });

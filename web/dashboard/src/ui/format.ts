@@ -28,13 +28,13 @@ export interface ShownAmount {
 
 /** Group an amount's digits as the language does, and cut what is behind the eighth decimal, which is never rounded. */
 export function showAmount(amount: string, language: string, decimals = SHOWN_DECIMALS): ShownAmount {
-  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount);
+  const match = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(amount);
   if (match === null) return { text: amount, isCut: false };
   const [, sign = "", whole = "0", fraction = ""] = match;
   const shown = fraction.slice(0, decimals);
   const { point, digits } = writtenIn(language);
   const behind = shown === "" ? "" : point + Array.from(shown, (digit) => digits[Number(digit)]).join("");
-  const text = (sign && "−") + numbers(language).format(BigInt(whole)) + behind;
+  const text = sign.replace("-", "−") + numbers(language).format(BigInt(whole)) + behind;
   return { text, isCut: fraction.length > shown.length };
 }
 

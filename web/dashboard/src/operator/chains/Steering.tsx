@@ -1,4 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { Section } from "../../ui/Page";
@@ -80,9 +81,10 @@ export function Steering({ chain }: SteeringProps) {
   );
 }
 
+/** Has a worker read blocks again, and leads to the job that does. */
 function RescanButton({ chain }: SteeringProps) {
   const { t } = useWords();
-  const client = useQueryClient();
+  const navigate = useNavigate();
   const [from, setFrom] = useState("");
   const [to, setTo] = useState("");
   const height = { inputMode: "numeric", pattern: "[0-9]+", autoComplete: "off" } as const;
@@ -94,8 +96,9 @@ function RescanButton({ chain }: SteeringProps) {
       onConfirm={async (reason) => {
         const heights = { fromHeight: Number(from), ...(to === "" ? {} : { toHeight: Number(to) }) };
         const params = { path: { chain: chain.chain } };
-        await unwrap(api.POST("/api/admin/chains/{chain}/rescan", { params, body: { ...heights, reason } }));
-        await client.invalidateQueries({ queryKey: ["job"] });
+        const body = { ...heights, reason };
+        const { jobId } = await unwrap(api.POST("/api/admin/chains/{chain}/rescan", { params, body }));
+        await navigate({ to: `/jobs/${jobId}` });
       }}
     >
       <p>{t("rescan.words")}</p>

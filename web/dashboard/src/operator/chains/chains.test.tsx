@@ -1,11 +1,12 @@
-import { screen } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
 
 import { chooseLanguage } from "../../i18n";
 import { DESCRIBED } from "../../testing/described";
-import { showOperator } from "../../testing/render";
+import { json, showOperator } from "../../testing/render";
 import type { Schemas } from "../api";
 
+import { ChainPage } from "./ChainPage";
 import { ChainsPage } from "./ChainsPage";
 
 const LISTED = DESCRIBED.operator.example("/api/admin/chains") as {
@@ -57,4 +58,26 @@ it.each([
   expect(await screen.findByText(sentence)).toBeTruthy();
   if (own === null) expect(screen.queryByText(NO_WORKER.problem)).toBeNull();
   else expect(screen.getByText(own).lang).toBe("en");
+});
+
+it("whoever has blocks read again is led to the job that does", async () => {
+  await showOperator(ChainPage, {
+    path: "chains/$chain",
+    at: "chains/ethereum",
+    permissions: ["chains.read", "chains.rescan"],
+    answers: {
+      "GET /api/admin/chains/ethereum": DESCRIBED.operator.example("/api/admin/chains/ethereum") ?? {},
+      "POST /api/admin/chains/ethereum/rescan": () => json({ success: true, jobId: "job_1" }, 201),
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Read blocks again" }));
+  const dialog = await screen.findByRole("dialog");
+  for (const [label, value] of [
+    [/From block/, "7"],
+    [/Reason/, "It was missed."],
+  ] as const) {
+    fireEvent.change(within(dialog).getByLabelText(label), { target: { value } });
+  }
+  fireEvent.click(within(dialog).getByRole("button", { name: "Read blocks again" }));
+  expect(await screen.findByText("elsewhere")).toBeTruthy();
 });

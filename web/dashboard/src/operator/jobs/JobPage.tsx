@@ -76,6 +76,7 @@ function Shown({ job }: { readonly job: Job }) {
             [t("jobs.failedAttempts"), job.attempts === 0 ? null : job.attempts],
             [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],
             [t("jobs.finished"), job.finishedAt === null ? null : <Moment key="finished" at={job.finishedAt} />],
+            [t("record.due"), isBegunAgain(job) ? <When key="next" at={job.dueAt} /> : null],
             [t("jobs.took"), job.durationMs === null ? null : showTook(job.durationMs, i18n.language)],
             [t("jobs.worker"), job.worker],
           ]}
@@ -86,6 +87,11 @@ function Shown({ job }: { readonly job: Job }) {
       {job.result !== null && <Json title={t("jobs.result")} value={job.result} />}
     </Page>
   );
+}
+
+/** Whether it was begun, could not go on, and waits until it is tried again. */
+function isBegunAgain({ state, error }: Job): boolean {
+  return state === "queued" && error !== null;
 }
 
 /** Leads to the page that shows what came of a comparison. */
@@ -140,6 +146,7 @@ function Acts({ job }: { readonly job: Job }) {
         <ActButton
           act={t("jobs.cancel")}
           title={t("jobs.cancelTitle")}
+          dismiss={t("act.leave")}
           onConfirm={async () => {
             await unwrap(api.POST("/api/admin/jobs/{jobId}/cancel", { params }));
             await changed();

@@ -1,4 +1,4 @@
-import { screen, within } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
 
 import { chooseLanguage } from "../../i18n";
@@ -135,4 +135,35 @@ it.each([
   });
   const part = await screen.findByRole("region", { name: "Details" });
   expect(within(part).queryByText("Failed attempts")?.nextSibling?.textContent ?? null).toBe(told);
+});
+
+it.each([
+  ["queued", "CHAIN_UNAVAILABLE", true],
+  ["queued", null, false],
+  ["failed", "CHAIN_UNAVAILABLE", false],
+] as const)("one that could not go on says when it is tried again: %s %s", async (state, errorCode, isTold) => {
+  const error = errorCode === null ? null : JOB.error;
+  const job = { ...JOB, kind: "rescan", arguments: {}, progress: {}, state, error, errorCode };
+  await showOperator(JobPage, {
+    path: "jobs/$jobId",
+    at: "jobs/job_1",
+    answers: { "GET /api/admin/jobs/job_1": { job } },
+  });
+  const part = await screen.findByRole("region", { name: "Details" });
+  expect(within(part).queryByText("Looked at next") !== null).toBe(isTold);
+});
+
+it("a dialog about cancelling has one button alone that says so", async () => {
+  const job = { ...JOB, kind: "rescan", arguments: {}, progress: {} };
+  await showOperator(JobPage, {
+    path: "jobs/$jobId",
+    at: "jobs/job_1",
+    answers: { "GET /api/admin/jobs/job_1": { job } },
+    permissions: ["jobs.change"],
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Cancel the job" }));
+  const dialog = await screen.findByRole("dialog");
+  expect(within(dialog).queryAllByRole("button", { name: /Cancel/ })).toHaveLength(1);
+  fireEvent.click(within(dialog).getByRole("button", { name: "Leave it as it is" }));
+  expect(screen.queryByRole("dialog")).toBeNull();
 });

@@ -71,13 +71,27 @@ function Shown({ whole }: { readonly whole: MerchantWhole }) {
             ]}
           />
           <p className="row">
-            {(["payments", "payouts", "deposits", "withdrawals"] as const).map((kind) => (
+            {(
+              [
+                "payments",
+                "deposits",
+                "payouts",
+                "refunds",
+                "withdrawals",
+                "exchanges",
+                "accounts",
+                "trackers",
+              ] as const
+            ).map((kind) => (
               <Link key={kind} to={`/${kind}`} search={{ merchant: merchant.merchantId }}>
                 {t(`nav.${kind}`)}
               </Link>
             ))}
             <Link to="/uncollected" search={{ merchantId: merchant.merchantId }}>
               {t("nav.uncollected")}
+            </Link>
+            <Link to="/webhooks" search={{ merchantId: merchant.merchantId }}>
+              {t("nav.webhooks")}
             </Link>
             <Link to="/audit" search={{ merchant: merchant.merchantId }}>
               {t("nav.audit")}

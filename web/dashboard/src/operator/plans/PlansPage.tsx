@@ -15,6 +15,7 @@ import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 import { RowActs, type RowAct } from "../RowActs";
 
+import { Given } from "./Given";
 import { BLANK, PlanForm, written, type Draft } from "./PlanForm";
 import { plansQuery, type Plan } from "./queries";
 
@@ -80,7 +81,7 @@ export function PlansPage() {
                       id: "merchants",
                       title: t("nav.merchants"),
                       atEnd: true,
-                      cell: (one) => <span className="number">{number.format(one.merchants)}</span>,
+                      cell: (one) => <Given plan={one} />,
                     },
                     { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <Acts plan={one} /> },
                   ]}

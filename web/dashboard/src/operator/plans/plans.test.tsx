@@ -37,6 +37,15 @@ afterEach(() => {
 });
 
 describe("the plans", () => {
+  it("lead from how many merchants have one to these", async () => {
+    const few = [...permissions, "merchants.read"] as const;
+    const other = { ...PLAN, planId: "pln_2", name: "Unused", merchants: 0 };
+    await showOperator(PlansPage, { path: "plans", answers: answers(PLAN, other), permissions: few });
+    const row = await screen.findByRole("row", { name: /Growth/ });
+    expect(within(row).getByRole("link", { name: "2" }).getAttribute("href")).toBe("/merchants?plan=pln_1");
+    expect(within(screen.getByRole("row", { name: /Unused/ })).queryByRole("link")).toBeNull();
+  });
+
   it("are shown beside what everybody else has, and offer nothing to whoever may only read", async () => {
     await showOperator(PlansPage, { path: "plans", answers: answers(PLAN), permissions: ["plans.read"] });
     const row = await screen.findByRole("row", { name: /Growth/ });

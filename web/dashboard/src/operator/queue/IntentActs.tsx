@@ -113,6 +113,7 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
           isDangerous
           act={t("queue.cancel")}
           title={t("queue.cancelTitle")}
+          dismiss={t("act.leave")}
           typed={intent.intentId.slice(-6)}
           onConfirm={async () => {
             await unwrap(api.POST("/api/admin/outbound/{intentId}/cancel", { params }));

@@ -1,5 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 
+import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { CsvButton } from "../../ui/CsvButton";
@@ -16,7 +18,9 @@ import { api, operatorSession, unwrap, useWords, type Operations, type Schemas }
 import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
 import { MerchantFilter } from "../merchants/MerchantSelect";
-import { ROWS } from "../queries";
+import { ROWS, usePermitted } from "../queries";
+
+import styles from "./Differences.module.css";
 
 type Difference = Schemas["Difference"];
 type Asked = NonNullable<Operations["listReconcileDifferences"]["parameters"]["query"]>;
@@ -51,14 +55,22 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
     },
   });
   const columns: readonly Column<Difference>[] = [
-    { id: "chain", title: t("record.chain"), sort: "chain", cell: (one) => <ChainName of={one.chain} /> },
-    { id: "group", title: t("reconcile.addresses"), cell: (one) => <Meaning of="group" code={one.group} /> },
+    { id: "chain", title: t("record.chain"), sort: "chain", cell: (one) => <Where of={one} /> },
     { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} /> },
-    { id: "why", title: t("record.why"), isWide: true, cell: (one) => <Why of={one} /> },
+    {
+      id: "difference",
+      title: t("reconcile.difference"),
+      atEnd: true,
+      cell: (one) => (
+        <b>
+          <Amount value={one.difference} token={one.token} />
+        </b>
+      ),
+    },
     amount("onChain", t("reconcile.onChain")),
     amount("booked", t("reconcile.booked")),
     amount("inTransit", t("reconcile.inTransit")),
-    amount("difference", t("reconcile.difference")),
+    { id: "why", title: t("record.why"), isWide: true, cell: (one) => <Why of={one} /> },
   ];
   return (
     <Section
@@ -123,11 +135,58 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
   );
 }
 
-function amount(name: "onChain" | "booked" | "inTransit" | "difference", title: string): Column<Difference> {
-  return { id: name, title, atEnd: true, cell: (one) => <Amount value={one[name]} token={one.token} /> };
+/** At which addresses of which chain, whose blocks are read again on its page. */
+function Where({ of: { chain, group } }: { readonly of: Difference }) {
+  const name = <ChainName of={chain} />;
+  return (
+    <>
+      {usePermitted("chains.read") ? <Link to={`/chains/${chain}`}>{name}</Link> : name}
+      <br />
+      <span className="muted">
+        <Meaning of="group" code={group} />
+      </span>
+    </>
+  );
 }
 
-/** What could explain it, the likeliest first. */
-function Why({ of: { explanations } }: { readonly of: Difference }) {
-  return explanations.length === 0 ? <None /> : <Quoted words={explanations.join(" ")} />;
+function amount(name: "onChain" | "booked" | "inTransit", title: string): Column<Difference> {
+  return { id: name, title, atEnd: true, cell: (one) => <Amount value={one[name]} /> };
+}
+
+/** What could explain it, the likeliest first, and the addresses that do not hold what they should. */
+function Why({ of: { explanations, addresses } }: { readonly of: Difference }) {
+  if (explanations.length === 0 && addresses.length === 0) return <None />;
+  return (
+    <div className={styles.parts}>
+      {explanations.length > 0 && (
+        <ul className={styles.why}>
+          {explanations.map((words) => (
+            <li key={words}>
+              <Quoted words={words} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {addresses.length > 0 && <WhichAddresses of={addresses} />}
+    </div>
+  );
+}
+
+function WhichAddresses({ of }: { readonly of: Difference["addresses"] }) {
+  const { t } = useWords();
+  return (
+    <details>
+      <summary>{t("reconcile.whichAddresses")}</summary>
+      <ul className={styles.why}>
+        {of.map((one) => (
+          <li key={one.address}>
+            <Address value={one.address} />
+            <br />
+            {t("reconcile.onChain")} <Amount value={one.onChain} /> · {t("reconcile.expected")}{" "}
+            <Amount value={one.expected} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
 }

@@ -1,4 +1,5 @@
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 
 import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
@@ -19,7 +20,7 @@ const POLL_MS = 5_000;
 /** Every comparison of what the chains say with what the books say. */
 export function ReconcilePage() {
   const { t, i18n } = useWords();
-  const client = useQueryClient();
+  const navigate = useNavigate();
   const search = useListSearch([]);
   const askerName = useAskerName();
   const chainName = useChainName();
@@ -59,8 +60,8 @@ export function ReconcilePage() {
             act={t("reconcile.start")}
             title={t("reconcile.startTitle")}
             onConfirm={async () => {
-              await unwrap(api.POST("/api/admin/reconcile", { body: {} }));
-              await client.invalidateQueries({ queryKey: ["job"] });
+              const { run } = await unwrap(api.POST("/api/admin/reconcile", { body: {} }));
+              await navigate({ to: `/reconcile/${run.jobId}` });
             }}
           >
             <p>{t("reconcile.startWords")}</p>

@@ -1,8 +1,9 @@
-import { screen } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import { showOperator } from "../../testing/render";
+import { json, nothing, one, showOperator } from "../../testing/render";
 
+import { ReconcilePage } from "./ReconcilePage";
 import { RunPage } from "./RunPage";
 
 const CHAIN = {
@@ -45,4 +46,58 @@ it.each([
   const said = screen.queryByText("More differs than is listed here", { exact: false });
   if (words === null) expect(said).toBeNull();
   else expect(said?.textContent).toContain(words);
+});
+
+const DIFFERENCE = {
+  chain: "ethereum",
+  height: 7,
+  merchantId: "mrc_7",
+  merchantName: "Nordlicht",
+  group: "deposits",
+  token: "USDT",
+  contractAddress: "0xdac17f958d2ee523a2206206994597c13d831ec7",
+  onChain: "99.75",
+  booked: "100",
+  inTransit: "0",
+  difference: "-0.25",
+  addresses: [{ address: "0x52908400098527886E0F7030069857D2E4169EE7", onChain: "0.75", expected: "1" }],
+  explanations: ["The token takes a fee of its own.", "Something was sent with another wallet."],
+};
+
+it("a difference says what could explain it, at which addresses it is, and leads to where blocks are read again", async () => {
+  await showOperator(RunPage, {
+    path: "reconcile/$jobId",
+    at: "reconcile/job_1",
+    permissions: ["reconcile.read", "chains.read"],
+    answers: {
+      "GET /api/admin/chains": { chains: [{ chain: "ethereum", name: "Ethereum" }] },
+      "GET /api/admin/reconcile/job_1": { run: { ...RUN, chains: [] } },
+      "GET /api/admin/reconcile/job_1/differences": { ...one, differences: [DIFFERENCE] },
+    },
+  });
+  const row = await screen.findByRole("row", { name: /-0.25|\u22120.25/ });
+  expect(
+    within(row)
+      .getByRole("link", { name: /ethereum/i })
+      .getAttribute("href"),
+  ).toBe("/chains/ethereum");
+  for (const words of DIFFERENCE.explanations) expect(within(row).getByText(words).closest("li")).toBeTruthy();
+  const which = within(row).getByText("Which addresses");
+  fireEvent.click(which);
+  expect(which.closest("details")?.textContent).toContain("On the chain 0.75");
+  expect(which.closest("details")?.textContent).toContain("expected 1");
+});
+
+it("whoever has it compared is led to what is found", async () => {
+  await showOperator(ReconcilePage, {
+    path: "reconcile",
+    permissions: ["reconcile.start"],
+    answers: {
+      "GET /api/admin/reconcile": { ...nothing, runs: [] },
+      "POST /api/admin/reconcile": () => json({ success: true, run: RUN }, 201),
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Compare now" }));
+  fireEvent.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Compare now" }));
+  expect(await screen.findByText("elsewhere")).toBeTruthy();
 });

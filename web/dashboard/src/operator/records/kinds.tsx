@@ -80,10 +80,11 @@ export type Word =
   | "kind";
 export type Words = (word: Word) => string;
 
-/** Why a deposit belongs to no order, or what was decided about it. */
+/** Why a deposit belongs to no order, what was decided about it, or how much of it is more than its order asks. */
 function Held({ row }: { readonly row: Schemas["DepositRow"] }) {
   if (row.resolution !== null) return <Meaning of="resolution" code={row.resolution} />;
-  return row.heldReason === null ? <None /> : <Meaning of="held" code={row.heldReason} />;
+  if (row.heldReason !== null) return <Meaning of="held" code={row.heldReason} />;
+  return row.heldAmount === "0" ? <None /> : <Amount value={row.heldAmount} token={row.token} />;
 }
 
 /** What belongs to it, on a page of its own. */

@@ -1,4 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { ChainName } from "../../ui/ChainName";
@@ -66,6 +67,8 @@ function AtTheSigner({ reference }: { readonly reference: string }) {
       <Copyable text={command}>
         <code>{command}</code>
       </Copyable>
+      <br />
+      {t("signer.refuseThere")} <Link to="/queue">{t("nav.queue")}</Link>
     </p>
   );
 }

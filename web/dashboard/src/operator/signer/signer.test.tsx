@@ -180,6 +180,8 @@ it.each([
   const part = await screen.findByRole("region", { name: "Waiting for a person" });
   const codes = [...part.querySelectorAll("button code")].map((one) => one.textContent);
   expect(codes).toEqual(command === null ? [] : [command]);
+  const ways = within(part).queryAllByRole("link", { name: "Outbound queue" });
+  expect(ways.map((way) => way.getAttribute("href"))).toEqual(command === null ? [] : ["/queue"]);
 });
 
 it("what is signed for leads to its page, for whoever may read that", async () => {

@@ -5,15 +5,18 @@ import { useState } from "react";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords } from "../api";
+import { useChainOptions } from "../queries";
 
 interface AddTokenProps {
-  readonly chains: readonly { readonly value: string; readonly label: string }[];
+  /** Told of which chain one was added. */
+  readonly onAdded: (chain: string) => void;
 }
 
 /** Has a token looked up on its chain, and taken. */
-export function AddToken({ chains }: AddTokenProps) {
+export function AddToken({ onAdded }: AddTokenProps) {
   const { t } = useWords();
   const client = useQueryClient();
+  const chains = useChainOptions("live");
   const [chain, setChain] = useState<string | null>(null);
   const [contract, setContract] = useState("");
   const [isForAll, setForAll] = useState(true);
@@ -23,11 +26,13 @@ export function AddToken({ chains }: AddTokenProps) {
       act={t("tokens.add")}
       title={t("tokens.addTitle")}
       onConfirm={async () => {
-        const body = { chain: chain ?? "", contract: contract.trim(), defaultEnabled: isForAll, replaces };
+        const of = chain ?? "";
+        const body = { chain: of, contract: contract.trim(), defaultEnabled: isForAll, replaces };
         await unwrap(api.POST("/api/admin/tokens", { body }));
         setContract("");
         setReplaces(false);
         await client.invalidateQueries({ queryKey: ["tokens"] });
+        onAdded(of);
       }}
     >
       <p>{t("tokens.addWords")}</p>

@@ -13,7 +13,7 @@ import { Chip, type Tone } from "../../ui/Status";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
 import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
-import { ROWS, useChainOptions, usePermitted } from "../queries";
+import { ROWS, usePermitted } from "../queries";
 
 import { AddToken } from "./AddToken";
 import { TokenActs, type Token } from "./TokenActs";
@@ -38,7 +38,6 @@ export function TokensPage() {
   const { t } = useWords();
   const search = useListSearch(FILTERS);
   const { filters } = search;
-  const chains = useChainOptions();
   const mayChange = usePermitted("tokens.change");
   const query = useQuery({
     queryKey: ["tokens", "list", filters, search.page],
@@ -78,7 +77,16 @@ export function TokensPage() {
       lead={t("tokens.lead")}
       search={search}
       csv={<CsvButton path={PATH} query={filters} name="tokens" session={operatorSession} />}
-      create={mayChange && <AddToken chains={chains} />}
+      create={
+        mayChange && (
+          <AddToken
+            onAdded={(chain) => {
+              // Among all of them it would not be found, and its state is what says what became of it.
+              search.filter({ chain, symbol: "", state: "" });
+            }}
+          />
+        )
+      }
       filters={
         <>
           <ChainFilter
@@ -123,7 +131,8 @@ function Why({ token: { reason, sendableReason } }: { readonly token: Token }) {
 /** For whom it is on. */
 function Whose({ token }: { readonly token: Token }) {
   const { t } = useWords();
-  const { defaultEnabled, merchants } = token;
+  const { defaultEnabled, merchants, state } = token;
+  if (state === "refused" || state === "replaced") return <None />;
   return (
     <>
       {t(defaultEnabled ? "tokens.everybody" : "tokens.nobody")}

@@ -89,3 +89,44 @@ it("a merchant has a token again as all have it", async () => {
     expect(bodies).toEqual([{ merchants: { mrc_8: null } }]);
   });
 });
+
+it("one that is added is looked for on its chain alone, and one that was refused is on for nobody", async () => {
+  let asked: URLSearchParams | null = null;
+  const refused = { ...TOKEN, symbol: null, state: "refused", reason: "It is no token.", merchants: [] };
+  await showOperator(TokensPage, {
+    path: "tokens",
+    permissions: ["tokens.change", "chains.read"],
+    answers: {
+      "GET /api/admin/chains": {
+        chains: [
+          { chain: "ethereum", name: "Ethereum", availability: "live" },
+          { chain: "base", name: "Base", availability: "simulated" },
+        ],
+      },
+      "GET /api/admin/tokens": ({ url }) => {
+        asked = new URL(url).searchParams;
+        return json({ ...one, tokens: [refused] });
+      },
+      "POST /api/admin/tokens": () => json({ success: true }, 201),
+    },
+  });
+  const row = await screen.findByRole("row", { name: /It is no token/ });
+  expect(within(row).queryByText("All merchants")).toBeNull();
+  fireEvent.click(screen.getByRole("button", { name: "Add a token" }));
+  const dialog = await screen.findByRole("dialog");
+  const chains = within(dialog).getByRole("combobox", { name: /Chain/ });
+  fireEvent.click(chains);
+  const offered = () => [
+    ...document.querySelectorAll(`[id="${chains.getAttribute("aria-controls") ?? ""}"] [role=option]`),
+  ];
+  await waitFor(() => {
+    // Nothing can be looked up on a chain that is made up.
+    expect(offered().map((option) => option.textContent)).toEqual(["Ethereum"]);
+  });
+  for (const option of offered()) fireEvent.click(option);
+  fireEvent.change(within(dialog).getByRole("textbox", { name: /Contract/ }), { target: { value: "0xdac1" } });
+  fireEvent.click(within(dialog).getByRole("button", { name: "Add a token" }));
+  await waitFor(() => {
+    expect(asked?.get("chain")).toBe("ethereum");
+  });
+});
