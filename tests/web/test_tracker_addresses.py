@@ -123,7 +123,8 @@ async def test_rows_are_taken_in_their_order_until_the_list_is_full(client, gate
     assert fates(answer) == ["added", "added", "exists", "added", "over_limit", "exists", "over_limit"]
     assert answer["overLimit"] == 2
     assert "maxAddresses is 3" in answer["results"][4]["reason"]
-    refused(await tracker.post("address/add", {"address": watched(6)}), 409, "TOO_MANY_ADDRESSES")
+    full = refused(await tracker.post("address/add", {"address": watched(6)}), 409, "TOO_MANY_ADDRESSES")
+    assert full["error"] == "maxAddresses is 3, and as many are watched. Raise it, or remove some."
     assert (await tracker.done("address/add", {"address": watched(1)}))["result"] == "exists"
     await tracker.done("address/remove", {"address": watched(1)})
     assert (await tracker.done("address/add", {"address": watched(6)}))["result"] == "added"

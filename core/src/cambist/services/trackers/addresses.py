@@ -209,7 +209,7 @@ async def add_one(
         if result.reason == _too_many_new(plan):
             raise plans.plan_limit(f"{result.reason}.")
         plans.require_addresses(plan, await count_addresses(conn, tracker) + 1)
-        raise ConflictError("TOO_MANY_ADDRESSES", f"{result.reason}. Raise it, or remove some.".capitalize())
+        raise ConflictError("TOO_MANY_ADDRESSES", f"{result.reason}. Raise it, or remove some.")
     return await get(conn, tracker, one.address), result.result
 
 
