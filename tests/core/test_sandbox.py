@@ -6,8 +6,9 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from cambist.plugin import Span
+from cambist.plugin import InconsistentChainError, Span
 from cambist.services.errors import ForbiddenError, InvalidError, NotFoundError
+from cambist.services.receiving.deposits.checking import check_span
 from cambist.services.sandbox.chain import SandboxChain
 from cambist.services.sandbox.requests import SECONDS_MAX, AdvanceTime, Deposit, Mine, Reorg
 from cambist.services.sandbox.service import _EveryAddress
@@ -345,3 +346,31 @@ async def test_the_simulated_chain_tells_what_a_node_would(payment_env, pay):
     await payment_env.reorg(3, "return")
     assert (await chain.transaction(made.tx_id)).state == "pending"
     assert await chain.balance(payment.deposit_address, usdx) == 0
+
+
+@pytest.mark.parametrize("blocks_at_once", [1, 7, 1000])
+async def test_what_was_forgotten_reads_as_empty_blocks_that_link_what_is_left(payment_env, pay, blocks_at_once):
+    """Long chains keep what holds something alone. A past is read through the gaps, however it is cut."""
+    info = payment_env.registry.chains["memory"]
+    first = await payment_env.deposit(await pay())
+    await payment_env.mine(20)
+    second = await payment_env.deposit(await pay())
+    for blocks in (3 * info.hashes_kept, 1):
+        tip = await payment_env.mine(blocks)
+    async with payment_env.db.autocommit() as conn:
+        left = (await conn.exec_driver_sql("SELECT count(*) FROM sandbox_blocks")).scalar_one()
+    assert left < tip.height // 2 + info.hashes_kept
+    family = payment_env.registry.families[info.family]
+    chain = SandboxChain(payment_env.db, info, family, payment_env.test.project_pk)
+    everything, parent, found = _EveryAddress(payment_env.db, family, "sandbox"), None, []
+    async with chain.view() as view:
+        for height in range(0, tip.height + 1, blocks_at_once):
+            span = Span(first=height, last=min(tip.height, height + blocks_at_once - 1))
+            result = await view.scan(span, everything)
+            check_span(result, span, parent, (await view.block(span.last)).hash)
+            parent = result.blocks[-1].hash
+            found += result.transfers
+        assert parent == tip.block_hash
+        assert [one.tx_id for one in found] == [first.tx_id, second.tx_id]
+        with pytest.raises(InconsistentChainError, match="not all there"):
+            await view.scan(Span(first=tip.height, last=tip.height + 1), everything)

@@ -88,6 +88,17 @@ async def test_a_job_reads_the_past_and_says_how_far_it_is(client, gateway, merc
     assert history == {"state": "done", **ends, "error": None, "untoldMovements": 0}
 
 
+async def test_the_past_of_a_long_simulated_chain_is_read_though_its_empty_blocks_were_forgotten(
+    client, gateway, merchant, paid
+):
+    for blocks in (1000, 1):
+        await post(merchant, "/api/sandbox/mine", {"chain": "memory", "blocks": blocks})
+    tracker = await make(client, merchant.key, startBlock=0)
+    await tracker.done("address/add", {"address": paid})
+    await work(gateway)
+    assert (await told(tracker), (await shown(tracker))["error"]) == (["1", "2", "3"], None)
+
+
 async def test_it_is_cancelled_and_begun_anew_by_token_and_in_person(client, gateway, merchant, paid):
     tracker = await make(client, merchant.key, startBlock=0)
     await tracker.done("address/add", {"address": paid})

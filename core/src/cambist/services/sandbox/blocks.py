@@ -199,6 +199,11 @@ async def _prune(conn: AsyncConnection, tip: Tip) -> None:
     )
 
 
+def forgotten_hash(info: ChainInfo, project_pk: int, height: int) -> str:
+    """Return what stands for the hash of a block that was forgotten, where no block that is left tells it."""
+    return _hash(info, project_pk, height, 0, "forgotten")
+
+
 def _hash(info: ChainInfo, project_pk: int, height: int, salt: int, parent: str) -> str:
     return _text(info, hashlib.sha256(f"{project_pk}/{info.id}/{height}/{salt}/{parent}".encode()).digest())
 

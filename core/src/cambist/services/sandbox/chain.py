@@ -38,7 +38,7 @@ from cambist.plugin import (
     Watch,
 )
 
-from .blocks import NOBODY, own
+from .blocks import NOBODY, forgotten_hash, own
 
 SPAN_BLOCKS_MAX = 1000
 
@@ -166,11 +166,25 @@ class SandboxView(ChainView):
         return ScanResult(blocks=blocks, transfers=transfers)
 
     async def _blocks(self, span: Span) -> Sequence[Block]:
-        wanted = self._chain.own(SandboxBlock), SandboxBlock.height.between(span.first, span.last)
-        rows = await self._chain.rows(select(*_BLOCK).where(*wanted).order_by(SandboxBlock.height))
-        if len(rows) != span.length:
+        """Return the blocks of a span. Between those that are left stand empty ones for what was forgotten."""
+        around = self._chain.own(SandboxBlock), SandboxBlock.height.between(span.first - 1, span.last + 1)
+        left = {row.height: _block(row) for row in await self._chain.rows(select(*_BLOCK).where(*around))}
+        heights = range(span.first, span.last + 1)
+        gone = [height for height in heights if height not in left]
+        if gone and gone[-1] >= (await self.head()).height - self._chain.info.hashes_kept:
             raise InconsistentChainError(f"{self._chain.info.id}: blocks {span.first} to {span.last} are not all there")
-        return [_block(row) for row in rows]
+        return [left.get(height) or self._forgotten(height, left) for height in heights]
+
+    def _forgotten(self, height: int, left: Mapping[int, Block]) -> Block:
+        """Make up a block that links what is left around it, and is the same whoever asks. It was empty."""
+        info, project_pk = self._chain.info, self._chain.project_pk
+        before, after = left.get(height - 1), left.get(height + 1)
+        return Block(
+            height=height,
+            hash=after.parent_hash if after else forgotten_hash(info, project_pk, height),
+            parent_hash=before.hash if before else forgotten_hash(info, project_pk, height - 1),
+            time=min((block.time for block in left.values()), default=0),
+        )
 
 
 def _block(row: AnyRow) -> Block:
