@@ -19,6 +19,25 @@ const PAGES = {
 
 type Kind = keyof typeof PAGES;
 
+/** How the ids of what has a page begin, and where those pages are in a project. */
+const PLACES: ReadonlyMap<string, string> = new Map([
+  ["pay", PAGES.payment[0]],
+  ["po", PAGES.payout[0]],
+  ["wd", PAGES.withdrawal[0]],
+  ["ref", PAGES.refund[0]],
+  ["xch", PAGES.exchange[0]],
+  ["acc", PAGES.account[0]],
+  ["evt", "events"],
+  ["dlv", "webhooks"],
+  ["end", "webhooks/endpoints"],
+]);
+
+/** Return the page of the thing with an id in a project; undefined where it has none. */
+export function pageOfId(projectId: string | null, id: string): string | undefined {
+  const place = PLACES.get(id.split("_", 1)[0] ?? "");
+  return projectId === null || place === undefined ? undefined : `/${projectId}/${place}/${id}`;
+}
+
 function hasPage(kind: string): kind is Kind {
   return kind in PAGES;
 }

@@ -44,7 +44,7 @@ declareStates(
       title: "Resolutions",
       full: ["More than was asked for", "A-1001"],
       empty: { says: "Nothing waits for a decision" },
-      acts: ["Accept", "Release", "Send back"],
+      acts: ["Accept", "What can be done · dep_9b7n6m"],
     },
     "/$projectId/wallet": {
       title: "Wallet",
@@ -121,6 +121,7 @@ declareStates(
       full: ["acc_5n7y3w", "0x5c50…b22060"],
       empty: { says: "Nothing has come yet" },
       acts: ["Add chains", "Switch off"],
+      others: { "/wallet/coins": { coins: [{ chain: "base", token: "USDC", enabled: true }] } },
     },
     "/$projectId/trackers": {
       title: "Trackers",

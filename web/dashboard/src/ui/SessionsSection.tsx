@@ -38,14 +38,16 @@ export function SessionsSection({ query, onEnd, onEndOthers }: SessionsSectionPr
       title={t("sessions.title")}
       flush
       actions={
-        <Button
-          variant="default"
-          onClick={() => {
-            setAsked(true);
-          }}
-        >
-          {t("sessions.endOthers")}
-        </Button>
+        query.data?.some((one) => !one.current) === true && (
+          <Button
+            variant="default"
+            onClick={() => {
+              setAsked(true);
+            }}
+          >
+            {t("sessions.endOthers")}
+          </Button>
+        )
       }
     >
       {isAsked && (

@@ -1,5 +1,4 @@
 /** The audit log as both apps show it: of one merchant, or of everybody. */
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -10,7 +9,6 @@ import { CsvButton } from "./CsvButton";
 import { timesOf } from "./days";
 import { NoneListed } from "./Feedback";
 import { DaysFilter, Filters, SelectFilter, TextFilter } from "./Filters";
-import { shortId } from "./format";
 import { Id } from "./Id";
 import { List, type Column, type ListQuery } from "./List";
 import { Meaning, useMeaning } from "./Meaning";
@@ -60,7 +58,7 @@ interface TrailProps<One extends Entry> {
   /** What is said where none is like what the filters ask for. */
   readonly noneFiltered: string;
   /** Return the page of what an entry is about, by its id, where it has one. */
-  readonly pageOf?: (id: string) => string | undefined;
+  readonly pageOf?: (id: string, entry: One) => string | undefined;
   /** What stands above the list. */
   readonly head?: ReactNode;
 }
@@ -94,16 +92,23 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
       cell: (one) => (
         <>
           <div>{one.actorName ?? one.actor ?? "–"}</div>
-          <div className="muted">{t(`trail.kinds.${one.actorKind}`)}</div>
+          <div className="muted">
+            {t(`trail.kinds.${one.actorKind}`)}
+            {one.address !== null && (
+              <>
+                {" · "}
+                <bdi dir="ltr">{one.address}</bdi>
+              </>
+            )}
+          </div>
         </>
       ),
     },
-    { id: "from", title: t("trail.address"), cell: (one) => one.address ?? "–" },
     props.whose,
     {
       id: "subject",
       title: t("trail.subject"),
-      cell: (one) => (one.subject === null ? "–" : <Subject id={one.subject} page={props.pageOf?.(one.subject)} />),
+      cell: (one) => (one.subject === null ? "–" : <Id value={one.subject} page={props.pageOf?.(one.subject, one)} />),
     },
     { id: "details", title: t("trail.details"), cell: (one) => <Told details={one.details} /> },
   ];
@@ -163,15 +168,5 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
         />
       </Section>
     </Page>
-  );
-}
-
-/** What an entry is about: the way to its page, or else its id, which a click copies. */
-function Subject({ id, page }: { readonly id: string; readonly page: string | undefined }) {
-  if (page === undefined) return <Id value={id} />;
-  return (
-    <Link to={page}>
-      <code>{shortId(id)}</code>
-    </Link>
   );
 }

@@ -19,7 +19,7 @@ import { AccountPanel } from "../sandbox/AccountPanel";
 
 import { AccountBalances } from "./AccountBalances";
 import { AccountDeposits } from "./AccountDeposits";
-import { ChainsInput } from "./ChainsInput";
+import { ChainsInput, useChainsLeft } from "./ChainsInput";
 import { accountQuery, type Account } from "./queries";
 
 /** One end user: their addresses, what came to them, and how much that is. */
@@ -91,6 +91,8 @@ function Acts({ account }: { readonly account: Account }) {
   const client = useQueryClient();
   const [open, setOpen] = useState<"chains" | "switch" | null>(null);
   const [chains, setChains] = useState<readonly string[]>([]);
+  const there = account.addresses.map((one) => one.chain);
+  const isMore = useChainsLeft(there).length > 0;
   const base = "/api/dashboard/projects/{projectId}/accounts/{accountId}";
   const params = { path: { projectId, accountId: account.accountId } };
   const to = account.isActive ? "deactivate" : "activate";
@@ -103,15 +105,17 @@ function Acts({ account }: { readonly account: Account }) {
   };
   return (
     <>
-      <Button
-        variant="default"
-        onClick={() => {
-          setChains([]);
-          setOpen("chains");
-        }}
-      >
-        {t("account.addChains")}
-      </Button>
+      {isMore && (
+        <Button
+          variant="default"
+          onClick={() => {
+            setChains([]);
+            setOpen("chains");
+          }}
+        >
+          {t("account.addChains")}
+        </Button>
+      )}
       <Button
         variant="default"
         onClick={() => {
@@ -128,7 +132,7 @@ function Acts({ account }: { readonly account: Account }) {
           onConfirm={() => forget(unwrap(api.POST(`${base}/chains`, { params, body: { chains: [...chains] } })))}
           onClose={close}
         >
-          <ChainsInput chains={chains} without={account.addresses.map((one) => one.chain)} onChains={setChains} />
+          <ChainsInput chains={chains} without={there} onChains={setChains} />
         </Confirm>
       )}
       {open === "switch" && (

@@ -3,6 +3,11 @@ import { useTranslation } from "react-i18next";
 
 import { useCoinChains } from "../coins/queries";
 
+/** Return the chains on which an end user may get an address, besides those of `without`. */
+export function useChainsLeft(without: readonly string[]) {
+  return useCoinChains().filter((one) => !without.includes(one.value));
+}
+
 interface ChainsInputProps {
   readonly chains: readonly string[];
   /** Chains that are there already. */
@@ -13,7 +18,7 @@ interface ChainsInputProps {
 /** Chooses chains on which an end user gets an address. */
 export function ChainsInput({ chains, without = [], onChains }: ChainsInputProps) {
   const { t } = useTranslation();
-  const offered = useCoinChains().filter((one) => !without.includes(one.value));
+  const offered = useChainsLeft(without);
   return (
     <Checkbox.Group
       label={t("account.chains")}

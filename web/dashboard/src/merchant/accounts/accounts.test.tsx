@@ -146,6 +146,14 @@ describe("the page of one account", () => {
     expect(screen.getByRole("region", { name: "Addresses" })).toBeTruthy();
   });
 
+  it("offers no chains to be added where it has all", async () => {
+    const coins = { success: true, coins: ["base", "ethereum", "tron"].map(coin) };
+    const sent = await show(AccountPage, { ...at, answers: { ...answers, [`GET ${BASE}/wallet/coins`]: coins } });
+    await expect.poll(() => sent.some(({ url }) => url.endsWith("/wallet/coins")), { timeout: 20_000 }).toBe(true);
+    expect(await screen.findByRole("button", { name: "Switch off" })).toBeTruthy();
+    expect(screen.queryByRole("button", { name: "Add chains" })).toBeNull();
+  });
+
   it("adds only chains that it lacks, and is switched off", async () => {
     const sent: string[] = [];
     const note = async (request: Request) => {

@@ -5,6 +5,7 @@ import type { operations } from "../../api/generated/dashboard";
 import { listed } from "../../ui/List";
 import { useListSearch } from "../../ui/search";
 import { askedOf, Trail, TRAIL_FILTERS } from "../../ui/Trail";
+import { pageOfId } from "../about";
 import { api, merchantSession, unwrap } from "../api";
 import { ROWS } from "../queries";
 
@@ -40,6 +41,7 @@ export function AuditPage() {
         cell: (one) => one.projectName ?? one.projectId ?? "–",
       }}
       rowKey={(one) => `${one.createdAt} ${one.action} ${one.actor ?? ""} ${one.subject ?? ""}`}
+      pageOf={(id, one) => pageOfId(one.projectId, id)}
       noneFiltered={t("trail.noneFiltered")}
     />
   );

@@ -25,8 +25,29 @@ describe("the audit log of a merchant", () => {
   it("says who did what, from where, how often, and what else is told", async () => {
     await show(AuditPage, { path: "audit", answers: { [LIST]: { ...one, entries: [ENTRY] } } });
     const row = await screen.findByRole("row", { name: /payout\.asked/ });
-    for (const text of ["Payout asked for", "Ada", "Member", "203.0.113.7", "Nordlicht", "po_1", "× 3", "25", "true"]) {
+    for (const text of [
+      "Payout asked for",
+      "Ada",
+      /^Member ·/,
+      /203\.0\.113\.7/,
+      "Nordlicht",
+      "po_1",
+      "× 3",
+      "25",
+      "true",
+    ]) {
       expect(within(row).getByText(text)).toBeTruthy();
+    }
+  });
+
+  it("leads to what was done something about, in its own project, where that has a page", async () => {
+    const invited = { ...ENTRY, action: "member.invited", subject: "mem_2" };
+    const ofNone = { ...ENTRY, action: "payout.failed", projectId: null };
+    await show(AuditPage, { path: "audit", answers: { [LIST]: { ...one, entries: [ENTRY, invited, ofNone] } } });
+    const link = within(await screen.findByRole("row", { name: /payout\.asked/ })).getByRole("link");
+    expect(link.getAttribute("href")).toBe("/prj_1/payouts/po_1");
+    for (const name of [/member\.invited/, /payout\.failed/]) {
+      expect(within(screen.getByRole("row", { name })).queryByRole("link")).toBeNull();
     }
   });
 

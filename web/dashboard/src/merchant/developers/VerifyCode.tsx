@@ -27,6 +27,7 @@ export function VerifyCode() {
       <pre className={`code ${styles.code ?? ""}`} tabIndex={0} dir="ltr">
         {SAMPLES[language].trimEnd()}
       </pre>
+      <p className="muted">{t("verify.secret")}</p>
     </div>
   );
 }

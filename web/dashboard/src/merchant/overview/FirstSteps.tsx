@@ -37,15 +37,15 @@ export function FirstSteps({ project, children }: FirstStepsProps) {
   const mayPay = usePermitted("payments");
   const mayCheck = usePermitted("webhooks");
   const hasKey = keys.data !== undefined && keys.data.length > 0;
-  const { isPaid, hasEndpoint, ...ofEndpoints } = steps.data ?? {
-    isPaid: false,
+  const { paidId, hasEndpoint, ...ofEndpoints } = steps.data ?? {
+    paidId: null,
     hasEndpoint: false,
     isVerified: false,
   };
   const isTold = paymentWebhookUrl !== null && webhookSigning;
   // The project's own URL hears of everything: while there is one, an endpoint beside it proves nothing of it.
   const isVerified = isTold ? signatureCheck?.result === "verified" : ofEndpoints.isVerified;
-  const isDone = hasKey && isPaid && isVerified;
+  const isDone = hasKey && paidId !== null && isVerified;
   useEffect(() => {
     // Keys are revoked and secrets replaced: what was done once is not left to do again.
     if (isDone) keepHidden(projectId);
@@ -85,7 +85,12 @@ export function FirstSteps({ project, children }: FirstStepsProps) {
           <Step isDone={isTold || hasEndpoint} title={t("firstSteps.webhook")} words={t("firstSteps.webhookWords")}>
             {at("settings", t("firstSteps.toSettings"))}
           </Step>
-          <Step isDone={isPaid} title={t("firstSteps.payment")} words={t("firstSteps.paymentWords")}>
+          <Step
+            isDone={paidId !== null}
+            title={t("firstSteps.payment")}
+            words={t("firstSteps.paymentWords")}
+            page={paidId === null ? undefined : `/${projectId}/payments/${paidId}`}
+          >
             <div className="row">{mayPay && <PayOne projectId={projectId} />}</div>
           </Step>
           <Step isDone={isVerified} title={t("firstSteps.verified")} words={t("firstSteps.verifiedWords")}>
@@ -122,16 +127,18 @@ interface StepProps {
   readonly isDone: boolean;
   readonly title: string;
   readonly words?: string;
+  /** Where that is seen which was made by it. */
+  readonly page?: string | undefined;
   /** How it is done, which is of no use afterwards. */
   readonly children?: ReactNode;
 }
 
-function Step({ isDone, title, words, children }: StepProps) {
+function Step({ isDone, title, words, page, children }: StepProps) {
   const { t } = useTranslation();
   return (
     <li>
       <span className="row">
-        <b>{title}</b>
+        <b>{page === undefined ? title : <Link to={page}>{title}</Link>}</b>
         <Chip tone={isDone ? "good" : "wait"}>{t(isDone ? "firstSteps.isDone" : "firstSteps.isOpen")}</Chip>
       </span>
       {!isDone && (

@@ -79,6 +79,8 @@ describe("the overview", () => {
     expect(asked).toEqual(["?status=paid&limit=1"]);
     fireEvent.click(within(steps).getByRole("button", { name: "Make a payment and pay it" }));
     await expect.poll(() => within(steps).queryAllByText("To do").length, { timeout: 20_000 }).toBe(3);
+    const made = within(steps).getByRole("link", { name: "A paid payment" });
+    expect(made.getAttribute("href")).toBe(`/${PROJECT}/payments/pay_1`);
     expect(bodies).toEqual([
       {
         chain: "tron",

@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "../api";
 
-/** What has happened of the first steps: whether there is a paid payment, and which endpoints there are. */
+/** What has happened of the first steps: a payment that is paid, and which endpoints there are. */
 export function stepsQuery(projectId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "first-steps"],
@@ -14,7 +14,7 @@ export function stepsQuery(projectId: string) {
         unwrap(api.GET("/api/merchant/projects/{projectId}/webhook-endpoints", { params: { path }, signal })),
       ]);
       return {
-        isPaid: payments.length > 0,
+        paidId: payments[0]?.paymentId ?? null,
         hasEndpoint: endpoints.length > 0,
         isVerified: endpoints.some((one) => one.signatureCheck?.result === "verified"),
       };

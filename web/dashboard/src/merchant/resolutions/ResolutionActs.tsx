@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -6,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { Amount } from "../../ui/Amount";
 import { ChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
+import { RowChoice } from "../../ui/RowChoice";
 import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
 import { InMode } from "../InMode";
@@ -36,18 +36,13 @@ export function ResolutionActs({ projectId, resolution }: ActsProps) {
   ];
   return (
     <span className="row end">
-      {offered.map((one) => (
-        <Button
-          key={one}
-          variant="default"
-          size="compact-sm"
-          onClick={() => {
-            setChoice(one);
-          }}
-        >
-          {t(`resolutions.${one}.act`)}
-        </Button>
-      ))}
+      <RowChoice
+        of={resolution.depositId}
+        acts={offered.map((one) => ({ id: one, act: t(`resolutions.${one}.act`) }))}
+        onChosen={(id) => {
+          setChoice(offered.find((one) => one === id) ?? null);
+        }}
+      />
       {choice !== null && (
         <Act
           projectId={projectId}

@@ -1,6 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
+import { chooseIn } from "../../testing/menus";
 import { json, one, PROJECT, show } from "../../testing/render";
 
 import type { Resolution } from "./queries";
@@ -59,11 +60,11 @@ describe("the resolutions", () => {
         },
       },
     });
-    fireEvent.click(await screen.findByRole("button", { name: "Release" }));
+    await chooseIn(await screen.findByRole("row", { name: /A-1/ }), "Release");
     const release = await screen.findByRole("dialog");
     expect(within(release).getByText("This cannot be undone.")).toBeTruthy();
     fireEvent.click(within(release).getByRole("button", { name: "Cancel" }));
-    fireEvent.click(screen.getByRole("button", { name: "Send back" }));
+    await chooseIn(screen.getByRole("row", { name: /A-1/ }), "Send back");
     const dialog = await screen.findByRole("dialog", { name: "Send it back?" });
     const type = (name: RegExp, value: string) => {
       fireEvent.change(within(dialog).getByLabelText(name), { target: { value } });
@@ -78,7 +79,7 @@ describe("the resolutions", () => {
     await waitFor(() => {
       expect(screen.queryByRole("dialog")).toBeNull();
     });
-    fireEvent.click(screen.getByRole("button", { name: "Send back" }));
+    await chooseIn(screen.getByRole("row", { name: /A-1/ }), "Send back");
     const next = await screen.findByRole("dialog", { name: "Send it back?" });
     for (const name of [/^To address/, /^Amount/, /^Reason/]) {
       expect(within(next).getByLabelText<HTMLInputElement>(name).value).toBe("");
@@ -88,14 +89,14 @@ describe("the resolutions", () => {
   it("say to whoever has no second factor that sending back needs one, and keeping it none", async () => {
     const answers = { [`GET ${BASE}`]: { ...one, resolutions: [HELD] } };
     await show(ResolutionsPage, { path: "resolutions", answers, member: { hasTwoFactor: false } });
-    fireEvent.click(await screen.findByRole("button", { name: "Release" }));
+    await chooseIn(await screen.findByRole("row", { name: /A-1/ }), "Release");
     const release = await screen.findByRole("dialog");
     expect(within(release).queryByRole("note")).toBeNull();
     fireEvent.click(within(release).getByRole("button", { name: "Cancel" }));
     await waitFor(() => {
       expect(screen.queryByRole("dialog")).toBeNull();
     });
-    fireEvent.click(screen.getByRole("button", { name: "Send back" }));
+    await chooseIn(screen.getByRole("row", { name: /A-1/ }), "Send back");
     const note = within(await screen.findByRole("dialog")).getByRole("note");
     expect(note.textContent).toContain("two-factor authentication");
   });

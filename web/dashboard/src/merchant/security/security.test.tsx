@@ -5,6 +5,7 @@ import { json, show, type Answer } from "../../testing/render";
 
 import { SecurityPage } from "./SecurityPage";
 
+const HERE = { sessionId: "ses_1", ip: null, userAgent: null, lastUsedAt: "2026-01-01T12:00:00.000Z", current: true };
 const FACTOR = "/api/dashboard/two-factor";
 
 async function open(answers: Readonly<Record<string, Answer | object>>): Promise<void> {
@@ -12,7 +13,7 @@ async function open(answers: Readonly<Record<string, Answer | object>>): Promise
     path: "security",
     answers: {
       [`GET ${FACTOR}`]: { success: true, enabled: true, recoveryCodesLeft: 9 },
-      "GET /api/auth/sessions": { success: true, sessions: [] },
+      "GET /api/auth/sessions": { success: true, sessions: [HERE, { ...HERE, sessionId: "ses_2", current: false }] },
       ...answers,
     },
   });
@@ -44,6 +45,12 @@ it("shows the key of a second factor to be copied, and leads back from setting i
   expect(screen.queryByText("JBSWY3DPEHPK3PXP")).toBeNull();
 });
 
+it("offers to end all other sessions only where there are any", async () => {
+  await open({ "GET /api/auth/sessions": { success: true, sessions: [HERE] } });
+  expect(await screen.findByText("This one")).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "End all others" })).toBeNull();
+});
+
 describe("before it is done, it is said what happens when", () => {
   it.each([
     ["Turn it off", "Turn the second factor off?", /has everything/, `POST ${FACTOR}/disable`],
@@ -57,7 +64,7 @@ describe("before it is done, it is said what happens when", () => {
         return json({ success: true, recoveryCodes: ["4k2m7-qvx4d"] });
       },
     });
-    fireEvent.click(screen.getByRole("button", { name: act }));
+    fireEvent.click(await screen.findByRole("button", { name: act }));
     let dialog = await screen.findByRole("dialog", { name: title });
     expect(within(dialog).getByText(words)).toBeTruthy();
     fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));

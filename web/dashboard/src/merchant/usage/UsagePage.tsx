@@ -14,6 +14,7 @@ import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
+import { pageOfId } from "../about";
 import { ProjectCsv } from "../ProjectCsv";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
@@ -57,7 +58,7 @@ export function UsagePage() {
     {
       id: "reference",
       title: t("usage.reference"),
-      cell: (one) => <Id value={one.reference} />,
+      cell: (one) => <Id value={one.reference} page={pageOfId(projectId, one.reference)} />,
     },
     { id: "amount", title: t("usage.credits"), atEnd: true, cell: (one) => <Count value={one.amount} /> },
   ];

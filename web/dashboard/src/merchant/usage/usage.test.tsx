@@ -66,6 +66,13 @@ it("shows how much of the plan is used, and what the credits went for", async ()
   expect(screen.getByRole("alert").textContent).toMatch(/refused/);
 });
 
+it("leads from what was used to what it was used for", async () => {
+  const made = { ...entry, operation: "payout", reference: "po_1", createdAt: "2026-01-01T12:00:00.000Z" };
+  const usage = { ...one, systemCredit: credit, usage: [made] };
+  await show(UsagePage, { path: "usage", answers: { ...answers, [`GET ${BASE}/usage`]: usage } });
+  expect((await screen.findByRole("link", { name: "po_1" })).getAttribute("href")).toBe(`/${PROJECT}/payouts/po_1`);
+});
+
 it("keeps the plan where what was used cannot be read, and says where nothing was", async () => {
   await show(UsagePage, {
     path: "usage",
