@@ -3,6 +3,7 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { SecondFactorOff } from "../ui/SecondFactorOff";
 
 import { useProject } from "./project";
+import styles from "./NeedsSecondFactor.module.css";
 import { meQuery } from "./queries";
 
 interface NeedsSecondFactorProps {
@@ -18,7 +19,7 @@ export function NeedsSecondFactor({ always = false }: NeedsSecondFactorProps) {
   const isOff = (member.hasTwoFactor as boolean | undefined) === false;
   if (!isOff || !(always || isLive)) return null;
   return (
-    <p role="note">
+    <p role="note" className={styles.note}>
       <SecondFactorOff />
     </p>
   );

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { Id } from "../ui/Id";
+import { None } from "../ui/None";
 import { shortId } from "../ui/format";
 
 import { useProjectId } from "./project";
@@ -100,5 +101,5 @@ export function BelongsTo({ of, otherwise = null }: BelongsToProps) {
       </Link>
     );
   }
-  return otherwise === null ? <span className="muted">–</span> : <Id value={otherwise} />;
+  return otherwise === null ? <None /> : <Id value={otherwise} />;
 }

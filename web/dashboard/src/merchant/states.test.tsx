@@ -44,7 +44,7 @@ declareStates(
       title: "Resolutions",
       full: ["More than was asked for", "A-1001"],
       empty: { says: "Nothing waits for a decision" },
-      acts: ["Accept", "What can be done · dep_9b7n6m"],
+      acts: ["Accept"],
     },
     "/$projectId/wallet": {
       title: "Wallet",

@@ -7,6 +7,14 @@ const reason = "It is late.";
 const MERCHANT = { route: "/merchants/$merchantId", id: "mer_1x0c9v" } as const;
 
 /** A person whom the one who looks is not. */
+const OTHER_SESSION = {
+  sessionId: "ses_2",
+  ip: null,
+  userAgent: null,
+  lastUsedAt: "2026-01-31T12:00:00.000Z",
+  current: false,
+};
+
 const person = (changed: object = {}) => ({
   "/operators": {
     operators: [
@@ -134,6 +142,7 @@ export const ABOUT_PEOPLE: readonly Act[] = [
   {
     route: "/security",
     press: "End all others",
+    others: { "/auth/sessions": { sessions: [OTHER_SESSION] } },
     says: "Everywhere else you are signed out at once and have to sign in again. This session stays.",
     asks: "DELETE /api/admin/auth/sessions",
   },

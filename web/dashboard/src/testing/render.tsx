@@ -69,6 +69,7 @@ const ALL: Member["permissions"] = [
   "withdrawals.read",
   "withdrawals",
   "approvals",
+  "audit.read",
 ];
 
 /** Return the project that pages are of, with what a test wants different. */

@@ -6,6 +6,7 @@ import { Amount, Fiat } from "./Amount";
 import { Bars } from "./Bars";
 import { Choice } from "./Choice";
 import { numbers, showAbout, showDay, showFiat, showHour, showPercent } from "./format";
+import { None } from "./None";
 import { Figures, Section } from "./Page";
 import { Plain } from "./Plain";
 import { Shares, Stacks } from "./Stacks";
@@ -183,7 +184,7 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
                 id: "fiat",
                 title: t("overview.worth"),
                 atEnd: true,
-                cell: (one) => (one.fiat === null ? "–" : <Fiat value={one.fiat} currency={currency} />),
+                cell: (one) => (one.fiat === null ? <None /> : <Fiat value={one.fiat} currency={currency} />),
               },
             ]}
           />

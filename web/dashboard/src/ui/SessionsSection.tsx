@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { browserName } from "./browser";
 import { Confirm } from "./Confirm";
 import { ErrorNote } from "./Feedback";
+import { None } from "./None";
 import { Section } from "./Page";
 import { Plain } from "./Plain";
 import { QueryView, type Query } from "./QueryView";
@@ -74,9 +75,13 @@ export function SessionsSection({ query, onEnd, onEndOthers }: SessionsSectionPr
                 id: "agent",
                 title: t("sessions.browser"),
                 cell: (one) =>
-                  one.userAgent === null ? "–" : <span title={one.userAgent}>{browserName(one.userAgent)}</span>,
+                  one.userAgent === null ? <None /> : <span title={one.userAgent}>{browserName(one.userAgent)}</span>,
               },
-              { id: "ip", title: t("sessions.address"), cell: (one) => <code>{one.ip ?? "–"}</code> },
+              {
+                id: "ip",
+                title: t("sessions.address"),
+                cell: (one) => (one.ip === null ? <None /> : <code>{one.ip}</code>),
+              },
               { id: "used", title: t("sessions.used"), cell: (one) => <When at={one.lastUsedAt} /> },
               {
                 id: "end",

@@ -12,6 +12,7 @@ import { DaysFilter, Filters, SelectFilter, TextFilter } from "./Filters";
 import { Id } from "./Id";
 import { List, type Column, type ListQuery } from "./List";
 import { Meaning, useMeaning } from "./Meaning";
+import { None } from "./None";
 import { Page, Section } from "./Page";
 import { newestFirst, type ListSearch } from "./search";
 import { Told } from "./Told";
@@ -91,7 +92,7 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
       title: t("trail.actor"),
       cell: (one) => (
         <>
-          <div>{one.actorName ?? one.actor ?? "–"}</div>
+          <div>{one.actorName ?? one.actor ?? <None />}</div>
           <div className="muted">
             {t(`trail.kinds.${one.actorKind}`)}
             {one.address !== null && (
@@ -108,7 +109,8 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
     {
       id: "subject",
       title: t("trail.subject"),
-      cell: (one) => (one.subject === null ? "–" : <Id value={one.subject} page={props.pageOf?.(one.subject, one)} />),
+      cell: (one) =>
+        one.subject === null ? <None /> : <Id value={one.subject} page={props.pageOf?.(one.subject, one)} />,
     },
     { id: "details", title: t("trail.details"), cell: (one) => <Told details={one.details} /> },
   ];

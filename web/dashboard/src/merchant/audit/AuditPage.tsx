@@ -3,10 +3,14 @@ import { useTranslation } from "react-i18next";
 
 import type { operations } from "../../api/generated/dashboard";
 import { listed } from "../../ui/List";
+import { None } from "../../ui/None";
+import { Page } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { askedOf, Trail, TRAIL_FILTERS } from "../../ui/Trail";
 import { pageOfId } from "../about";
 import { api, merchantSession, unwrap } from "../api";
+import { Permitted } from "../Permitted";
+import { usePermitted } from "../project";
 import { ROWS } from "../queries";
 
 type Asked = NonNullable<operations["listOwnAuditEntries"]["parameters"]["query"]>;
@@ -15,6 +19,17 @@ const PATH = "/api/dashboard/audit";
 
 /** Who did what for the merchant, or was refused, in all projects. Nothing is ever taken out of it. */
 export function AuditPage() {
+  const { t } = useTranslation();
+  return usePermitted("audit.read") ? (
+    <Log />
+  ) : (
+    <Page title={t("nav.audit")}>
+      <Permitted to="audit.read">{null}</Permitted>
+    </Page>
+  );
+}
+
+function Log() {
   const { t } = useTranslation();
   const search = useListSearch(TRAIL_FILTERS);
   const { filters } = search;
@@ -38,7 +53,7 @@ export function AuditPage() {
       whose={{
         id: "project",
         title: t("trail.project"),
-        cell: (one) => one.projectName ?? one.projectId ?? "–",
+        cell: (one) => one.projectName ?? one.projectId ?? <None />,
       }}
       rowKey={(one) => `${one.createdAt} ${one.action} ${one.actor ?? ""} ${one.subject ?? ""}`}
       pageOf={(id, one) => pageOfId(one.projectId, id)}

@@ -59,6 +59,13 @@ describe("the audit log of a merchant", () => {
     expect(await screen.findByText("Nothing is like that")).toBeTruthy();
   });
 
+  it("is not asked for by whoever may not read it", async () => {
+    const sent = await show(AuditPage, { path: "audit", answers: {}, permissions: ["read", "payments"] });
+    expect(screen.getByText("Your role does not permit this")).toBeTruthy();
+    expect(screen.queryByRole("button", { name: "Download CSV" })).toBeNull();
+    expect(sent).toEqual([]);
+  });
+
   it("says where nothing was done yet", async () => {
     await show(AuditPage, { path: "audit", answers: { [LIST]: { ...nothing, entries: [] } } });
     expect(await screen.findByText("Nothing was done yet")).toBeTruthy();

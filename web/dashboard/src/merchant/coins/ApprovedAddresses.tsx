@@ -7,6 +7,7 @@ import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -50,7 +51,11 @@ export function ApprovedAddresses({ project }: { readonly project: Project }) {
               rows={addresses}
               rowKey={(one) => one.approvalId}
               columns={[
-                { id: "label", title: t("projects.name"), cell: (one) => <b>{one.label === "" ? "–" : one.label}</b> },
+                {
+                  id: "label",
+                  title: t("projects.name"),
+                  cell: (one) => <b>{one.label === "" ? <None /> : one.label}</b>,
+                },
                 { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
                 { id: "address", title: t("payment.address"), cell: (one) => <Address value={one.address} whole /> },
                 { id: "at", title: t("approved.at"), cell: (one) => <When at={one.approvedAt} /> },

@@ -10,6 +10,7 @@ import { Arrow } from "../../ui/Arrow";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
 import { Filters, TextFilter } from "../../ui/Filters";
+import { None } from "../../ui/None";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -92,7 +93,7 @@ function Coins({ all, shown }: { readonly all: readonly Coin[]; readonly shown: 
           id: "minimum",
           title: t("coins.minDeposit"),
           atEnd: true,
-          cell: (one) => (one.minDeposit === null ? "–" : <Amount value={one.minDeposit} token={one.token} />),
+          cell: (one) => (one.minDeposit === null ? <None /> : <Amount value={one.minDeposit} token={one.token} />),
         },
         { id: "acts", title: "", atEnd: true, cell: (one) => (mayChange ? <Acts coin={one} /> : null) },
       ]}

@@ -9,6 +9,7 @@ import { showMilliseconds } from "../../ui/format";
 import { Url } from "../../ui/InPieces";
 import { List, type Column, type ListQuery } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { newestFirst, type ListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
@@ -60,7 +61,7 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
           id: "url",
           title: t("webhooks.url"),
           isWide: true,
-          cell: (one) => (one.url === null ? "–" : <Url value={one.url} />),
+          cell: (one) => (one.url === null ? <None /> : <Url value={one.url} />),
         }
       : { id: "about", title: t("webhooks.about"), cell: (one) => <code>{one.resourceId}</code> },
   ];

@@ -8,6 +8,7 @@ import { showList } from "../../ui/format";
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
 import { Empty, ErrorNote } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -69,7 +70,7 @@ export function KeysPage() {
                   {
                     id: "used",
                     title: t("keys.used"),
-                    cell: (one) => (one.lastUsedAt === null ? "–" : <When at={one.lastUsedAt} />),
+                    cell: (one) => (one.lastUsedAt === null ? <None /> : <When at={one.lastUsedAt} />),
                   },
                   {
                     id: "revoke",

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 
 import { Confirm } from "../../ui/Confirm";
 import { Url } from "../../ui/InPieces";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -105,13 +106,13 @@ export function Targets({ project }: { readonly project: Project }) {
                   "endpointId" in one || one.paymentWebhookUrl !== null ? (
                     <CheckChip check={one.signatureCheck} />
                   ) : (
-                    "–"
+                    <None />
                   ),
               },
               {
                 id: "state",
                 title: t("payments.status"),
-                cell: (one) => ("endpointId" in one ? <Status value={one.paused ? "paused" : "active"} /> : "–"),
+                cell: (one) => ("endpointId" in one ? <Status value={one.paused ? "paused" : "active"} /> : <None />),
               },
             ]}
           />

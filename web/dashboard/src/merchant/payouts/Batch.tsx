@@ -10,6 +10,7 @@ import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote, hasParticulars } from "../../ui/Feedback";
+import { None } from "../../ui/None";
 import { Plain } from "../../ui/Plain";
 import { Said } from "../../ui/Said";
 import { Chip } from "../../ui/Status";
@@ -108,6 +109,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
         minRows={4}
         maxRows={12}
         spellCheck={false}
+        placeholder={EXAMPLE}
         readOnly={check.isRunning}
         value={text}
         onChange={(event) => {
@@ -137,7 +139,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
             {
               id: "to",
               title: t("payouts.to"),
-              cell: (one) => (one.toAddress === "" ? "–" : <Address value={one.toAddress} />),
+              cell: (one) => (one.toAddress === "" ? <None /> : <Address value={one.toAddress} />),
             },
             {
               id: "amount",
@@ -227,6 +229,9 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   );
 }
 
+/** Of which form the rows are; nobody has these addresses. */
+const EXAMPLE = "0x1111111111111111111111111111111111111111,12.5\n0x2222222222222222222222222222222222222222,80";
+
 const NOTHING_REFUSED: ReadonlyMap<number, Rejected> = new Map();
 
 interface JudgementProps {
@@ -246,10 +251,9 @@ function Judgement({ row, isTwiceMeant, isChecked, refusal }: JudgementProps) {
   if (refusal === undefined) return <Chip tone="good">{t("batch.good")}</Chip>;
   return (
     <>
-      <Chip tone="bad">
-        <Said of="errors" code={refusal.code} words={refusal.error} withOwn={hasParticulars(refusal.code)} />
-      </Chip>{" "}
-      <code>{refusal.code}</code>
+      <Chip tone="bad">{t("batch.refused")}</Chip>{" "}
+      <Said of="errors" code={refusal.code} words={refusal.error} withOwn={hasParticulars(refusal.code)} />{" "}
+      <code className="muted">{refusal.code}</code>
     </>
   );
 }

@@ -12,6 +12,7 @@ import type { Column } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
 import { ListPage } from "../../ui/ListPage";
 import { newestFirst, useListSearch } from "../../ui/search";
+import { None } from "../../ui/None";
 import { Failed } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -44,7 +45,7 @@ export function RefundList() {
       title: t("payment.title"),
       cell: (one) =>
         one.paymentId === null ? (
-          "–"
+          <None />
         ) : (
           <Link to={`/${projectId}/payments/${one.paymentId}`} title={one.paymentId}>
             <code>{shortId(one.paymentId)}</code>
@@ -100,5 +101,5 @@ export function RefundList() {
 /** Why it failed, or else why it was sent back. */
 function Reason({ refund: { error, errorCode, reason } }: { readonly refund: Refund }) {
   if (error !== null) return <Failed code={errorCode ?? ""} words={error} />;
-  return reason === null ? "–" : <bdi>{reason}</bdi>;
+  return reason === null ? <None /> : <bdi>{reason}</bdi>;
 }

@@ -11,6 +11,7 @@ import { ListPage } from "../../ui/ListPage";
 import { Meaning, useMeaning } from "../../ui/Meaning";
 import { chosenOf } from "../../ui/options";
 import { useListSearch } from "../../ui/search";
+import { None } from "../../ui/None";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { BelongsTo } from "../about";
@@ -56,7 +57,7 @@ export function ResolutionsPage() {
     {
       id: "sender",
       title: t("resolutions.sender"),
-      cell: (one) => (one.fromAddress === null ? "–" : <Address value={one.fromAddress} />),
+      cell: (one) => (one.fromAddress === null ? <None /> : <Address value={one.fromAddress} />),
     },
     { id: "tx", title: t("statement.tx"), cell: (one) => <Address value={one.txHash} /> },
     {

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 
 import { useChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
-import { useProjectId } from "../project";
+import { useChains, useProjectId } from "../project";
 
 import styles from "./Panel.module.css";
 import { useSandbox, type Sent } from "./useSandbox";
@@ -14,22 +14,24 @@ const MINUTES_MAX = 40_000;
 
 interface ChainActsProps {
   readonly chain: string;
-  /** What is offered at first: blocks to mine, blocks to replace, minutes to let pass. */
+  /** What is offered at first: blocks to mine (or else so many that what is sent has its confirmations), blocks to replace, minutes. */
   readonly blocks?: number;
   readonly depth?: number;
   readonly minutes?: number;
 }
 
 /** What can be made to happen on one simulated chain: it mines, reorganizes, and time passes. */
-export function ChainActs({ chain, blocks = 1, depth = 1, minutes = 60 }: ChainActsProps) {
+export function ChainActs({ chain, blocks, depth = 1, minutes = 60 }: ChainActsProps) {
   const { t } = useTranslation();
+  const { data: chains = [] } = useChains();
+  const confirmations = chains.find((one) => one.chain === chain)?.defaultConfirmations ?? 0;
   const params = { path: { projectId: useProjectId() } };
   return (
     <div className={styles.steps}>
       <Step
         label={t("sandbox.blocks")}
         max={BLOCKS_MAX}
-        offered={blocks}
+        offered={blocks ?? confirmations + 1}
         act={t("sandbox.mine")}
         send={(count) => {
           const body = { chain, blocks: count };

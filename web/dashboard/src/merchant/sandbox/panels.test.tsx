@@ -1,5 +1,5 @@
 import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 
 import { DESCRIBED } from "../../testing/described";
 import { json, PROJECT, show } from "../../testing/render";
@@ -131,4 +131,32 @@ it("has a payout fail that is under way", async () => {
   fireEvent.click(panel.getByRole("button", { name: "Have it fail" }));
   expect(await panel.findByText("It fails in the block that takes it.")).toBeTruthy();
   expect(await sent.find(({ method }) => method === "POST")?.json()).toEqual({ payoutId: "po_1" });
+});
+
+it("offers as many blocks as have a payout confirmed, and on a phone is folded until it is asked for", async () => {
+  const { payout } = example(`${BASE}/wallet/payouts/po_1`) as { readonly payout: object };
+  const isPhone = vi
+    .spyOn(globalThis, "matchMedia")
+    .mockImplementation(
+      (query) =>
+        ({ matches: query === "(max-width: 640px)", addEventListener: vi.fn(), removeEventListener: vi.fn() }) as never,
+    );
+  await show(PayoutPage, {
+    path: "payouts/$payoutId",
+    at: "payouts/po_1",
+    mode: "sandbox",
+    answers: {
+      "GET /api/public/chains": { success: true, chains: [{ chain: "tron", name: "TRON", defaultConfirmations: 19 }] },
+      [`GET ${BASE}/wallet/payouts/po_1`]: {
+        payout: { ...payout, payoutId: "po_1", status: "broadcast", chain: "tron" },
+      },
+    },
+  });
+  const panel = await screen.findByRole("region", PANEL);
+  expect(panel.querySelector("details")?.open).toBe(false);
+  isPhone.mockRestore();
+  fireEvent.click(within(panel).getByRole("heading"));
+  await waitFor(() => {
+    expect(within(panel).getByLabelText<HTMLInputElement>("Blocks").value).toBe("20");
+  });
 });

@@ -9,6 +9,7 @@ import { Url } from "../../ui/InPieces";
 import type { Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { useListSearch } from "../../ui/search";
+import { None } from "../../ui/None";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { usePermitted, useProjectId } from "../project";
@@ -33,7 +34,7 @@ export function TrackerList() {
     {
       id: "history",
       title: t("tracker.past"),
-      cell: (one) => (one.history === null ? "–" : <Status value={one.history.state} />),
+      cell: (one) => (one.history === null ? <None /> : <Status value={one.history.state} />),
     },
     { id: "url", title: t("webhooks.url"), isWide: true, cell: (one) => <Url value={one.url} /> },
     {

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
@@ -77,13 +78,17 @@ function Shown({ tracker }: { readonly tracker: Tracker }) {
 /** What is in a tracker: the API gives it to whoever holds the tracker's token, which those who manage it may read. */
 function Inside({ tracker }: { readonly tracker: Tracker }) {
   const query = useQuery(tokenQuery(useProjectId(), tracker.webhookId));
+  // For as long as the page is there: what is added to is not taken away from under the pointer.
+  const [wasEmpty] = useState(tracker.addresses === 0);
   return (
     <QueryView query={query}>
       {(token) => (
         <>
+          {/* Nothing moves before there are any, and nothing else is to be done first. */}
+          {wasEmpty && <Watched tracker={tracker} token={token} />}
           <Setup tracker={tracker} token={token} />
           <Movements tracker={tracker} token={token} />
-          <Watched tracker={tracker} token={token} />
+          {!wasEmpty && <Watched tracker={tracker} token={token} />}
         </>
       )}
     </QueryView>

@@ -8,6 +8,7 @@ import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
 import { Filters, TextFilter } from "../../ui/Filters";
 import { List, type Column } from "../../ui/List";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { When } from "../../ui/When";
 import { useProjectId } from "../project";
@@ -51,7 +52,7 @@ export function Watched({ tracker, token }: WatchedProps) {
   );
   const columns: readonly Column<WatchedAddress>[] = [
     { id: "address", title: t("payment.address"), cell: (one) => <Address value={one.address} whole /> },
-    { id: "label", title: t("projects.name"), cell: (one) => one.label ?? "–" },
+    { id: "label", title: t("projects.name"), cell: (one) => one.label ?? <None /> },
     { id: "added", title: t("tracker.added"), cell: (one) => <When at={one.addedAt} /> },
     {
       id: "acts",

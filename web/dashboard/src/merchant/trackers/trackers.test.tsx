@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from "@testing-library/react";
+import { cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { json, nothing, one, PROJECT, show } from "../../testing/render";
@@ -64,6 +64,20 @@ describe("the page of one tracker", () => {
     const inside = sent.filter((request) => new URL(request.url).pathname.startsWith("/api/webhook/"));
     expect(inside.map((request) => request.headers.get("X-Auth-Token"))).toEqual(["tok_1", "tok_1"]);
     expect(inside.map((request) => request.headers.get("Authorization"))).toEqual([null, null]);
+  });
+
+  it("begins with what is to be watched where that is nothing yet", async () => {
+    const empty = { webhook: { ...TRACKER, addresses: 0 } };
+    for (const [own, first] of [
+      [answers, "Movements"],
+      [{ ...answers, [`GET ${LIST}/whk_1`]: empty }, "Addresses"],
+    ] as const) {
+      await show(TrackerPage, { ...at, answers: own });
+      await screen.findByRole("heading", { name: "Addresses" });
+      const parts = screen.getAllByRole("heading", { name: /^(Addresses|Movements)$/ });
+      expect(parts[0]?.textContent).toBe(first);
+      cleanup();
+    }
   });
 
   it("saves addresses and movements as files, with its token", async () => {

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { Fiat } from "../../ui/Amount";
 import { numbers } from "../../ui/format";
 import type { Column } from "../../ui/List";
+import { None } from "../../ui/None";
 import { Facts, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -47,7 +48,7 @@ function Weights({ chains, weights }: Pick<Config, "chains" | "weights">) {
       atEnd: true,
       cell: ({ chain }: Chain) => {
         const weight = weights.chains[chain]?.[operation] ?? weights.chains.default?.[operation];
-        return weight === undefined || weight === null ? "–" : <Count value={weight} />;
+        return weight === undefined || weight === null ? <None /> : <Count value={weight} />;
       },
     })),
   ];

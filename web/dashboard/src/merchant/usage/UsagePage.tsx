@@ -10,6 +10,7 @@ import { List, type Column } from "../../ui/List";
 import { Meter } from "../../ui/Meter";
 import { showAmount, showList, showMonth } from "../../ui/format";
 import { chosenOf } from "../../ui/options";
+import { None } from "../../ui/None";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { useListSearch } from "../../ui/search";
@@ -53,7 +54,7 @@ export function UsagePage() {
     {
       id: "chain",
       title: t("payments.chain"),
-      cell: (one) => (one.chain === null ? "–" : <ChainName of={one.chain} />),
+      cell: (one) => (one.chain === null ? <None /> : <ChainName of={one.chain} />),
     },
     {
       id: "reference",

@@ -4,6 +4,7 @@ import { Amount, Fiat, Rate } from "../../ui/Amount";
 import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { useMeaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import { Owed } from "../../ui/Owed";
 import { Plain } from "../../ui/Plain";
 import { When } from "../../ui/When";
@@ -39,7 +40,7 @@ export function Balances({ of, currency }: BalancesProps) {
                 id: "owed",
                 title: meaning("balance", "receivable"),
                 atEnd: true,
-                cell: (one: Coin) => (isNothing(one.receivable) ? "–" : <Owed receivable={one.receivable} />),
+                cell: (one: Coin) => (isNothing(one.receivable) ? <None /> : <Owed receivable={one.receivable} />),
               },
             ]
           : []),
@@ -72,7 +73,7 @@ function isNothing(amount: string): boolean {
 /** What one of a coin is worth, who says so and since when. */
 function Price({ coin, currency }: CoinProps) {
   const { price, priceSource, pricedAt } = coin;
-  if (price === null) return "–";
+  if (price === null) return <None />;
   return (
     <>
       <bdi dir="ltr" className="number">

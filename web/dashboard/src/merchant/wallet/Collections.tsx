@@ -6,6 +6,7 @@ import { Amount } from "../../ui/Amount";
 import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { Meaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -42,7 +43,7 @@ export function Collections({ projectId }: { readonly projectId: string }) {
                   {
                     id: "tx",
                     title: t("statement.tx"),
-                    cell: (one) => (one.txHash === null ? "–" : <Address value={one.txHash} />),
+                    cell: (one) => (one.txHash === null ? <None /> : <Address value={one.txHash} />),
                   },
                   {
                     id: "amount",
