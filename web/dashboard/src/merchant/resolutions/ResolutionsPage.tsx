@@ -116,17 +116,15 @@ function Whose({ resolution }: { readonly resolution: Resolution }) {
   const { paymentId, paymentStatus, orderId, accountId, externalId } = resolution;
   const name = orderId ?? externalId;
   return (
-    <>
-      <span className="row">
-        <BelongsTo
-          of={[
-            ["payment", paymentId],
-            ["account", accountId],
-          ]}
-        />
-        {paymentStatus !== null && <Status value={paymentStatus} />}
-      </span>
-      {name !== null && <div className="muted">{name}</div>}
-    </>
+    <span className="row">
+      <BelongsTo
+        of={[
+          ["payment", paymentId],
+          ["account", accountId],
+        ]}
+      />
+      {paymentStatus !== null && <Status value={paymentStatus} />}
+      {name !== null && <span className="muted">{name}</span>}
+    </span>
   );
 }
