@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, exists, func, literal, literal_column, select, update
+from sqlalchemy import func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -46,6 +46,14 @@ _BACK_FILL = (
     update(_key)
     .where(_key.account_index == _owner.c.account_index, _key.merchant_pk.is_(None))
     .values(merchant_pk=_owner.c.merchant_pk)
+)
+_PLATFORMS = select(_key.mode, _key.coin_type, _key.xpub_encrypted).where(_key.account_index == PLATFORM_ACCOUNT)
+_MISSING = (
+    "SELECT mode, coin_type, wanted AS account_index"
+    " FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS kind (mode, coin_type, place)"
+    " CROSS JOIN generate_series(0, $3::bigint) AS wanted WHERE NOT EXISTS (SELECT FROM account_keys AS key"
+    " WHERE key.mode = kind.mode AND key.coin_type = kind.coin_type AND key.account_index = wanted)"
+    " ORDER BY place, wanted LIMIT $4"
 )
 _CLAIM = (
     "WITH slot AS (SELECT account_index FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0"
@@ -107,18 +115,16 @@ async def top_up_stock(
     free = (await conn.execute(_FREE)).scalar_one()
     highest = await conn.scalar(select(func.max(_key.account_index))) or 0
     wanted = highest + max(0, stock - free)
-    left = ROWS_PER_TOP_UP_MAX
-    for mode in MODES:
-        for coin_type in sorted(coin_types):
-            await _check_origin(conn, signer, box, mode, coin_type)
-            missing = await _missing(conn, mode, coin_type, wanted, max(left, 0))
-            rows = [await _derived(signer, box, mode, coin_type, index) for index in missing]
-            if rows:
-                await conn.execute(insert(_key), rows)
-            left -= len(rows)
+    kinds = [(mode, coin_type) for mode in MODES for coin_type in sorted(coin_types)]
+    await _check_origin(conn, signer, box, kinds)
+    asked = ([mode for mode, _ in kinds], [coin_type for _, coin_type in kinds], wanted, ROWS_PER_TOP_UP_MAX)
+    missing = (await conn.exec_driver_sql(_MISSING, asked)).all()
+    if missing:
+        rows = [await _derived(signer, box, key.mode, key.coin_type, key.account_index) for key in missing]
+        await conn.execute(insert(_key), rows)
     await conn.execute(_BACK_FILL)
     free = (await conn.execute(_FREE)).scalar_one()
-    return StockLevel(free=free, added=ROWS_PER_TOP_UP_MAX - left, complete=left > 0)
+    return StockLevel(free=free, added=len(missing), complete=len(missing) < ROWS_PER_TOP_UP_MAX)
 
 
 async def fill_stock(
@@ -132,23 +138,18 @@ async def fill_stock(
             return level
 
 
-async def _missing(conn: AsyncConnection, mode: str, coin_type: int, highest: int, limit: int) -> Sequence[int]:
-    """Return the first indexes up to the highest one that have no key."""
-    wanted = func.generate_series(0, literal(highest, BigInteger)).column_valued("wanted")
-    in_stock = exists().where(_key.mode == mode, _key.coin_type == coin_type, _key.account_index == wanted)
-    return (await conn.scalars(select(wanted).where(~in_stock).order_by(wanted).limit(limit))).all()
-
-
-async def _check_origin(conn: AsyncConnection, signer: XpubSource, box: SecretsBox, mode: str, coin_type: int) -> None:
-    found = await _find(conn, None, mode, coin_type)
-    if found is None:
-        return
-    xpub = _decrypt(box, found.xpub_encrypted, row_name(mode, coin_type, PLATFORM_ACCOUNT))
-    if xpub != await signer.account_xpub(mode, coin_type, PLATFORM_ACCOUNT):
-        raise KeystoreError(
-            "The database's account keys were derived from another keystore than the configured one. Nothing was"
-            " changed: configure the keystore that belongs to this database."
-        )
+async def _check_origin(
+    conn: AsyncConnection, signer: XpubSource, box: SecretsBox, kinds: Collection[tuple[str, int]]
+) -> None:
+    for mode, coin_type, encrypted in await conn.execute(_PLATFORMS):
+        if (mode, coin_type) not in kinds:
+            continue
+        xpub = _decrypt(box, encrypted, row_name(mode, coin_type, PLATFORM_ACCOUNT))
+        if xpub != await signer.account_xpub(mode, coin_type, PLATFORM_ACCOUNT):
+            raise KeystoreError(
+                "The database's account keys were derived from another keystore than the configured one. Nothing was"
+                " changed: configure the keystore that belongs to this database."
+            )
 
 
 async def _derived(signer: XpubSource, box: SecretsBox, mode: str, coin_type: int, index: int) -> Mapping[str, object]:
