@@ -156,6 +156,28 @@ async def test_adding_and_removing_for_ever_is_bounded_by_the_month(client, gate
     assert (await tracker.done("address/add", {"address": watched(5)}))["result"] == "added"
 
 
+async def test_trackers_that_add_at_once_share_the_months_room_and_use_it_once_for_each_address(
+    client, gateway, merchant, monkeypatch
+):
+    monkeypatch.setattr(additions, "most", lambda _: 4)
+    trackers = [await make(client, merchant.key) for _ in range(6)]
+
+    async def add_at_once(*lists):
+        answers = await asyncio.gather(
+            *(
+                tracker.done("address/add-bulk", {"addresses": [watched(n) for n in numbers]})
+                for tracker, numbers in zip(trackers, lists, strict=True)
+            )
+        )
+        return Counter(fate for answer in answers for fate in fates(answer))
+
+    assert await add_at_once(*[[1, 2, 3]] * 6) == {"added": 18}
+    assert await add_at_once(*[[10 + n, 20 + n] for n in range(6)]) == {"added": 1, "over_limit": 11}
+    assert await rows(gateway, "SELECT added, (SELECT count(*) FROM tracked_addresses) FROM tracker_additions") == [
+        (4, 4)
+    ]
+
+
 async def test_however_many_add_at_once_the_list_is_never_longer_than_it_may_be(client, merchant):
     tracker = await make(client, merchant.key, maxAddresses=50)
     overlapping = [[watched(n) for n in range(start, start + 20)] for start in range(0, 80, 10)]

@@ -165,7 +165,11 @@ async def add(
     family = registry.chains[tracker.chain].family
     wanted = [one.address for one in sent if one.refusal is None and one.address not in seen]
     unknown = await additions.untracked(conn, tracker, family, wanted)
-    room_for_new = await additions.room(conn, tracker, plan, now) if unknown else 0
+    room_for_new = 0
+    if unknown:
+        room_for_new = await additions.room(conn, tracker, plan, now)
+        # Another of the merchant's trackers may have added them while this one waited for the room.
+        unknown = await additions.untracked(conn, tracker, family, sorted(unknown))
     results, fresh, added = [], [], 0
     for one in sent:
         result: Result = "added"
