@@ -14,6 +14,7 @@ from tests.support.trackers import Watchers
 from tests.support.webhooks import deliverer, make_project, paid, put, receiver
 
 BACKLOG = 1_500
+QUEUES = 4
 ROOMY = Room(attempts=512, unknown=128, by_origin={})
 
 
@@ -49,8 +50,8 @@ async def pile_up(watchers, tracker, count, clock, *, earlier_s=0):
     """Have so many deliveries due to a tracker, each about a transaction of its own."""
     await watchers.rows(
         "WITH told AS (INSERT INTO tracker_transactions (transaction_id, tracker_pk, movement_pk, direction, address)"
-        " SELECT 'mov_' || $1::bigint || '_' || n, $1::bigint, 1, 'in', 'a' FROM generate_series(1, $2::bigint) n"
-        " RETURNING transaction_id)"
+        " SELECT 'mov_' || $1::bigint || '_' || to_char(n, 'FM00000'), $1::bigint, 1, 'in', 'a'"
+        " FROM generate_series(1, $2::bigint) n RETURNING transaction_id)"
         " INSERT INTO webhook_deliveries (delivery_id, project_pk, tracker_pk, event, resource_id, url, body, due_at)"
         " SELECT 'evt' || substr(transaction_id, 4) || 'd1', project_pk, t.id, 'transaction.detected', transaction_id,"
         " t.url, '{}', $3"
@@ -112,6 +113,45 @@ async def test_more_queues_than_one_claim_looks_for_are_all_come_to(db, clock, i
         begin, rounds = found.go_on, rounds + 1
     assert len(urls) == queues
     assert rounds < 10
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
+async def test_a_claim_reads_the_fronts_of_queues_and_not_their_length(db, clock, ids, watchers, project, is_known):
+    """With the plan that PostgreSQL keeps for values that it has not seen, whether or not it knows of the rows."""
+    if not is_known:
+        async with db.autocommit() as conn:
+            await conn.exec_driver_sql("ALTER TABLE webhook_deliveries SET (autovacuum_enabled = off)")
+    for _ in range(QUEUES):
+        await pile_up(watchers, await watchers.make(["a"], url="https://hub.example/moved"), BACKLOG, clock)
+    await put(db, [paid(project, "https://shop.example/", number) for number in range(BACKLOG)], ids=ids, clock=clock)
+    await watchers.rows("UPDATE webhook_deliveries SET due_at = due_at - id * interval '1 millisecond' RETURNING id")
+    if is_known:
+        async with db.autocommit() as conn:
+            await conn.exec_driver_sql("VACUUM ANALYZE webhook_deliveries")
+    at, until = clock.now(), clock.now() + timedelta(seconds=30)
+    values = f"'{at}', '{until}', 100, '{{}}', '{{}}', '{{}}', 128, 0, {claims.TRACKERS_FROM - 1}, 0"
+    async with db.transaction() as conn:
+        driver = (await conn.get_raw_connection()).driver_connection
+        await driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        types = "timestamptz, timestamptz, bigint, text[], text[], int[], bigint, bigint, bigint, bigint"
+        await driver.execute(f"PREPARE claimed ({types}) AS {claims._CLAIM}")
+        [plan] = await driver.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE claimed ({values})")
+        await driver.execute("DEALLOCATE claimed")
+    read = list(deliveries_read(plan["Plan"]))
+    due, target = "ix_webhook_deliveries_due", "ix_webhook_deliveries_target"
+    earlier = "ix_webhook_deliveries_resource", "uq_webhook_deliveries_delivery_id"
+    # The nearest, the first queues, the next ones, each queue's front, what is earlier than a delivery, what is taken.
+    assert [index for index, _ in read] == [due, target, target, target, *earlier, *["pk_webhook_deliveries"] * 2]
+    assert sum(rows for _, rows in read) < 2 * BACKLOG
+
+
+def deliveries_read(plan):
+    """Return each way in which deliveries are read: by which index, and how many rows were looked at."""
+    if plan.get("Relation Name") == "webhook_deliveries" and plan["Node Type"] != "ModifyTable":
+        each = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+        yield plan.get("Index Name"), each * plan["Actual Loops"]
+    for below in plan.get("Plans", []):
+        yield from deliveries_read(below)
 
 
 async def test_a_trackers_deliveries_go_to_the_url_that_it_has_now(db, clock, watchers):
