@@ -196,6 +196,7 @@ support   -        POST   /api/admin/reconcile
 auditor   -        GET    /api/admin/webhooks/deliveries
 auditor   -        GET    /api/admin/webhooks/deliveries/{deliveryId}
 auditor   -        GET    /api/admin/webhooks/failing
+support   -        POST   /api/admin/webhooks/deliveries/{deliveryId}/redeliver
 support   -        POST   /api/admin/webhooks/redeliver
 auditor   -        GET    /api/admin/resolutions
 auditor   -        GET    /api/admin/resolutions/{depositId}

@@ -67,6 +67,27 @@ async def test_what_was_dropped_is_sent_again_in_bulk_with_the_same_ids(client, 
     refused(await officer.ask("POST", f"{WEBHOOKS}/redeliver", {}), 400, "VALIDATION_ERROR")
 
 
+async def test_one_delivery_is_sent_again_for_its_merchant_and_the_log_says_by_whom(client, gateway, two_merchants):
+    ada, officer = two_merchants.ada, await Officer(client).sign_in("support")
+    path = f"{WEBHOOKS}/deliveries/{(await listed(client, status='no_target'))[0]['deliveryId']}"
+    refused(await officer.ask("POST", f"{path}/redeliver"), 409, "NO_WEBHOOK_TARGET")
+    hook = "https://shop.example/hook"
+    await change(gateway, "UPDATE projects SET payment_webhook_url = $1 WHERE project_id = $2", hook, ada.project_id)
+    again = await officer.ask("POST", f"{path}/redeliver")
+    assert again.status_code == 200, again.text
+    told = again.json()["delivery"]
+    assert (told["status"], told["url"]) == ("pending", hook)
+    assert (told["merchantId"], told["merchantName"]) == (ada.merchant_id, "Ada's Shop")
+    assert (told["projectId"], told["mode"]) == (ada.project_id, "sandbox")
+    assert (await officer.ask("GET", path)).json()["delivery"] == told
+    async with gateway.db.autocommit() as conn:
+        (entry,) = await newest(conn, action="webhook_delivery.sent_again", limit=5)
+    assert (entry.actor, entry.subject) == (officer.made.operator_id, told["deliveryId"])
+    assert (entry.merchant_id, entry.details["event"]) == (ada.merchant_id, told["event"])
+    refused(await officer.ask("POST", f"{path}/redeliver"), 409, "DELIVERY_PENDING")
+    refused(await officer.ask("POST", f"{WEBHOOKS}/deliveries/dlv_x/redeliver"), 404, "DELIVERY_NOT_FOUND")
+
+
 async def run(gateway, job):
     async with gateway.db.autocommit() as conn:
         await JobRunner(gateway, "here").run((await requests.get(conn, job["jobId"])).pk)

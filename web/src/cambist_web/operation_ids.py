@@ -33,7 +33,7 @@ admin_reconcile.Reconcile        differences listReconcileDifferences
 admin_resolutions.AllResolutions list listAllResolutions · read getAnyResolution · accept acceptDepositForMerchant
 admin_resolutions.AllResolutions release releaseDepositForMerchant
 admin_webhooks.AllWebhooks       list listAllDeliveries · read getAnyDelivery · failing listFailingReceivers
-admin_webhooks.AllWebhooks       redeliver createRedelivery
+admin_webhooks.AllWebhooks       redeliver createRedelivery · redeliver_one redeliverAnyDelivery
 all_incoming.Everything          search searchEverything
 all_incoming.AllPayments         list listAllPayments · read getAnyPayment
 all_incoming.AllDeposits         list listAllDeposits · read getAnyDeposit

@@ -51,7 +51,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "reconcile.read": Permission(roles=READ, what="comparisons of books and chains"),
     "reconcile.start": Permission(roles=RESOLVE, what="have books and chains compared"),
     "webhooks.read": Permission(roles=READ, what="deliveries of all merchants, failing receivers"),
-    "webhooks.redeliver": Permission(roles=RESOLVE, what="send webhooks again in bulk"),
+    "webhooks.redeliver": Permission(roles=RESOLVE, what="send webhooks again, one or in bulk"),
     "resolutions.read": Permission(roles=READ, what="deposits of all merchants that wait for a decision"),
     "resolutions.decide": Permission(
         roles=RESOLVE, step_up=True, what="accept and release deposits for a merchant, which sends nothing"

@@ -215,6 +215,7 @@ declareActs({
     "PATCH /api/admin/plans/{planId}": "plans/plans.test.tsx",
     "PUT /api/admin/settings": "settings/settings.test.tsx",
     "POST /api/admin/webhooks/redeliver": "webhooks/webhooks.test.tsx",
+    "POST /api/admin/webhooks/deliveries/{deliveryId}/redeliver": "webhooks/webhooks.test.tsx",
     "POST /api/admin/auth/password": "security/security.test.tsx",
     "POST /api/admin/auth/recovery-codes": "security/security.test.tsx",
     "DELETE /api/admin/auth/sessions/{sessionId}": "security/security.test.tsx",

@@ -58,6 +58,7 @@ const KNOWN = {
   "withdrawal.asked": true,
   "exchange.asked": true,
   "cancel.asked": true,
+  "webhook_delivery.sent_again": true,
   "outbound.retried": true,
   "outbound.fee_raise_asked": true,
   "outbound.settle_asked": true,

@@ -11,24 +11,31 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, to_builtins
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.services.audit.entries import Action
 from cambist.services.identity import projects
 from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.listing import Listed, Part, Period, Sort
-from cambist.services.webhooks import endpoints, log, troubles
+from cambist.services.webhooks import endpoints, redelivery, troubles
 from cambist.services.webhooks.bulk import Failed
 from cambist.services.webhooks.redelivery import REDELIVERED_MAX
-from cambist.services.webhooks.troubles import DeliveryFilters, FailingTarget, OperatorDelivery, Status
+from cambist.services.webhooks.troubles import (
+    DeliveryFilters,
+    DeliveryOfMerchant,
+    FailingTarget,
+    OperatorDelivery,
+    Status,
+)
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import CursorPageAnswer, NonEmptyFilter
+from cambist_web.schemas import Answer, CursorPageAnswer, NonEmptyFilter
 
 from .admin_jobs import JobAnswer, ask_for, asked_by, job_view
-from .deliveries import DeliveryDetail, EventName
+from .deliveries import EventName
 from .events import FailedSince
 
 BULK_MAX = 100_000
@@ -45,6 +52,12 @@ class OperatorDeliveryList(CursorPageAnswer, frozen=True, kw_only=True):
     """A page of deliveries."""
 
     deliveries: Sequence[OperatorDelivery]
+
+
+class OperatorDeliveryDetail(Answer, frozen=True, kw_only=True):
+    """One delivery of anybody's."""
+
+    delivery: DeliveryOfMerchant
 
 
 class FailingList(CursorPageAnswer, frozen=True, kw_only=True):
@@ -108,10 +121,29 @@ class AllWebhooks(Controller):
         return await query.answer(OperatorDeliveryList, found)
 
     @get("/deliveries/{delivery_id:str}", summary="Read anybody's delivery", opt=permits("webhooks.read"))
-    async def read(self, delivery_id: FromPath[str], web: NamedDependency[Web]) -> DeliveryDetail:
-        """Return one delivery with its body and its attempts."""
+    async def read(self, delivery_id: FromPath[str], web: NamedDependency[Web]) -> OperatorDeliveryDetail:
+        """Return one delivery with whose it is, its body and its attempts."""
         async with web.db.transaction() as conn:
-            return DeliveryDetail(delivery=await log.get_delivery(conn, None, delivery_id))
+            return OperatorDeliveryDetail(delivery=await troubles.get_delivery(conn, delivery_id))
+
+    @post(
+        "/deliveries/{delivery_id:str}/redeliver",
+        status_code=200,
+        summary="Send anybody's delivery again",
+        opt=permits("webhooks.redeliver"),
+    )
+    async def redeliver_one(
+        self, delivery_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
+    ) -> OperatorDeliveryDetail:
+        """Make the delivery due at once, with a fresh set of attempts. 409 while it is still being delivered."""
+        async with web.db.transaction() as conn:
+            await redelivery.redeliver(conn, None, delivery_id, now=web.clock.now())
+            found = await troubles.get_delivery(conn, delivery_id)
+            await audit.record(
+                conn, Action.DELIVERY_SENT_AGAIN, subject=delivery_id, merchant_id=found.merchant_id, event=found.event
+            )
+        await web.gateway.hints.publish("webhooks")
+        return OperatorDeliveryDetail(delivery=found)
 
     @get("/failing", summary="List failing receivers", opt=permits("webhooks.read"))
     async def failing(

@@ -29,6 +29,9 @@ VERSION_WORDS: Mapping[str, str] = {
 }
 
 MERCHANT_VALUES: Mapping[str, Any] = {
+    "DeliveryOfMerchant.endpoint_id": None,
+    "DeliveryOfMerchant.event": "payment.paid",
+    "DeliveryOfMerchant.status": "delivered",
     "OrphanedDeposit.deposit_id": "dep_3v5k1q",
     **{f"{name}.version": 7 for name in _VERSIONED},
     "MerchantPage.limits_version": 7,

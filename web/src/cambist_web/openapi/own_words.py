@@ -45,6 +45,7 @@ FailingTarget.failing         How many deliveries wait for it after an attempt t
 FailingTarget.project_name    The project's name.
 JobView.requested_by          The operator who asked; "operator" for the admin key, "gateway" for the gateway itself.
 JobView.worker                The worker that has it, or had it last.
+DeliveryOfMerchant.project_name The project's name.
 OperatorDelivery.project_name The project's name.
 OperatorResolution.can_release Whether anything of it is held, and could be released.
 Attention.count               How many there are of it.
@@ -235,6 +236,8 @@ CHOICES: Mapping[str, Iterable[str]] = {
     "OutboundView.state": ("waiting", "cancelling", "sending", "done", "failed"),
     "AtAddressView.purpose": ("payment", "account"),
     "AtAddressView.state": ("confirming", "uncollected", "collecting"),
+    "DeliveryOfMerchant.event": (*_NAMES, *TRACKER_EVENTS, TEST_EVENT),
+    "DeliveryOfMerchant.status": _LOGGED,
     "DeliveryAnswer.event": (*_NAMES, *TRACKER_EVENTS, TEST_EVENT),
     "OperatorDelivery.event": (*_NAMES, *TRACKER_EVENTS, TEST_EVENT),
     "DeliveryAnswer.status": _LOGGED,

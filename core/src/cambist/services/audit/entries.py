@@ -122,6 +122,7 @@ class Action(StrEnum):
     TOKEN_ADDED = "token.added"  # noqa: S105  an action
     TOKEN_CHECKED = "token.checked"  # noqa: S105  an action
     TOKEN_CHANGED = "token.changed"  # noqa: S105  an action
+    DELIVERY_SENT_AGAIN = "webhook_delivery.sent_again"
     JOB_ASKED = "job.asked"
     JOB_CHANGED = "job.changed"
     REENCRYPTED = "secrets.reencrypted"

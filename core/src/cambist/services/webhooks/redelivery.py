@@ -98,15 +98,19 @@ class Redelivered(Struct, frozen=True, kw_only=True):
     more: bool
 
 
-async def redeliver(conn: AsyncConnection, project_pk: int, delivery_id: str, *, now: datetime) -> DeliveryAnswer:
-    """Make a delivery due again, with a fresh set of attempts; the numbers in its log go on.
+async def redeliver(
+    conn: AsyncConnection, project_pk: int | None, delivery_id: str, *, now: datetime
+) -> DeliveryAnswer:
+    """Make a delivery of the project, or of any for None, due again, with a fresh set of attempts.
 
-    One that had no target goes to the project's present one. After the commit, publish the hint ``webhooks``.
-    Raises NotFoundError, and ConflictError for one that is still being delivered, has nowhere to go, or was a test.
+    The numbers in its log go on. One that had no target goes to the project's present one. After the commit, publish
+    the hint ``webhooks``. Raises NotFoundError, and ConflictError for one that is still being delivered, has nowhere to
+    go, or was a test.
     """
     delivery = WebhookDelivery
-    wanted = delivery.project_pk == project_pk, delivery.delivery_id == delivery_id
-    found = select(delivery.id, delivery.status).where(*wanted).with_for_update()
+    found = select(delivery.id, delivery.status).where(delivery.delivery_id == delivery_id).with_for_update()
+    if project_pk is not None:
+        found = found.where(delivery.project_pk == project_pk)
     row = await read_one(conn, found, delivery_not_found())
     if row.status in UNDELIVERED:
         raise _pending()

@@ -16,6 +16,9 @@ from cambist.db.structs import AnyRow, columns_of, literally, one_of, to_struct
 from cambist.services.listing import Listed, ListOf, Part, Period, check_depth, micros, read_list
 from cambist.services.paging import TOTAL_MAX, Place
 
+from . import log
+from .log import DeliveryAnswer
+
 Status: TypeAlias = Literal["failing", "pending", "paused", "delivered", "dropped", "no_target", "cancelled"]
 """Of a delivery; ``failing`` are those that are pending after an attempt that failed."""
 
@@ -49,6 +52,16 @@ class OperatorDelivery(Struct, frozen=True, kw_only=True, rename="camel"):
     created_at: datetime
     delivered_at: datetime | None
     next_attempt_at: datetime | None
+
+
+class DeliveryOfMerchant(DeliveryAnswer, frozen=True, kw_only=True, rename="camel"):
+    """One event for one target, whose it is, what became of it, and every attempt to deliver it."""
+
+    merchant_id: str
+    merchant_name: str
+    project_id: str
+    project_name: str
+    mode: str
 
 
 class DeliveryFilters(Struct, frozen=True, kw_only=True):
@@ -114,6 +127,18 @@ _ROWS = (
     .outerjoin(WebhookEndpoint, WebhookEndpoint.id == _d.endpoint_pk)
     .outerjoin(Tracker, Tracker.id == _d.tracker_pk)
 )
+_WHOSE = (
+    select(
+        Merchant.merchant_id,
+        Merchant.name.label("merchant_name"),
+        Project.project_id,
+        Project.name.label("project_name"),
+        Project.mode,
+    )
+    .select_from(_d)
+    .join(Project, Project.id == _d.project_pk)
+    .join(Merchant, Merchant.id == Project.merchant_pk)
+)
 _TARGETS = """
 WITH failing AS (
     SELECT * FROM webhook_deliveries WHERE status = 'pending' AND attempts > 0 ORDER BY id LIMIT $2
@@ -160,6 +185,21 @@ async def list_deliveries(
     found = await read_list(conn, _ROWS, lambda row: row, _LIST, part, where=where, filters=filters, period=period)
     attempts = await _last_attempts(conn, [row.id for row in found.items])
     return found.shown_as(lambda row: _view(row, attempts.get(row.id)))
+
+
+async def get_delivery(conn: AsyncConnection, delivery_id: str) -> DeliveryOfMerchant:
+    """Return one delivery of anybody's. Raises NotFoundError."""
+    found = await log.get_delivery(conn, None, delivery_id)
+    whose = (await conn.execute(_WHOSE.where(_d.delivery_id == delivery_id))).one()
+    shown = {name: getattr(found, name) for name in DeliveryAnswer.__struct_fields__}
+    return DeliveryOfMerchant(
+        **shown,
+        merchant_id=whose.merchant_id,
+        merchant_name=whose.merchant_name,
+        project_id=whose.project_id,
+        project_name=whose.project_name,
+        mode=whose.mode,
+    )
 
 
 def _of_status(status: Status | None) -> Sequence[ColumnElement[bool]]:

@@ -103,9 +103,9 @@ function StationView({ station, mayStake }: StationProps) {
         mayStake &&
         stake !== null && (
           <>
-            <StakeButton station={station} action="stake" />
-            <StakeButton station={station} action="unstake" />
-            <StakeButton station={station} action="withdraw" />
+            <StakeButton station={station} stake={stake} action="stake" />
+            <StakeButton station={station} stake={stake} action="unstake" />
+            <StakeButton station={station} stake={stake} action="withdraw" />
           </>
         )
       }

@@ -1,22 +1,34 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { Amount } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
+import { Facts } from "../../ui/Page";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
+type Station = Schemas["GasStationView"];
+
 interface StakeButtonProps {
-  readonly station: Schemas["GasStationView"];
+  readonly station: Station;
+  /** What it has staked. */
+  readonly stake: NonNullable<Station["stake"]>;
   readonly action: Schemas["StakeBody"]["action"];
 }
 
 /** Changes what a gas station has staked. */
-export function StakeButton({ station, action }: StakeButtonProps) {
+export function StakeButton({ station, stake, action }: StakeButtonProps) {
   const { t } = useWords();
   const chainName = useChainName();
   const client = useQueryClient();
   const [amount, setAmount] = useState("");
+  // What it is taken from.
+  const [label, there] = {
+    stake: [t("gas.balance"), station.balance ?? "0"] as const,
+    unstake: [t("stake.staked"), stake.staked] as const,
+    withdraw: [t("stake.withdrawable"), stake.withdrawable] as const,
+  }[action];
   return (
     <ActButton
       isSmall
@@ -33,6 +45,7 @@ export function StakeButton({ station, action }: StakeButtonProps) {
       }}
     >
       <p>{t(`stake.${action}Words`)}</p>
+      <Facts narrow facts={[[label, <Amount key="now" value={there} token={station.symbol} isWhole />]]} />
       {action !== "withdraw" && (
         <Text
           label={`${t("record.amount")}, ${station.symbol}`}

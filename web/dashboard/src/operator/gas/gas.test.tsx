@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
 
 import { chooseLanguage } from "../../i18n";
@@ -49,4 +49,24 @@ it.each([
   await chooseLanguage("fr");
   await shown(stake);
   expect(await screen.findByText(sentence)).toBeTruthy();
+});
+
+it.each([
+  ["Stake", "Balance", "7.25"],
+  ["Unstake", "Staked", "5000"],
+  ["Withdraw", "Can be withdrawn", "0"],
+])("who changes a stake sees how much there is: %s", async (act, label, amount) => {
+  const { gasStations } = STATIONS as { readonly gasStations: readonly [Schemas["GasStationView"]] };
+  const stake = { ...gasStations[0].stake, staked: "5000", withdrawable: "0" };
+  await showOperator(GasPage, {
+    path: "gas",
+    permissions: ["stakes.change"],
+    answers: {
+      "GET /api/admin/gas-stations": { gasStations: [{ ...gasStations[0], balance: "7.25", stake }] },
+      "GET /api/admin/stakes": { ...LISTED, stakes: [] },
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: act }));
+  const dialog = await screen.findByRole("dialog");
+  expect(within(dialog).getByText(label).nextElementSibling?.textContent.replace(",", "")).toContain(amount);
 });

@@ -56,6 +56,7 @@ export function RunPage() {
               <Went code={run.errorCode} words={run.error} />
             </Section>
           )}
+          {run.agrees === false && <Differences run={run} />}
           <Section title={t("nav.chains")} flush>
             <Plain
               label={t("nav.chains")}
@@ -90,7 +91,7 @@ export function RunPage() {
               </p>
             )}
           </Section>
-          <Differences run={run} />
+          {run.agrees !== false && <Differences run={run} />}
         </Page>
       )}
     </QueryPage>

@@ -1,17 +1,27 @@
-import { useQuery } from "@tanstack/react-query";
+import { Button } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
-import { Empty } from "../../ui/Feedback";
+import { Empty, ErrorNote } from "../../ui/Feedback";
 import { showMilliseconds } from "../../ui/format";
 import { Url } from "../../ui/InPieces";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
+import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
-import { api, unwrap, useWords } from "../api";
+import { api, unwrap, useWords, type Schemas } from "../api";
+import { MerchantLink } from "../merchants/MerchantLink";
+import { usePermitted } from "../queries";
 import { usePageOfId } from "../records/found";
+
+type Delivery = Schemas["DeliveryOfMerchant"];
+
+const POLL_MS = 3_000;
+/** Of deliveries that are sent without being started, or are sent once. */
+const STARTED: ReadonlySet<string> = new Set(["pending", "paused", "tested"]);
 
 /** One delivery of a merchant's: what was sent, each attempt, and what was answered. */
 export function DeliveryPage() {
@@ -23,6 +33,7 @@ export function DeliveryPage() {
       const params = { path: { deliveryId } };
       return (await unwrap(api.GET("/api/admin/webhooks/deliveries/{deliveryId}", { params, signal }))).delivery;
     },
+    refetchInterval: ({ state }) => (state.data?.status === "pending" ? POLL_MS : false),
   });
   return (
     <QueryPage title={t("common:webhooks.delivery")} query={query}>
@@ -38,10 +49,14 @@ export function DeliveryPage() {
               <When at={one.createdAt} />
             </span>
           }
+          actions={<SendAgain delivery={one} />}
         >
           <Section title={t("common:payment.details")}>
             <Facts
               facts={[
+                [t("record.merchant"), <MerchantLink key="merchant" of={one} />],
+                [t("record.project"), one.projectName],
+                [t("common:mode.title"), t(`common:mode.${one.mode}`)],
                 [t("common:webhooks.url"), one.url === null ? null : <Url key="url" value={one.url} />],
                 [t("common:webhooks.about"), <About key="about" id={one.resourceId} />],
                 [
@@ -83,6 +98,27 @@ export function DeliveryPage() {
         </Page>
       )}
     </QueryPage>
+  );
+}
+
+/** Has it sent again, whatever came of it. Until that has ended, nothing is started a second time. */
+function SendAgain({ delivery: { deliveryId, status } }: { readonly delivery: Delivery }) {
+  const { t } = useWords();
+  const client = useQueryClient();
+  const mayRedeliver = usePermitted("webhooks.redeliver");
+  const again = useAct(async () => {
+    const params = { path: { deliveryId } };
+    await unwrap(api.POST("/api/admin/webhooks/deliveries/{deliveryId}/redeliver", { params }));
+    await client.invalidateQueries({ queryKey: ["delivery"] });
+  });
+  if (!mayRedeliver || STARTED.has(status)) return null;
+  return (
+    <>
+      {again.error !== null && <ErrorNote error={again.error} />}
+      <Button variant="default" loading={again.isRunning} onClick={() => void again.run()}>
+        {t("common:events.redeliver")}
+      </Button>
+    </>
   );
 }
 

@@ -202,3 +202,37 @@ it.each([
   const about = await screen.findByText(resourceId);
   expect(about.closest("a")?.getAttribute("href") ?? null).toBe(page);
 });
+
+it.each([
+  ["dropped", ["webhooks.redeliver"], true],
+  ["delivered", ["webhooks.redeliver"], true],
+  ["pending", ["webhooks.redeliver"], false],
+  ["tested", ["webhooks.redeliver"], false],
+  ["dropped", [], false],
+] as const)("a delivery says whose it is, and is sent again by whoever may: %s %j", async (status, may, isOffered) => {
+  let now: string = status;
+  const view = () => ({ ...DELIVERY, status: now, resourceId: "pay_1", attempts: [], payload: {} });
+  await showOperator(DeliveryPage, {
+    path: "webhooks/$deliveryId",
+    at: "webhooks/dlv_1",
+    permissions: ["merchants.read", ...may],
+    answers: {
+      [`GET ${DELIVERIES}/dlv_1`]: () => json({ delivery: view() }),
+      [`POST ${DELIVERIES}/dlv_1/redeliver`]: () => {
+        now = "pending";
+        return json({ delivery: view() });
+      },
+    },
+  });
+  const whose = await screen.findByRole("link", { name: DELIVERY.merchantName });
+  expect(whose.getAttribute("href")).toBe(`/merchants/${DELIVERY.merchantId}`);
+  const button = screen.queryByRole("button", { name: "Send again" });
+  expect(button !== null).toBe(isOffered);
+  if (button === null) return;
+  fireEvent.click(button);
+  // What is under way is not started a second time.
+  await waitFor(() => {
+    expect(screen.queryByRole("button", { name: "Send again" })).toBeNull();
+  });
+  expect(now).toBe("pending");
+});
