@@ -1,13 +1,15 @@
-"""The page that a one-time link leads to, in a browser: a password is set there once, and the token is not shown."""
+"""The pages that one-time links lead to, in a browser: a password is set there once, and the token is not shown."""
 
 import httpx
 import pytest
 from playwright.async_api import expect
 
+from tests.support.authenticator import Authenticator
 from tests.support.checkout import serving
 from tests.support.web import ADMIN_KEY, PASSWORD, lent_app, memory_gateway, web_settings
 
 EMAIL = "new@shop.example"
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
 
 
 @pytest.fixture
@@ -23,55 +25,83 @@ async def client(url):
         yield client
 
 
-@pytest.fixture
-async def link(client, url):
-    """Let a merchant in as the operator does, and return the link on this server."""
-    made = await client.post(
-        "/api/admin/merchants", json={"email": EMAIL, "name": "New"}, headers={"X-Admin-Key": ADMIN_KEY}
-    )
+async def link(client, url, path, body, headers=ADMIN):
+    """Ask for something that is answered with a link, and return the link on this server."""
+    made = await client.post(path, json=body, headers=headers)
     assert made.status_code == 201, made.text
-    path, token = made.json()["link"].removeprefix("http://gateway.example").split("#")
+    page, token = made.json()["link"].removeprefix("http://gateway.example").split("#")
     assert token
-    return f"{url}{path}#{token}"
+    return f"{url}{page}#{token}"
 
 
-async def set_password(page, password: str, again: str | None = None) -> None:
-    await page.get_by_label("Password").fill(password)
-    await page.get_by_label("Again").fill(password if again is None else again)
-    await page.get_by_role("button", name="Set it").click()
+async def set_password(page, password, act="Set the password"):
+    await page.get_by_role("textbox", name="Password").fill(password)
+    await page.get_by_role("button", name=act, exact=True).click()
 
 
-async def test_a_link_sets_a_password_once_and_says_what_is_wrong_with_another(open_page, client, link, url):
+async def test_a_link_sets_a_password_once_and_says_what_is_wrong_with_another(open_page, client, url):
+    made = await link(client, url, "/api/admin/merchants", {"email": EMAIL, "name": "New"})
     page = await open_page(viewport={"width": 320, "height": 640})
-    await page.goto(link)
-    assert page.url == f"{url}/set-password", "the token would stay in the browser's history"
+    await page.goto(made)
+    field = page.get_by_role("textbox", name="Password")
+    await expect(field).to_be_focused()
+    assert page.url == f"{url}/dashboard/set-password", "the token would stay in the browser's history"
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
-    for label in ("Password", "Again"):
-        await expect(page.get_by_label(label)).to_have_attribute("type", "password")
-        await expect(page.get_by_label(label)).to_have_attribute("autocomplete", "new-password")
-    told = page.get_by_role("status")
-    await set_password(page, PASSWORD, f"{PASSWORD}!")
-    await expect(told).to_have_text("The two passwords differ.")
+    await expect(field).to_have_attribute("type", "password")
+    await expect(field).to_have_attribute("autocomplete", "new-password")
     await set_password(page, "password123")
-    await expect(told).to_contain_text("guess")
+    await expect(page.get_by_role("alert")).to_contain_text("guess")
     await set_password(page, PASSWORD)
-    await expect(page.get_by_label("Password")).to_be_hidden()
-    await expect(told).not_to_be_empty()
-    signed_in = await client.post("/api/auth/login", json={"email": EMAIL, "password": PASSWORD})
-    assert signed_in.status_code == 200, signed_in.text
+    await expect(page.get_by_role("status")).to_have_text("The password is set. Sign in with it.")
+    await page.get_by_role("link", name="Sign in").click()
+    await page.get_by_label("E-mail").fill(EMAIL)
+    await page.get_by_role("textbox", name="Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.wait_for_url(f"{url}/dashboard/projects/new")
 
     again = await open_page()
-    await again.goto(link)
+    await again.goto(made)
     await set_password(again, "another correct horse battery staple")
-    await expect(again.get_by_role("status")).to_contain_text("link")
+    await expect(again.get_by_role("alert")).to_contain_text("link")
     refused = await client.post(
         "/api/auth/login", json={"email": EMAIL, "password": "another correct horse battery staple"}
     )
     assert refused.status_code == 401
 
 
-async def test_a_link_without_its_token_says_so(open_page, url):
+async def test_a_link_without_its_token_says_so_until_it_is_there_as_a_whole(open_page, client, url):
     page = await open_page()
-    await page.goto(f"{url}/set-password")
-    await expect(page.get_by_role("status")).to_have_text("This link is not complete. Copy it again, as a whole.")
-    await expect(page.get_by_label("Password")).to_be_hidden()
+    for path in ("dashboard/set-password", "dashboard/join", "operator/set-password"):
+        await page.goto(f"{url}/{path}")
+        told = page.get_by_role("alert")
+        await expect(told).to_have_text("This link is not complete. Copy it again, as a whole.")
+        await expect(page.get_by_role("textbox")).to_have_count(0)
+    made = await link(client, url, "/api/admin/operators", {"email": EMAIL, "name": "New", "role": "support"})
+    await page.goto(made)
+    await set_password(page, PASSWORD)
+    await expect(page.get_by_role("status")).to_have_text("The password is set. Sign in with it.")
+    await expect(page.get_by_role("link", name="Sign in")).to_have_attribute("href", "/operator/sign-in")
+
+
+async def test_who_is_invited_sees_by_whom_and_joins(open_page, client, url, clock):
+    owner = {"email": "ada@shop.example", "password": PASSWORD, "name": "Ada's Shop"}
+    registered = await client.post("/api/auth/register", json=owner)
+    bearer = {"Authorization": f"Bearer {registered.json()['accessToken']}"}
+    two_factor = "/api/dashboard/two-factor"
+    shown = await client.post(f"{two_factor}/enrol", json={"password": PASSWORD}, headers=bearer)
+    phone = Authenticator(shown.json()["secret"], clock)
+    for path in (f"{two_factor}/confirm", "/api/auth/step-up"):
+        await client.post(path, json={"totpCode": phone.next_code()}, headers=bearer)
+    body = {"email": EMAIL, "name": "Eve", "role": "finance"}
+    made = await link(client, url, "/api/dashboard/invitations", body, bearer)
+    page = await open_page()
+    await page.goto(made)
+    await expect(page.get_by_text(f"Ada's Shop invites you, {EMAIL}. Role: Finance.")).to_be_visible()
+    assert page.url == f"{url}/dashboard/join"
+    await set_password(page, PASSWORD, "Join")
+    await expect(page.get_by_role("status")).to_have_text("Welcome to the team. Sign in with the new password.")
+
+    again = await open_page()
+    await again.goto(made)
+    await expect(again.get_by_role("alert")).to_contain_text("used")
+    await expect(again.get_by_role("textbox")).to_have_count(0)

@@ -41,7 +41,7 @@ async def test_the_first_owner_is_made_with_a_link_that_sets_the_password_once(t
     made = create(typed, "Ada@Example.com")
     assert made.returncode == 0, made.stderr
     operator_id, _, link = made.stdout.splitlines()
-    found = re.fullmatch(rf"{URL}/api/admin/set-password#(opl_\w+)", link)
+    found = re.fullmatch(rf"{URL}/operator/set-password#(opl_\w+)", link)
     assert found is not None
     async with db.transaction() as conn:
         entries = await newest(conn, limit=9)
@@ -82,11 +82,11 @@ async def test_the_last_owner_stays_and_others_come_and_go(typed, db):
     assert typed("enable", "bob@example.com").stdout.rstrip().endswith("not signed in yet")
     async with db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE operators SET password_hash = 'stolen'")
-    assert "/api/admin/set-password#opl_" in typed("reset-two-factor", "bob@example.com").stdout
+    assert "/operator/set-password#opl_" in typed("reset-two-factor", "bob@example.com").stdout
     async with db.transaction() as conn:
         query = "SELECT email FROM operators WHERE password_hash = 'stolen'"
         assert (await conn.exec_driver_sql(query)).scalars().all() == ["ada@example.com"]
-    assert "/api/admin/set-password#opl_" in typed("link", "bob@example.com").stdout
+    assert "/operator/set-password#opl_" in typed("link", "bob@example.com").stdout
     async with db.transaction() as conn:
         acts = [entry.action for entry in reversed(await newest(conn, limit=99))]
     assert acts == [

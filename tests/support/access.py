@@ -288,7 +288,6 @@ OPERATOR_SELF = """
 
 PUBLIC = """
 -         -        POST   /api/admin/auth/refresh
--         -        GET    /api/admin/set-password
 -         -        POST   /api/admin/auth/set-password
 -         -        POST   /api/admin/auth/sign-in
 -         -        POST   /api/admin/auth/sign-out

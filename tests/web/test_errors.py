@@ -44,7 +44,6 @@ OPEN = {
     ("POST", "/api/admin/auth/two-factor/confirm"),
     ("POST", "/api/admin/auth/refresh"),
     ("POST", "/api/admin/auth/sign-out"),
-    ("GET", "/api/admin/set-password"),
     ("POST", "/api/admin/auth/set-password"),
 }
 KEY_PREFIXES = (

@@ -39,6 +39,22 @@ export function makeRouter(client: QueryClient) {
     path: "/lost-password",
     component: lazyRouteComponent(() => import("./auth/LostPassword"), "LostPassword"),
   });
+  const setPassword = createRoute({
+    getParentRoute: () => root,
+    path: "/set-password",
+    component: lazyRouteComponent(
+      withAllTexts(() => import("./auth/SetPassword")),
+      "SetPassword",
+    ),
+  });
+  const join = createRoute({
+    getParentRoute: () => root,
+    path: "/join",
+    component: lazyRouteComponent(
+      withAllTexts(() => import("./auth/Join")),
+      "Join",
+    ),
+  });
   const signUp = createRoute({
     getParentRoute: () => root,
     path: "/sign-up",
@@ -128,6 +144,8 @@ export function makeRouter(client: QueryClient) {
     routeTree: root.addChildren([
       signIn,
       lostPassword,
+      setPassword,
+      join,
       signUp,
       signedIn.addChildren([home, newProject, project.addChildren(pages)]),
     ]),

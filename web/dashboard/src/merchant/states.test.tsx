@@ -220,6 +220,18 @@ declareStates(
       filled: { "E-mail": "ada@shop.example" },
       act: "Ask for a link",
     },
+    "/set-password": {
+      title: "Set a password",
+      search: "#a-token",
+      filled: { Password: "a long password" },
+      act: "Set the password",
+    },
+    "/join": {
+      title: "Join a team",
+      search: "#a-token",
+      filled: { Password: "a long password" },
+      act: "Join",
+    },
     "/sign-up": {
       title: "Create an account",
       filled: { Name: "Ada", "E-mail": "ada@shop.example", Password: "a long password" },

@@ -219,6 +219,7 @@ declareActs({
     "POST /api/admin/auth/password": "security/security.test.tsx",
     "POST /api/admin/auth/recovery-codes": "security/security.test.tsx",
     "DELETE /api/admin/auth/sessions/{sessionId}": "security/security.test.tsx",
+    "POST /api/admin/auth/set-password": "auth/password.test.tsx",
     "POST /api/admin/auth/sign-in": "auth/signin.test.tsx",
     "POST /api/admin/auth/two-factor/enrol": "auth/enrol.test.tsx",
     "POST /api/admin/auth/two-factor/confirm": "auth/enrol.test.tsx",

@@ -11,7 +11,7 @@ import {
 
 import { readNext } from "../ui/next";
 import { NotFound } from "../ui/NotFound";
-import { PAGES_OF_BOTH, pagesBelow } from "../ui/routes";
+import { PAGES_OF_BOTH, pagesBelow, withAllTexts } from "../ui/routes";
 import { SignedIn } from "../ui/SignedIn";
 
 import { operatorSession } from "./api";
@@ -28,6 +28,14 @@ export function makeRouter(client: QueryClient) {
     path: "/sign-in",
     validateSearch: readNext,
     component: lazyRouteComponent(() => import("./auth/SignIn"), "SignIn"),
+  });
+  const setPassword = createRoute({
+    getParentRoute: () => root,
+    path: "/set-password",
+    component: lazyRouteComponent(
+      withAllTexts(() => import("./auth/SetPassword")),
+      "SetPassword",
+    ),
   });
   const signedIn = createRoute({
     getParentRoute: () => root,
@@ -102,7 +110,7 @@ export function makeRouter(client: QueryClient) {
     page("/trackers/$id", record, "Tracker"),
   ];
   return createRouter({
-    routeTree: root.addChildren([signIn, signedIn.addChildren([layout.addChildren([home, ...pages])])]),
+    routeTree: root.addChildren([signIn, setPassword, signedIn.addChildren([layout.addChildren([home, ...pages])])]),
     basepath: BASE_PATH,
     ...PAGES_OF_BOTH,
   });

@@ -204,6 +204,12 @@ declareStates(
     "/trackers/$id": { title: "Tracker", full: ["Desk", "24,000,000"], empty: "missing" },
   },
   {
+    "/set-password": {
+      title: "Set a password",
+      search: "#a-token",
+      filled: { Password: "a long password" },
+      act: "Set the password",
+    },
     "/sign-in": {
       title: "Sign in as an operator",
       filled: { "E-mail": "ada@shop.example", Password: "a long password" },

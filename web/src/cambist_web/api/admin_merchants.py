@@ -15,6 +15,7 @@ from cambist.services.identity import credentials, members, merchants, operators
 from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.merchants import Name
 from cambist_web.context import Web
+from cambist_web.dashboard.links import password_link
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -22,7 +23,6 @@ from cambist_web.schemas import Answer, Body
 
 from .merchant_pages import MerchantPages
 from .merchants import Email, MerchantView, ResetRequest
-from .password_page import PASSWORD_PATH
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +84,7 @@ class PasswordResets(Controller):
             now = web.clock.now()
             token = await _issue_link(conn, web, audit, email, now)
             await audit.record(conn, Action.PASSWORD_RESET_ISSUED, email=email)
-        return ResetIssued(token=token, link=password_link(web, token), expires_in=lifetime_s)
+        return ResetIssued(token=token, link=password_link(web.settings.web, token), expires_in=lifetime_s)
 
 
 class NewMerchants(Controller):
@@ -113,7 +113,7 @@ class NewMerchants(Controller):
             live = data.live or None
             await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email, live=live)
         view = MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name)
-        return MerchantMade(merchant=view, link=password_link(web, token), expires_in=lifetime_s)
+        return MerchantMade(merchant=view, link=password_link(web.settings.web, token), expires_in=lifetime_s)
 
 
 class Grants(Controller):
@@ -152,11 +152,6 @@ async def _issue_link(conn: AsyncConnection, web: Web, audit: Audit, email: str,
     return await credentials.issue_link(
         conn, MEMBERS, email, ids=web.ids, now=now, lifetime_s=lifetime_s, issued_by=issued_by
     )
-
-
-def password_link(web: Web, token: str) -> str:
-    """Return where a password is set. The token is behind the #, which no browser sends and no server logs."""
-    return f"{web.settings.web.base_url}{PASSWORD_PATH}#{token}"
 
 
 controllers = [admin_routes("/api/admin", PasswordResets, NewMerchants, Grants, MerchantPages)]

@@ -21,6 +21,7 @@ from cambist.services.listing import Sort
 from cambist.services.versions import Version
 from cambist_web.auth import needs, public_routes, session_routes
 from cambist_web.context import Web
+from cambist_web.dashboard.links import invitation_link, password_link
 from cambist_web.errors import AnyRequest
 from cambist_web.fetch_site import refuse_other_sites
 from cambist_web.lists import Asked, TimeSort
@@ -29,7 +30,6 @@ from cambist_web.permissions import member_permissions_of
 from cambist_web.schemas import Answer, Body, CursorPageAnswer
 
 from .merchants import Email, Message, Password, Token
-from .password_page import JOIN_PATH, PASSWORD_PATH
 
 ProjectIds = Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(min_length=1, max_length=PROJECTS_MAX)]
 
@@ -232,7 +232,7 @@ class Members(Controller):
                 conn, session, member_id, password_hash=password_hash, ids=web.ids, now=now, lifetime_s=lifetime_s
             )
             await audit.record(conn, Action.TWO_FACTOR_RESET, subject=member_id, email=member.email)
-        return MemberLink(member=member, link=_link(web, PASSWORD_PATH, token), expires_in=lifetime_s)
+        return MemberLink(member=member, link=password_link(web.settings.web, token), expires_in=lifetime_s)
 
 
 class Invitations(Controller):
@@ -280,7 +280,9 @@ class Invitations(Controller):
             )
             told: dict[str, Any] = {"email": email, "role": data.role, "projects": invitation.project_ids}
             await audit.record(conn, Action.MEMBER_INVITED, subject=invitation.invitation_id, **told)
-        return InvitationMade(invitation=invitation, link=_link(web, JOIN_PATH, token), expires_in=lifetime_s)
+        return InvitationMade(
+            invitation=invitation, link=invitation_link(web.settings.web, token), expires_in=lifetime_s
+        )
 
     @delete(
         "/{invitation_id:str}",
@@ -336,11 +338,6 @@ class Joining(Controller):
             told = {"email": member.email, "role": invited.role}
             await by.record(conn, Action.MEMBER_JOINED, subject=member.member_id, **told)
         return Message(message="Welcome to the team. Sign in with the new password.")
-
-
-def _link(web: Web, path: str, token: str) -> str:
-    """Return a link of ours. No browser sends what is behind the #, so no server logs it."""
-    return f"{web.settings.web.base_url.rstrip('/')}{path}#{token}"
 
 
 controllers = [

@@ -224,7 +224,7 @@ OWN_VALUES: Mapping[str, Any] = {
     "HistoryView.to_block": 24_010_000,
     "HistoryView.untold_movements": 0,
     "InvitationMade.expires_in": 259_200,
-    "InvitationMade.link": "https://pay.example/join#inv_8t6e5w3q2z1x0c9v8b7n6m5h4g3f2d1s",
+    "InvitationMade.link": "https://pay.example/dashboard/join#inv_8t6e5w3q2z1x0c9v8b7n6m5h4g3f2d1s",
     "InvitationView.role": "developer",
     "InvitedTo.role": "developer",
     "IssuedTracker.name": "Desk",

@@ -203,7 +203,7 @@ VALUES: Mapping[str, Any] = {
     "lent": "1000",
     "limit": 25,
     "limits": {"ethereum/USDT": {"perTransaction": "10000", "perDay": "50000"}},
-    "link": "https://pay.example.com/set-password#8t6e5w3q2z1x0c9v",
+    "link": "https://pay.example.com/dashboard/set-password#8t6e5w3q2z1x0c9v",
     "max_addresses": 10_000,
     "max_cpt": None,
     "max_webhooks": 100,

@@ -36,7 +36,7 @@ ROLES: Sequence[Role] = get_args(Role)
 LET_MERCHANTS_IN: Sequence[Role] = ("owner", "operator")
 """Who makes merchants, and lets their members back in."""
 
-PASSWORD_PATH = "/api/admin/set-password"  # noqa: S105  a path
+PASSWORD_PATH = "/operator/set-password"  # noqa: S105  a path
 """Where the page is that a one-time link leads to: among what is operators' alone."""
 
 
