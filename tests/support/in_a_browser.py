@@ -52,12 +52,12 @@ class Person:
         await self.press(name, self.page.get_by_role("dialog"))
 
     async def set_password(self, link: str) -> None:
-        """Set a password by a one-time link."""
+        """Set a password by a one-time link, to join a team with it where it is that link."""
         await self.page.goto(link)
-        for label in ("Password", "Again"):
-            await self.page.get_by_label(label).fill(PASSWORD)
-        await self.press("Set it")
-        await expect(self.page.get_by_label("Password")).to_be_hidden()
+        field = self.page.get_by_role("textbox", name="Password")
+        await field.fill(PASSWORD)
+        await self.page.get_by_role("button", name=re.compile("^(Set the password|Join)$")).click()
+        await expect(field).to_be_hidden()
 
     async def sign_in(self, url: str, email: str) -> None:
         """Fill in the form by which one signs in at this app."""

@@ -99,6 +99,10 @@ class Audit:
         """Return the same for an operator who has shown who he is in this request."""
         return Audit(self._web, replace(self.origin, actor_kind="operator", actor=operator_id))
 
+    def about(self, merchant_id: str, project_id: str) -> Audit:
+        """Return the same for what an operator does about a project of a merchant, who reads of it there."""
+        return Audit(self._web, replace(self.origin, merchant_id=merchant_id, project_id=project_id))
+
     async def record(
         self,
         conn: AsyncConnection,

@@ -30,7 +30,8 @@ const PLACES: ReadonlyMap<string, string> = new Map([
   ["acc", PAGES.account[0]],
   ["evt", "events"],
   ["dlv", "webhooks"],
-  ["end", "webhooks/endpoints"],
+  ["whe", "webhooks/endpoints"],
+  ["whk", "trackers"],
 ]);
 
 /** Return the page of the thing with an id in a project; undefined where it has none. */

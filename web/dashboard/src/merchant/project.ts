@@ -17,6 +17,17 @@ export function useProject(): Project | null {
   return data.find((one) => one.projectId === projectId) ?? null;
 }
 
+/**
+ * Say whether all that the merchant has in the project's mode is this project's: what is the merchant's names no project.
+ * Of a member to whom some are open nobody can say so.
+ */
+export function useIsOnlyOne(): boolean {
+  const mode = useProject()?.mode;
+  const { member } = useSuspenseQuery(meQuery).data;
+  const { data } = useSuspenseQuery(projectsQuery);
+  return member.projectIds === null && data.filter((one) => one.mode === mode).length === 1;
+}
+
 /** Return what asks for the chains that the project can name. */
 export function useChains() {
   const mode = useProject()?.mode ?? "live";

@@ -46,7 +46,7 @@ export function SetPassword({ title, token, act, done, onSet, email, isOver, chi
       {token === "" && <p role="alert">{t("link.incomplete")}</p>}
       {token !== "" && isOver !== true && (
         <form className="stack" onSubmit={set.submit}>
-          {email !== undefined && <input type="hidden" autoComplete="username" value={email} readOnly />}
+          {email !== undefined && <input type="email" autoComplete="username" value={email} readOnly hidden />}
           <PasswordText
             label={t("signIn.password")}
             description={t("signUp.passwordWords")}

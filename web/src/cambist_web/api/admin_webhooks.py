@@ -139,9 +139,8 @@ class AllWebhooks(Controller):
         async with web.db.transaction() as conn:
             await redelivery.redeliver(conn, None, delivery_id, now=web.clock.now())
             found = await troubles.get_delivery(conn, delivery_id)
-            await audit.record(
-                conn, Action.DELIVERY_SENT_AGAIN, subject=delivery_id, merchant_id=found.merchant_id, event=found.event
-            )
+            whose = audit.about(found.merchant_id, found.project_id)
+            await whose.record(conn, Action.DELIVERY_SENT_AGAIN, subject=delivery_id, event=found.event)
         await web.gateway.hints.publish("webhooks")
         return OperatorDeliveryDetail(delivery=found)
 

@@ -176,7 +176,10 @@ class SandboxView(ChainView):
         return [left.get(height) or self._forgotten(height, left) for height in heights]
 
     def _forgotten(self, height: int, left: Mapping[int, Block]) -> Block:
-        """Make up a block that links what is left around it, and is the same whoever asks. It was empty."""
+        """Make up a block that links what is left around it, and is the same whoever asks. It was empty.
+
+        Its time is that of an earlier block or 0: nobody finds a height by it.
+        """
         info, project_pk = self._chain.info, self._chain.project_pk
         before, after = left.get(height - 1), left.get(height + 1)
         return Block(

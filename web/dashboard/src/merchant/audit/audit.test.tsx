@@ -43,9 +43,13 @@ describe("the audit log of a merchant", () => {
   it("leads to what was done something about, in its own project, where that has a page", async () => {
     const invited = { ...ENTRY, action: "member.invited", subject: "mem_2" };
     const ofNone = { ...ENTRY, action: "payout.failed", projectId: null };
-    await show(AuditPage, { path: "audit", answers: { [LIST]: { ...one, entries: [ENTRY, invited, ofNone] } } });
+    const endpoint = { ...ENTRY, action: "webhook_endpoint.added", subject: "whe_1" };
+    const entries = [ENTRY, invited, ofNone, endpoint];
+    await show(AuditPage, { path: "audit", answers: { [LIST]: { ...one, entries } } });
     const link = within(await screen.findByRole("row", { name: /payout\.asked/ })).getByRole("link");
     expect(link.getAttribute("href")).toBe("/prj_1/payouts/po_1");
+    const ofEndpoint = within(screen.getByRole("row", { name: /webhook_endpoint\.added/ })).getByRole("link");
+    expect(ofEndpoint.getAttribute("href")).toBe("/prj_1/webhooks/endpoints/whe_1");
     for (const name of [/member\.invited/, /payout\.failed/]) {
       expect(within(screen.getByRole("row", { name })).queryByRole("link")).toBeNull();
     }

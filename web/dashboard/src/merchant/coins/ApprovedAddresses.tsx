@@ -108,7 +108,15 @@ function Approve({ project, onClose }: { readonly project: Project; readonly onC
     >
       <NeedsSecondFactor always />
       <p>{t("approved.words")}</p>
-      <Select label={t("payments.chain")} required searchable value={chain} data={chains} onChange={setChain} />
+      <Select
+        label={t("payments.chain")}
+        required
+        searchable
+        openOnFocus={false}
+        value={chain}
+        data={chains}
+        onChange={setChain}
+      />
       <Text
         label={t("payment.address")}
         required

@@ -17,7 +17,7 @@ import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { pageOfId } from "../about";
 import { ProjectCsv } from "../ProjectCsv";
-import { useProjectId } from "../project";
+import { useIsOnlyOne, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
 import { Costs } from "./Costs";
@@ -43,11 +43,15 @@ const FILTERS = ["operation", "from", "until"] as const;
 export function UsagePage() {
   const { t } = useTranslation();
   const projectId = useProjectId();
+  const isOnlyOne = useIsOnlyOne();
   const search = useListSearch(FILTERS);
   const { operation, from, until } = search.filters;
   const asked = { ...chosenOf("operation", OPERATIONS, operation), ...timesOf(from, until) };
   const plan = useQuery(planQuery(projectId));
   const usage = useQuery(usageQuery(projectId, { page: search.page, ...asked }));
+  // Of an account it names the chain besides, and of what was given back what it went for.
+  const pageOf = (reference: string) =>
+    pageOfId(projectId, reference.split(":").find((part) => part.includes("_")) ?? "");
   const columns: readonly Column<Entry>[] = [
     { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
     { id: "operation", title: t("usage.for"), cell: (one) => t(`usage.operations.${one.operation}`) },
@@ -59,7 +63,7 @@ export function UsagePage() {
     {
       id: "reference",
       title: t("usage.reference"),
-      cell: (one) => <Id value={one.reference} page={pageOfId(projectId, one.reference)} />,
+      cell: (one) => <Id value={one.reference} page={isOnlyOne ? pageOf(one.reference) : undefined} />,
     },
     { id: "amount", title: t("usage.credits"), atEnd: true, cell: (one) => <Count value={one.amount} /> },
   ];

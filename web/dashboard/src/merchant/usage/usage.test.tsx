@@ -66,11 +66,19 @@ it("shows how much of the plan is used, and what the credits went for", async ()
   expect(screen.getByRole("alert").textContent).toMatch(/refused/);
 });
 
-it("leads from what was used to what it was used for", async () => {
-  const made = { ...entry, operation: "payout", reference: "po_1", createdAt: "2026-01-01T12:00:00.000Z" };
+it.each([
+  ["po_1", null, "payouts/po_1"],
+  ["acc_1:ethereum", null, "accounts/acc_1"],
+  ["payout:po_1", null, "payouts/po_1"],
+  ["po_1", [PROJECT], null], // who knows some of the projects does not know whose it is
+])("leads from what was used to what it was used for: %s, %s", async (reference, projectIds, page) => {
+  const made = { ...entry, reference, createdAt: "2026-01-01T12:00:00.000Z" };
   const usage = { ...one, systemCredit: credit, usage: [made] };
-  await show(UsagePage, { path: "usage", answers: { ...answers, [`GET ${BASE}/usage`]: usage } });
-  expect((await screen.findByRole("link", { name: "po_1" })).getAttribute("href")).toBe(`/${PROJECT}/payouts/po_1`);
+  const known = { ...answers, [`GET ${BASE}/usage`]: usage };
+  await show(UsagePage, { path: "usage", answers: known, member: { projectIds } });
+  const row = await screen.findByRole("row", { name: /Given back/ });
+  const link = within(row).queryByRole("link");
+  expect(link?.getAttribute("href")).toBe(page === null ? undefined : `/${PROJECT}/${page}`);
 });
 
 it("keeps the plan where what was used cannot be read, and says where nothing was", async () => {

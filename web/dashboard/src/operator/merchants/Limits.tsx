@@ -172,7 +172,15 @@ function SetLimit(props: LimitsProps) {
     >
       <p>{t("merchants.setLimitWords")}</p>
       <ChangedMeanwhile changed={others} />
-      <Select label={t("merchants.coin")} required searchable data={coins} value={coin} onChange={choose} />
+      <Select
+        label={t("merchants.coin")}
+        required
+        searchable
+        openOnFocus={false}
+        data={coins}
+        value={coin}
+        onChange={choose}
+      />
       <Text
         label={t("merchants.perTransaction")}
         inputMode="decimal"
