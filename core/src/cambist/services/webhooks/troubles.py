@@ -190,16 +190,9 @@ async def list_deliveries(
 async def get_delivery(conn: AsyncConnection, delivery_id: str) -> DeliveryOfMerchant:
     """Return one delivery of anybody's. Raises NotFoundError."""
     found = await log.get_delivery(conn, None, delivery_id)
-    whose = (await conn.execute(_WHOSE.where(_d.delivery_id == delivery_id))).one()
+    whose = (await conn.execute(_WHOSE.where(_d.delivery_id == delivery_id))).mappings().one()
     shown = {name: getattr(found, name) for name in DeliveryAnswer.__struct_fields__}
-    return DeliveryOfMerchant(
-        **shown,
-        merchant_id=whose.merchant_id,
-        merchant_name=whose.merchant_name,
-        project_id=whose.project_id,
-        project_name=whose.project_name,
-        mode=whose.mode,
-    )
+    return DeliveryOfMerchant(**shown, **whose)
 
 
 def _of_status(status: Status | None) -> Sequence[ColumnElement[bool]]:

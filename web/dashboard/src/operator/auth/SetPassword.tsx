@@ -1,21 +1,7 @@
-import { useTranslation } from "react-i18next";
-
-import { SetPassword as Form } from "../../ui/SetPassword";
-import { useLinkToken } from "../../ui/useLinkToken";
+import { NewPassword } from "../../ui/NewPassword";
 import { api, unwrap } from "../api";
 
 /** Where an operator's one-time link leads. */
 export function SetPassword() {
-  const { t } = useTranslation();
-  const token = useLinkToken();
-  return (
-    <Form
-      key={token}
-      title={t("link.title")}
-      token={token}
-      act={t("link.act")}
-      done={t("link.done")}
-      onSet={(password) => unwrap(api.POST("/api/admin/auth/set-password", { body: { token, password } }))}
-    />
-  );
+  return <NewPassword onSet={(body) => unwrap(api.POST("/api/admin/auth/set-password", { body }))} />;
 }
