@@ -30,7 +30,6 @@ from .services.pricing.set_aside import SetAsideSources
 from .settings import Settings, SettingsError
 from .signer import Signer
 from .signer.keystore import Keystore
-from .signer.startup import open_signer
 
 Role: TypeAlias = Literal["web", "worker"]
 
@@ -103,6 +102,8 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
     async with AsyncExitStack() as stack:
         signer = None
         if role == "worker":
+            from .signer.startup import open_signer  # noqa: PLC0415  web has no signer
+
             signer = await stack.enter_async_context(open_signer(settings, registry, clock, parts.keystore))
         db = parts.db
         if db is None:

@@ -29,10 +29,8 @@ from cambist.settings_file import process_settings
 from .arq_worker import arq_options, end_tasks, run_arq, runners_of
 from .chain_keeper import ChainKeeper
 from .exchanges import exchange_follower
-from .job_metrics import StoredFacts
 from .leases import Leases
 from .memory import tune_memory
-from .metrics import WorkerCollector, serve_metrics
 from .per_process import copy_seals, follow_signer, keep_filters, save_filters, teach_signer, write_manifests
 from .requested import keep_queueing
 from .sending import chain_senders
@@ -81,6 +79,10 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         follower = exchange_follower(gateway)
         runners = runners_of(gateway)
         if gateway.settings.worker.metrics_port is not None:
+            # Of the process's memory, a server and its format are three megabytes, which few ask for.
+            from .job_metrics import StoredFacts  # noqa: PLC0415
+            from .metrics import WorkerCollector, serve_metrics  # noqa: PLC0415
+
             stored = StoredFacts(runners)
             collector = WorkerCollector(
                 [watch.state for watch in watches],

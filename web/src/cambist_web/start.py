@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cambist.cli.imports import collector_off, left_out
+from cambist.cli.imports import collector_off, import_jwt, left_out
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -23,5 +23,6 @@ def operators_worker() -> Worker:
 def _worker(*, for_operators: bool) -> Worker:
     # Litestar would take a class of it for pages that we do not have, and pydantic along: twelve megabytes.
     with collector_off(), left_out("advanced_alchemy.service"):
+        import_jwt()
         from .worker import worker as made  # noqa: PLC0415  see collector_off
     return made(for_operators=for_operators)

@@ -35,7 +35,16 @@ def left_out(module: str) -> Iterator[None]:
         del sys.modules[module]
 
 
-# Tracebacks are written without rich, which with pygments would take five megabytes of every process. Whoever imports
-# structlog from now on gets this one: the package's first import is of this module.
-with left_out("rich"):
+# Tracebacks are written without rich, which with pygments would take five megabytes of every process, and no greenlet
+# logs. Whoever imports structlog from now on gets this one: the package's first import is of this module.
+with left_out("rich"), left_out("greenlet"):
     import structlog  # noqa: F401
+
+
+def import_jwt() -> None:
+    """Import it without cryptography's public keys and certificates, which are two megabytes: tokens are HMACs here.
+
+    redis imports it too, so this comes before either. Only then is what we use of cryptography imported.
+    """
+    with left_out("cryptography"):
+        import jwt  # noqa: F401, PLC0415

@@ -6,15 +6,17 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from importlib.metadata import entry_points
+from typing import cast
 
 from cambist.ports import system_ids
 from cambist.provision import provision
 from cambist.registry import RegistryError
-from cambist.settings import SettingsError
+from cambist.settings import Settings, SettingsError
 from cambist.signer.files import KeystoreError
 
-from .imports import collector_off
+from .imports import collector_off, import_jwt
 from .options import Invocation
 
 GROUP = "cambist.processes"
@@ -34,15 +36,20 @@ def run_process(name: str, invocation: Invocation) -> None:
         raise SettingsError(f"'cambist {name}' needs database.url and redis.url; only 'up' starts servers of its own.")
     os.environ.update(provision(settings, system_ids(), keystore=passphrase))
     settings = invocation.settings(passphrase=passphrase)
+    try:
+        sys.exit(load_process(name)(settings))
+    except (RegistryError, KeystoreError) as error:
+        raise SettingsError(str(error)) from error
+
+
+def load_process(name: str) -> Callable[[Settings], int | None]:
+    """Import a process, and return what runs it. Raises SettingsError if no installed package brings it."""
     found = list(entry_points(group=GROUP, name=name))
     if not found:
         raise SettingsError(f"No installed package brings the process '{name}'; install cambist-web and cambist-tasks.")
-    try:
-        with collector_off():
-            run = found[0].load()
-        sys.exit(run(settings))
-    except (RegistryError, KeystoreError) as error:
-        raise SettingsError(str(error)) from error
+    with collector_off():
+        import_jwt()
+        return cast("Callable[[Settings], int | None]", found[0].load())
 
 
 def stop_with_the_supervisor() -> None:
