@@ -61,7 +61,7 @@ class HttpClient:
         response_bytes_max: int,
         secret_headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Prepare; nothing is sent. The values of ``secret_headers`` are as secret as the address."""
+        """Keep the values of ``secret_headers`` as secret as the address."""
         self.name = name
         self._session = session
         self._url = url

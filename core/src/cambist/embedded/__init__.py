@@ -86,7 +86,6 @@ class EmbeddedServers:
         postgres_settings: Mapping[str, str] | None = None,
         valkey_databases: int = 16,
     ) -> None:
-        """Say which are wanted; nothing starts yet."""
         self._postgres = EmbeddedPostgres(data_dir, random_bytes, postgres_settings) if postgres else None
         self._valkey = EmbeddedValkey(data_dir, random_bytes, databases=valkey_databases) if valkey else None
 

@@ -78,7 +78,7 @@ class EmbeddedPostgres:
     """One cluster in one folder. Starting makes it if there is none; the owner holds the folder's lock."""
 
     def __init__(self, data_dir: Path, random_bytes: RandomBytes, settings: Mapping[str, str] | None = None) -> None:
-        """Keep the place; ``settings`` go over the built-in ones."""
+        """Put ``settings`` over the built-in ones."""
         self._data_dir = data_dir
         self._cluster = data_dir / "postgres"
         self._sockets = data_dir / "run"

@@ -84,7 +84,6 @@ class AnvilProcess(AnvilClient):
     """One node on a loopback port, a free one by default; ``async with`` starts and stops it."""
 
     def __init__(self, arguments: Sequence[str] = (), *, port: int = 0) -> None:
-        """Keep what is said on its command line, beside the port."""
         super().__init__("")
         self._arguments = ["--port", str(port), *arguments]
         self._process: asyncio.subprocess.Process | None = None

@@ -110,7 +110,6 @@ class KeptDatabase:
     """
 
     def __init__(self, databases: Databases, template: str = TEMPLATE) -> None:
-        """Make none before it is needed."""
         self._databases = databases
         self._template = template
         self._made = ExitStack()
@@ -206,7 +205,6 @@ class KeptDatabases:
     """Keeps a database of each template that tests asked for last."""
 
     def __init__(self, databases: Databases) -> None:
-        """Make none before it is needed."""
         self._databases = databases
         self._kept: dict[str, KeptDatabase] = {}
 

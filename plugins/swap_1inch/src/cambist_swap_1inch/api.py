@@ -75,7 +75,6 @@ class OneInchApi:
     """The two questions of a swap. Raises ExchangeRefusedError and ProviderUnavailableError, and nothing else."""
 
     def __init__(self, client: ProviderClient, version: str) -> None:
-        """Ask over this client."""
         self._client = client
         self._path = f"/swap/v{version}"
 

@@ -66,7 +66,7 @@ class OneInchSwaps(SwapProvider):
         monotonic: Callable[[], float],
         quote_ttl_s: float,
     ) -> None:
-        """Nothing is asked yet. ``reader`` is called when swaps are built, in a thread: it may take its time once."""
+        """``reader`` is called when swaps are built, in a thread: it may take its time once."""
         self._api = api
         self._routers = routers
         self._reader = reader

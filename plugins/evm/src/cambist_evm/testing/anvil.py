@@ -132,7 +132,7 @@ class Contract:
     """A deployed test contract, called by the names of its functions: ``tests/contracts/*.sol`` tells what it is."""
 
     def __init__(self, node: Anvil, artifact: Artifact, address: str) -> None:
-        """Keep where it is; ``address`` becomes its EIP-55 spelling."""
+        """``address`` becomes its EIP-55 spelling."""
         self.address = spell(address[2:].lower())
         self._node = node
         self._artifact = artifact

@@ -60,7 +60,7 @@ class ExampleNode:
     """``async with`` runs it. While ``silent`` it refuses to answer anything."""
 
     def __init__(self, now: Callable[[], float], port: int = 0) -> None:
-        """Choose; nothing runs yet. Port 0 is any that is free."""
+        """Port 0 is any that is free."""
         self.ledger = Ledger(now)
         self.silent = False
         self._port = port

@@ -21,7 +21,7 @@ class ExampleServer:
     """``async with`` runs it. While ``silent`` it tells nothing, and while it has a ``body`` it tells that."""
 
     def __init__(self, now: Callable[[], float], port: int = 0) -> None:
-        """Choose; nothing runs yet. Port 0 is any that is free."""
+        """Port 0 is any that is free."""
         self.silent = False
         self.body: bytes | None = None
         self._now = now

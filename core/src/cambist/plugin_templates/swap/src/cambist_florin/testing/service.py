@@ -28,7 +28,7 @@ class ExampleService:
     """
 
     def __init__(self, now: Callable[[], float], port: int = 0) -> None:
-        """Choose; nothing runs yet. Port 0 is any that is free."""
+        """Port 0 is any that is free."""
         self.silent = False
         self.answer: web.Response | None = None
         self.lies: Mapping[str, object] = {}
