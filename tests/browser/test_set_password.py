@@ -4,6 +4,8 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
+from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
+from tests.browser.test_dashboard import violations
 from tests.support.authenticator import Authenticator
 from tests.support.checkout import serving
 from tests.support.web import ADMIN_KEY, PASSWORD, lent_app, memory_gateway, web_settings
@@ -39,20 +41,23 @@ async def set_password(page, password, act="Set the password"):
     await page.get_by_role("button", name=act, exact=True).click()
 
 
-async def test_a_link_sets_a_password_once_and_says_what_is_wrong_with_another(open_page, client, url):
+async def test_a_link_sets_a_password_once_and_says_what_is_wrong_with_another(open_page, client, url, axe):
     made = await link(client, url, "/api/admin/merchants", {"email": EMAIL, "name": "New"})
     page = await open_page(viewport={"width": 320, "height": 640})
     await page.goto(made)
     field = page.get_by_role("textbox", name="Password")
     await expect(field).to_be_focused()
+    assert await violations(page, axe) == []
     assert page.url == f"{url}/dashboard/set-password", "the token would stay in the browser's history"
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
     await expect(field).to_have_attribute("type", "password")
     await expect(field).to_have_attribute("autocomplete", "new-password")
     await set_password(page, "password123")
     await expect(page.get_by_role("alert")).to_contain_text("guess")
+    assert await violations(page, axe) == []
     await set_password(page, PASSWORD)
     await expect(page.get_by_role("status")).to_have_text("The password is set. Sign in with it.")
+    assert await violations(page, axe) == []
     await page.get_by_role("link", name="Sign in").click()
     await page.get_by_label("E-mail").fill(EMAIL)
     await page.get_by_role("textbox", name="Password").fill(PASSWORD)
@@ -69,21 +74,24 @@ async def test_a_link_sets_a_password_once_and_says_what_is_wrong_with_another(o
     assert refused.status_code == 401
 
 
-async def test_a_link_without_its_token_says_so_until_it_is_there_as_a_whole(open_page, client, url):
+async def test_a_link_without_its_token_says_so_until_it_is_there_as_a_whole(open_page, client, url, axe):
     page = await open_page()
     for path in ("dashboard/set-password", "dashboard/join", "operator/set-password"):
         await page.goto(f"{url}/{path}")
         told = page.get_by_role("alert")
         await expect(told).to_have_text("This link is not complete. Copy it again, as a whole.")
         await expect(page.get_by_role("textbox")).to_have_count(0)
+        assert await violations(page, axe) == []
     made = await link(client, url, "/api/admin/operators", {"email": EMAIL, "name": "New", "role": "support"})
     await page.goto(made)
+    await expect(page.get_by_role("textbox", name="Password")).to_be_visible()
+    assert await violations(page, axe) == []
     await set_password(page, PASSWORD)
     await expect(page.get_by_role("status")).to_have_text("The password is set. Sign in with it.")
     await expect(page.get_by_role("link", name="Sign in")).to_have_attribute("href", "/operator/sign-in")
 
 
-async def test_who_is_invited_sees_by_whom_and_joins(open_page, client, url, clock):
+async def test_who_is_invited_sees_by_whom_and_joins(open_page, client, url, clock, axe):
     owner = {"email": "ada@shop.example", "password": PASSWORD, "name": "Ada's Shop"}
     registered = await client.post("/api/auth/register", json=owner)
     bearer = {"Authorization": f"Bearer {registered.json()['accessToken']}"}
@@ -98,6 +106,7 @@ async def test_who_is_invited_sees_by_whom_and_joins(open_page, client, url, clo
     await page.goto(made)
     await expect(page.get_by_text(f"Ada's Shop invites you, {EMAIL}. Role: Finance.")).to_be_visible()
     assert page.url == f"{url}/dashboard/join"
+    assert await violations(page, axe) == []
     await set_password(page, PASSWORD, "Join")
     await expect(page.get_by_role("status")).to_have_text("Welcome to the team. Sign in with the new password.")
 
@@ -105,3 +114,4 @@ async def test_who_is_invited_sees_by_whom_and_joins(open_page, client, url, clo
     await again.goto(made)
     await expect(again.get_by_role("alert")).to_contain_text("used")
     await expect(again.get_by_role("textbox")).to_have_count(0)
+    assert await violations(again, axe) == []
