@@ -19,6 +19,9 @@ import styles from "./SignerPage.module.css";
 
 type Approval = Schemas["ApprovalView"];
 
+/** What makes a code, with the secret in a file of the person's own device. */
+const CODE_COMMAND = "cambist signer code ~/answers.secret";
+
 /** What the signer signs only once a person has looked at it. */
 export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }) {
   const { t } = useWords();
@@ -37,8 +40,12 @@ export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }
                 <What approval={one} />
                 {answer !== undefined && (
                   <p className="muted">
-                    {answer.outcome ?? t("signer.answered", { by: askerName(answer.askedBy) })} ·{" "}
-                    <When at={answer.askedAt} />
+                    {answer.outcome === null ? (
+                      t("signer.answered", { by: askerName(answer.askedBy) })
+                    ) : (
+                      <Meaning of="signerAnswer" code={answer.outcome} />
+                    )}{" "}
+                    · <When at={answer.askedAt} />
                   </p>
                 )}
                 {mayAnswer && (
@@ -115,14 +122,17 @@ function Answer({ approval, verdict }: { readonly approval: Approval; readonly v
     >
       <What approval={approval} />
       <p>{t(`signer.${verdict}Words`)}</p>
-      <Text
-        label={t("signer.code")}
-        description={t("signer.codeWords", { question: approval.question })}
-        required
-        autoComplete="off"
-        value={code}
-        onText={setCode}
-      />
+      <p>
+        {t("signer.question")}{" "}
+        <Copyable text={approval.question}>
+          <code dir="ltr">{approval.question}</code>
+        </Copyable>{" "}
+        {t("signer.codeWords")}{" "}
+        <Copyable text={CODE_COMMAND}>
+          <code dir="ltr">{CODE_COMMAND}</code>
+        </Copyable>
+      </p>
+      <Text label={t("signer.code")} required autoComplete="off" value={code} onText={setCode} />
     </ActButton>
   );
 }

@@ -1,4 +1,4 @@
-import { screen, within } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
 import { showOperator, toldIn } from "../../testing/render";
@@ -33,10 +33,10 @@ const SIGNER: Schemas["SignerView"] = {
 };
 const CHAINS = { chains: [{ chain: "ethereum", name: "Ethereum", gasStation: { symbol: "ETH" } }] };
 
-async function show(changed: Partial<Schemas["SignerView"]>): Promise<void> {
+async function show(changed: Partial<Schemas["SignerView"]>, more: readonly "signer.answer"[] = []): Promise<void> {
   await showOperator(SignerPage, {
     path: "signer",
-    permissions: ["signer.read", "chains.read"],
+    permissions: ["signer.read", "chains.read", ...more],
     answers: { "GET /api/admin/signer": { ...SIGNER, ...changed }, "GET /api/admin/chains": CHAINS },
   });
 }
@@ -183,6 +183,29 @@ it.each([
   const ways = within(part).queryAllByRole("link", { name: "Outbound queue" });
   expect(ways.map((way) => way.getAttribute("href"))).toEqual(command === null ? [] : ["/queue"]);
 });
+
+it.each([
+  ["code_wrong", "The code was wrong or too old: make a new one"],
+  ["a_later_outcome", "a later outcome"],
+])("what became of an answer is said in words: %s", async (outcome, words) => {
+  const answer = { answerId: "a_1", approvalId: "7", question: APPROVAL.question, verdict: "approve" as const };
+  const given = { ...answer, askedBy: "opr_1", askedAt: MOMENT, outcome, answeredAt: MOMENT };
+  await show({ approvals: [APPROVAL], answers: [given] });
+  const part = await screen.findByRole("region", { name: "Waiting for a person" });
+  expect(part.textContent).toContain(words);
+  expect(part.textContent).not.toContain(outcome);
+});
+
+it.each(["Approve", "Deny"])(
+  "whoever would %s copies the question and the command that makes a code of it",
+  async (act) => {
+    await show({ approvals: [APPROVAL] }, ["signer.answer"]);
+    fireEvent.click(await screen.findByRole("button", { name: act }));
+    const dialog = await screen.findByRole("dialog");
+    const copied = [...dialog.querySelectorAll("button code")].map((one) => one.textContent);
+    expect(copied).toEqual([APPROVAL.question, "cambist signer code ~/answers.secret"]);
+  },
+);
 
 it("what is signed for leads to its page, for whoever may read that", async () => {
   await showOperator(SignerPage, {
