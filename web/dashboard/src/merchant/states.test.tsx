@@ -247,7 +247,7 @@ declareStates(
       title: "Project settings",
       filled: { Name: "Nordlicht 2" },
       act: "Save",
-      reader: "Switched off, the project only reads.",
+      reader: "Underpayment tolerance",
     },
   },
 );

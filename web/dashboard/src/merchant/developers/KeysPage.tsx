@@ -33,7 +33,6 @@ export function KeysPage() {
   const mayIssue = usePermitted("keys");
   return (
     <Page title={t("keys.title")} lead={t("keys.lead")}>
-      {mayIssue && <NewKey projectId={projectId} />}
       <Section title={t("keys.list")} flush>
         <QueryView query={query}>
           {(keys) =>
@@ -84,6 +83,7 @@ export function KeysPage() {
           }
         </QueryView>
       </Section>
+      {mayIssue && <NewKey projectId={projectId} />}
     </Page>
   );
 }

@@ -25,17 +25,21 @@ interface FirstStepsProps {
   readonly children: ReactNode;
 }
 
-/** The way to a first payment that is paid, and a server that checks what it is told. Each step is done when the API says so. */
+/**
+ * The way to a first payment that is paid, and a server that checks what it is told, for whoever may set webhooks up.
+ * Each step is done when the API says so.
+ */
 export function FirstSteps({ project, children }: FirstStepsProps) {
   const { t } = useTranslation();
   const { projectId, paymentWebhookUrl, webhookSigning, signatureCheck } = project;
   const [isHidden, setHidden] = useState(() => hiddenIn().includes(projectId));
-  const keys = useQuery({ ...keysQuery(projectId), enabled: !isHidden });
-  const steps = useQuery({ ...stepsQuery(projectId), enabled: !isHidden });
-  const [wasOpen, setWasOpen] = useState(false);
   const mayBuild = usePermitted("projects.change");
-  const mayPay = usePermitted("payments");
   const mayCheck = usePermitted("webhooks");
+  const isOffered = mayCheck && !isHidden;
+  const keys = useQuery({ ...keysQuery(projectId), enabled: isOffered });
+  const steps = useQuery({ ...stepsQuery(projectId), enabled: isOffered });
+  const [wasOpen, setWasOpen] = useState(false);
+  const mayPay = usePermitted("payments");
   const hasKey = keys.data !== undefined && keys.data.length > 0;
   const { paidId, hasEndpoint, ...ofEndpoints } = steps.data ?? {
     paidId: null,
@@ -50,7 +54,7 @@ export function FirstSteps({ project, children }: FirstStepsProps) {
     // Keys are revoked and secrets replaced: what was done once is not left to do again.
     if (isDone) keepHidden(projectId);
   }, [isDone, projectId]);
-  if (isHidden) return children;
+  if (!isOffered) return children;
   if (keys.data === undefined || steps.data === undefined) {
     // It is a help, and the page is there without it: where nobody can say what is left to do, nothing is said.
     if (keys.isError || steps.isError) return children;
@@ -97,7 +101,7 @@ export function FirstSteps({ project, children }: FirstStepsProps) {
             <VerifyCode />
             {signatureCheck !== null && <p>{t(`verify.words.${signatureCheck.result}`)}</p>}
             <div className="row">
-              {mayCheck && isTold && <CheckNow />}
+              {isTold && <CheckNow />}
               {at("webhooks", t("nav.webhooks"))}
             </div>
           </Step>

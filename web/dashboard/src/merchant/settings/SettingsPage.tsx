@@ -6,7 +6,9 @@ import { useTranslation } from "react-i18next";
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
-import { Page, Section } from "../../ui/Page";
+import { numbers } from "../../ui/format";
+import { None } from "../../ui/None";
+import { Facts, Page, Section } from "../../ui/Page";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { RotateSecret } from "../developers/RotateSecret";
@@ -25,9 +27,36 @@ export function SettingsPage() {
   if (project === null) return null;
   return (
     <Page title={t("settings.title")} lead={project.name}>
-      <Settings key={project.projectId} project={project} mayChange={mayChange} />
-      {mayChange && <Secret project={project} />}
+      {mayChange ? (
+        <>
+          <Settings key={project.projectId} project={project} />
+          <Secret project={project} />
+        </>
+      ) : (
+        <Seen project={project} />
+      )}
     </Page>
+  );
+}
+
+/** The same for whoever may only read. */
+function Seen({ project }: { readonly project: Project }) {
+  const { t, i18n } = useTranslation();
+  const format = numbers(i18n.language);
+  const yesOrNo = (is: boolean) => t(is ? "coins.yes" : "coins.no");
+  return (
+    <Section>
+      <Facts
+        facts={[
+          [t("projects.name"), project.name],
+          [t("projects.webhook"), project.paymentWebhookUrl ?? <None key="url" />],
+          [t("settings.tolerance"), `${format.format(project.underpaymentTolerancePercent)} %`],
+          [t("settings.grace"), format.format(project.graceHours)],
+          [t("settings.extended"), yesOrNo(project.extendedEvents)],
+          [t("settings.active"), yesOrNo(project.isActive)],
+        ]}
+      />
+    </Section>
   );
 }
 
@@ -62,7 +91,7 @@ function numberOf(name: string, typed: number | string | undefined): Readonly<Re
   return Number.isNaN(value) ? {} : { [name]: value };
 }
 
-function Settings({ project, mayChange }: { readonly project: Project; readonly mayChange: boolean }) {
+function Settings({ project }: { readonly project: Project }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const [edits, setEdits] = useState<Edits>({});
@@ -107,7 +136,6 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
         <Text
           label={t("projects.name")}
           required
-          disabled={!mayChange}
           value={shown.name}
           error={save.error?.of("name")}
           onText={(name) => {
@@ -118,7 +146,6 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
           label={t("projects.webhook")}
           description={t("projects.webhookTold")}
           type="url"
-          disabled={!mayChange}
           value={shown.paymentWebhookUrl}
           error={save.error?.of("paymentWebhookUrl")}
           onText={(paymentWebhookUrl) => {
@@ -133,7 +160,6 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
           max={TOLERANCE_MAX}
           decimalScale={2}
           suffix=" %"
-          disabled={!mayChange}
           value={shown.underpaymentTolerancePercent}
           onChange={(underpaymentTolerancePercent) => {
             edit({ underpaymentTolerancePercent });
@@ -145,7 +171,6 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
           required
           min={0}
           max={GRACE_HOURS_MAX}
-          disabled={!mayChange}
           value={shown.graceHours}
           onChange={(graceHours) => {
             edit({ graceHours });
@@ -154,7 +179,6 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
         <Switch
           label={t("settings.extended")}
           description={t("settings.extendedWords")}
-          disabled={!mayChange}
           checked={shown.extendedEvents}
           onChange={(event) => {
             edit({ extendedEvents: event.currentTarget.checked });
@@ -163,21 +187,18 @@ function Settings({ project, mayChange }: { readonly project: Project; readonly 
         <Switch
           label={t("settings.active")}
           description={t("settings.activeWords")}
-          disabled={!mayChange}
           checked={shown.isActive}
           onChange={(event) => {
             edit({ isActive: event.currentTarget.checked });
           }}
         />
         {save.error !== null && <ErrorNote error={save.error} />}
-        {mayChange && (
-          <div className="row">
-            <Button type="submit" loading={save.isRunning}>
-              {t("settings.save")}
-            </Button>
-            <span role="status">{isSaved && isSame ? t("settings.saved") : ""}</span>
-          </div>
-        )}
+        <div className="row">
+          <Button type="submit" loading={save.isRunning}>
+            {t("settings.save")}
+          </Button>
+          <span role="status">{isSaved && isSame ? t("settings.saved") : ""}</span>
+        </div>
       </form>
       {isAsked && (
         <Confirm

@@ -22,6 +22,17 @@ it.each([
   else expect(dialog.textContent).toMatch(words);
 });
 
+it("shows what is set to whoever may only read, and no field that cannot be filled in", async () => {
+  const project = { paymentWebhookUrl: "https://shop.example/hook", extendedEvents: true, graceHours: 36 };
+  await show(SettingsPage, { path: "settings", answers: {}, permissions: ["read"], project });
+  const facts = [...document.querySelectorAll("dl > div")].map(({ textContent }) => textContent);
+  for (const fact of ["Webhook URLhttps://shop.example/hook", "Grace, in hours36", "Extended eventsYes"]) {
+    expect(facts).toContain(fact);
+  }
+  expect(document.querySelector("main input, form input")).toBeNull();
+  expect(screen.queryByRole("button", { name: "Replace the signing secret" })).toBeNull();
+});
+
 describe("a project's settings", () => {
   const PATCH = `PATCH /api/merchant/projects/${PROJECT}`;
 

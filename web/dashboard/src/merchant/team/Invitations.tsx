@@ -1,5 +1,5 @@
 import { Button, Select } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -14,9 +14,10 @@ import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { Moment } from "../../ui/When";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
+import { meQuery } from "../queries";
 
 import { isUnchosen, ProjectChoice, type Opened } from "./OpenProjects";
-import { ROLES, invitationsQuery, isRole, mayBeLimited, type MadeLink, type Role } from "./queries";
+import { invitationsQuery, isRole, mayBeLimited, rolesGivenBy, type MadeLink, type Role } from "./queries";
 
 /** Who was invited and has not come yet; and inviting somebody, whose link is shown once. */
 export function Invitations({ mayManage }: { readonly mayManage: boolean }) {
@@ -64,6 +65,7 @@ function Invite() {
   const [role, setRole] = useState<Role>("viewer");
   const [opened, setOpened] = useState<Opened>(null);
   const [made, setMade] = useState<MadeLink | null>(null);
+  const { member: me } = useSuspenseQuery(meQuery).data;
   const isLimitable = mayBeLimited(role);
   const invite = useAct(async () => {
     setMade(null); // the link of the last one must not be handed to the next
@@ -91,7 +93,7 @@ function Invite() {
         <Select
           label={t("team.role")}
           description={t(`roleWords.${role}`)}
-          data={ROLES.map((one) => ({ value: one, label: t(`role.${one}`) }))}
+          data={rolesGivenBy(me.role).map((one) => ({ value: one, label: t(`role.${one}`) }))}
           value={role}
           onChange={(value) => {
             if (isRole(value)) setRole(value);

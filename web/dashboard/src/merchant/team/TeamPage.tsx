@@ -16,7 +16,7 @@ import { meQuery } from "../queries";
 import { Invitations } from "./Invitations";
 import { Leave, LetBackIn, Remove } from "./MemberActs";
 import { OpenProjects } from "./OpenProjects";
-import { ROLES, isRole, membersQuery, type MadeLink, type Member, type Role } from "./queries";
+import { isRole, membersQuery, rolesGivenBy, type MadeLink, type Member, type Role } from "./queries";
 
 /** The people of the merchant: who they are, what each may do, and who is invited. */
 export function TeamPage() {
@@ -26,6 +26,8 @@ export function TeamPage() {
   const mayRecover = usePermitted("team.recover");
   const [made, setMade] = useState<MadeLink | null>(null);
   const { member: me } = useSuspenseQuery(meQuery).data;
+  const mayGive = rolesGivenBy(me.role);
+  const mayChange = (one: Member) => mayManage && one.memberId !== me.memberId && mayGive.includes(one.role);
   return (
     <Page title={t("team.title")} lead={t("team.lead")}>
       {made !== null && (
@@ -49,13 +51,12 @@ export function TeamPage() {
                 {
                   id: "role",
                   title: t("team.role"),
-                  cell: (one) =>
-                    mayManage && one.memberId !== me.memberId ? <ChangeRole member={one} /> : t(`role.${one.role}`),
+                  cell: (one) => (mayChange(one) ? <ChangeRole member={one} roles={mayGive} /> : t(`role.${one.role}`)),
                 },
                 {
                   id: "projects",
                   title: t("team.projects"),
-                  cell: (one) => <OpenProjects member={one} mayManage={mayManage && one.memberId !== me.memberId} />,
+                  cell: (one) => <OpenProjects member={one} mayManage={mayChange(one)} />,
                 },
                 {
                   id: "factor",
@@ -77,7 +78,7 @@ export function TeamPage() {
                     ) : (
                       <span className="row end">
                         {mayRecover && <LetBackIn member={one} onLink={setMade} />}
-                        {mayManage && <Remove member={one} />}
+                        {mayChange(one) && <Remove member={one} />}
                       </span>
                     ),
                 },
@@ -91,7 +92,7 @@ export function TeamPage() {
   );
 }
 
-function ChangeRole({ member }: { readonly member: Member }) {
+function ChangeRole({ member, roles }: { readonly member: Member; readonly roles: readonly Role[] }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const [role, setRole] = useState<Role | null>(null);
@@ -99,7 +100,7 @@ function ChangeRole({ member }: { readonly member: Member }) {
     <>
       <Select
         aria-label={t("team.roleOf", { name: member.name })}
-        data={ROLES.map((one) => ({ value: one, label: t(`role.${one}`) }))}
+        data={roles.map((one) => ({ value: one, label: t(`role.${one}`) }))}
         value={member.role}
         onChange={(value) => {
           if (isRole(value) && value !== member.role) setRole(value);

@@ -14,6 +14,11 @@ export function isRole(text: string | null): text is Role {
   return ROLES.some((one) => one === text);
 }
 
+/** Return the roles that members with this one may give and take: the API lets owners alone make and change owners. */
+export function rolesGivenBy(role: Role): readonly Role[] {
+  return role === "owner" ? ROLES : ROLES.filter((one) => one !== "owner");
+}
+
 /** Say whether a role may have some of the projects alone: to owners and admins the API opens every one. */
 export function mayBeLimited(role: Role): boolean {
   return role !== "owner" && role !== "admin";

@@ -54,7 +54,7 @@ async function open(answers: Readonly<Record<string, object>>): Promise<readonly
   return show(TeamPage, {
     path: "team",
     permissions: ["self", "team.manage", "team.recover"],
-    member: { memberId: "mem_1" },
+    member: { memberId: "mem_1", role: "owner" },
     answers: {
       [`GET ${MEMBERS}`]: { success: true, members: [ME, OTHER] },
       [`GET ${INVITATIONS}`]: { success: true, invitations: [] },
@@ -220,11 +220,35 @@ it("tells who has no second factor before somebody is invited in vain, in the sa
     path: "team",
     permissions: ["self", "team.manage"],
     mode: "sandbox",
-    member: { memberId: "mem_1", hasTwoFactor: false },
+    member: { memberId: "mem_1", role: "owner", hasTwoFactor: false },
     answers: {
       [`GET ${MEMBERS}`]: { success: true, members: [ME] },
       [`GET ${INVITATIONS}`]: { success: true, invitations: [] },
     },
   });
   expect(await screen.findByRole("note")).toBeTruthy();
+});
+
+it("offers an admin nothing about owners, which the API lets owners alone do", async () => {
+  const admin = { ...ME, memberId: "mem_3", name: "Cleo", email: "cleo@shop.example", role: "admin" };
+  await show(TeamPage, {
+    path: "team",
+    permissions: ["self", "team.manage"],
+    member: { memberId: "mem_3", role: "admin" },
+    answers: {
+      [`GET ${MEMBERS}`]: { success: true, members: [ME, OTHER, admin] },
+      [`GET ${INVITATIONS}`]: { success: true, invitations: [] },
+    },
+  });
+  const owner = within(await screen.findByRole("row", { name: /ada@shop/ }));
+  expect(owner.queryByRole("combobox")).toBeNull();
+  expect(owner.queryByRole("button")).toBeNull();
+  const other = within(screen.getByRole("row", { name: /bob@shop/ }));
+  expect(other.getByRole("button", { name: "Remove" })).toBeTruthy();
+  const form = within(screen.getByRole("region", { name: "Invite somebody" }));
+  for (const choice of [other.getByRole("combobox"), form.getByRole("combobox", { name: "Role" })]) {
+    fireEvent.click(choice);
+    const options = await screen.findAllByRole("option", { hidden: true });
+    expect([...new Set(options.map(({ textContent }) => textContent))]).not.toContain("Owner");
+  }
 });
