@@ -38,6 +38,8 @@ interface DifferencesProps {
 export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesProps) {
   const { t, i18n } = useWords();
   const chainName = useChainName();
+  const allRead = chains.every(({ problem }) => problem === null) ? "noDifferences" : "noneRead";
+  const none = finishedAt === null ? "noneYet" : allRead;
   const cut = chains.filter((one) => one.differences > one.listed).map((one) => chainName(one.chain));
   const meaning = useMeaning();
   const search = useListSearch(FILTERS);
@@ -123,13 +125,7 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
         onPage={search.goTo}
         isFiltered={search.isFiltered}
         {...beginsWith(BY_CHAIN, search)}
-        empty={
-          <NoneListed
-            search={search}
-            filtered={t("record.noneFiltered")}
-            title={t(finishedAt === null ? "reconcile.noneYet" : "reconcile.noDifferences")}
-          />
-        }
+        empty={<NoneListed search={search} filtered={t("record.noneFiltered")} title={t(`reconcile.${none}`)} />}
       />
     </Section>
   );

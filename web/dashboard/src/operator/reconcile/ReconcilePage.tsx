@@ -84,9 +84,14 @@ export function ReconcilePage() {
   );
 }
 
-/** Whether the books are what the chains say. */
+/** Whether the books are what the chains say: what could not be read is neither. */
 export function Agrees({ run }: { readonly run: Run }) {
   const { t } = useWords();
   if (run.agrees === null) return <>–</>;
-  return <Chip tone={run.agrees ? "good" : "bad"}>{t(run.agrees ? "reconcile.agrees" : "reconcile.differs")}</Chip>;
+  if (run.agrees) return <Chip tone="good">{t("reconcile.agrees")}</Chip>;
+  return run.chains.some(({ differences }) => differences > 0) ? (
+    <Chip tone="bad">{t("reconcile.differs")}</Chip>
+  ) : (
+    <Chip tone="care">{t("reconcile.unread")}</Chip>
+  );
 }

@@ -88,6 +88,25 @@ it("a difference says what could explain it, at which addresses it is, and leads
   expect(which.closest("details")?.textContent).toContain("expected 1");
 });
 
+it.each([
+  ["a chain could not be read", { differences: 0, problem: "The chain could not be asked." }, "Not all was read"],
+  ["a chain could not be read and another differs", { differences: 2, problem: "No answer." }, "Differs"],
+  ["a chain differs", { differences: 2, problem: null }, "Differs"],
+])("of a run is said whether it differs or was not read: %s", async (_, told, found) => {
+  const chains = [{ ...CHAIN, problemCode: null, chain: "ethereum", listed: 0, ...told }];
+  await showOperator(RunPage, {
+    path: "reconcile/$jobId",
+    at: "reconcile/job_1",
+    answers: {
+      "GET /api/admin/reconcile/job_1": { run: { ...RUN, chains } },
+      "GET /api/admin/reconcile/job_1/differences": { ...nothing, differences: [] },
+    },
+  });
+  const words = told.problem === null ? "Nothing differs" : "Nothing differs in what was read";
+  expect((await screen.findByText(words)).textContent).toBe(words);
+  expect(["Differs", "Agrees", "Not all was read"].filter((one) => screen.queryByText(one) !== null)).toEqual([found]);
+});
+
 it("whoever has it compared is led to what is found", async () => {
   await showOperator(ReconcilePage, {
     path: "reconcile",
