@@ -78,43 +78,15 @@ def pytest_sessionstart() -> None:
     compare_all()
 
 
-class FolderFromAnotherFile(pytest.Dir):
-    """Is collected by each worker from a file of its own on, around to the one before it.
-
-    Where nothing was compiled before, workers that took the same files at once would each compile all of them.
-    """
-
-    def collect(self) -> list[pytest.Item | pytest.Collector]:
-        found = list(super().collect())
-        number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
-        first = len(found) * number // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
-        return [*found[first:], *found[:first]]
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir | None:
-    """Have workers share out what must be compiled; one process alone begins where pytest does."""
-    return FolderFromAnotherFile.from_parent(parent, path=path) if "PYTEST_XDIST_WORKER" in os.environ else None
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is fast, and put first the files that take longest, so that none of them is left for the end.
-
-    All workers get the same order, in which no two of them have collected.
-    """
+    """Mark what is fast, and put first the files that take longest, so that none of them is left for the end."""
     slow_files = set()
     for item in items:
         if is_fast(item):
             item.add_marker("fast")
         else:
             slow_files.add(item.path)
-    items.sort(
-        key=lambda item: (
-            not item.nodeid.startswith(SLOW_FOLDERS),
-            item.path not in slow_files,
-            not item.nodeid.startswith("tests/"),
-            str(item.path),
-        )
-    )
+    items.sort(key=lambda item: (not item.nodeid.startswith(SLOW_FOLDERS), item.path not in slow_files))
 
 
 def pytest_collection_finish() -> None:
