@@ -44,7 +44,8 @@ with left_out("rich"), left_out("greenlet"):
 def import_jwt() -> None:
     """Import it without cryptography's public keys and certificates, which are two megabytes: tokens are HMACs here.
 
-    redis imports it too, so this comes before either. Only then is what we use of cryptography imported.
+    redis imports it too, so this comes before either. Only then is what we use of cryptography imported. Plugins share
+    the process: docs/plugins/publishing.md tells their authors.
     """
     with left_out("cryptography"):
         import jwt  # noqa: F401, PLC0415
