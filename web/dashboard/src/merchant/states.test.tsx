@@ -94,7 +94,7 @@ declareStates(
     },
     "/$projectId/withdrawals/new": {
       title: "New withdrawal",
-      full: ["USDT · ethereum", "Only where the recipient names one."],
+      full: ["USDT · ethereum", "An address that was never withdrawn to before may have to wait first."],
       empty: { says: "Nothing has come in yet" },
       reader: MAY_NOT,
     },

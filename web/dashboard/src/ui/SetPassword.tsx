@@ -34,7 +34,7 @@ export function SetPassword({ title, token, act, done, onSet, email, isOver, chi
     return (
       <AuthCard title={title}>
         <p role="status">{done}</p>
-        <Button component={Link} to="/sign-in" size="md">
+        <Button component={Link} to="/sign-in" state={email === undefined ? {} : { email }} size="md">
           {signIn}
         </Button>
       </AuthCard>

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 
 import { AuthCard } from "../../ui/AuthCard";
 import { ErrorNote } from "../../ui/Feedback";
+import { useEmailBefore } from "../../ui/signInAs";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap } from "../api";
@@ -12,7 +13,7 @@ import { api, unwrap } from "../api";
 /** Asking for a link that sets a new password: whoever runs the gateway is told, and hands it over. */
 export function LostPassword() {
   const { t } = useTranslation();
-  const [email, setEmail] = useState("");
+  const [email, setEmail] = useState(useEmailBefore());
   const [asked, setAsked] = useState("");
   const wanted = email.trim();
   const ask = useAct(async () => {
@@ -22,7 +23,14 @@ export function LostPassword() {
   // Of another address than the one that is there now it says nothing: that one can be asked for as well.
   const isDone = ask.isDone && asked === wanted;
   return (
-    <AuthCard title={t("lost.title")} foot={<Link to="/sign-in">{t("signIn.title")}</Link>}>
+    <AuthCard
+      title={t("lost.title")}
+      foot={
+        <Link to="/sign-in" state={{ email }}>
+          {t("signIn.title")}
+        </Link>
+      }
+    >
       <form className="stack" onSubmit={ask.submit}>
         <p>{t("lost.words")}</p>
         <Text

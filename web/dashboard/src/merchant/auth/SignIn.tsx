@@ -11,6 +11,7 @@ import { ErrorNote } from "../../ui/Feedback";
 
 import { AuthCard } from "../../ui/AuthCard";
 import { destination, readNext } from "../../ui/next";
+import { useEmailBefore } from "../../ui/signInAs";
 
 /** Signing in: password first, and a code where the member has a second factor. */
 export function SignIn() {
@@ -18,7 +19,8 @@ export function SignIn() {
   const navigate = useNavigate();
   const client = useQueryClient();
   const { next } = readNext(useSearchValues());
-  const [email, setEmail] = useState("");
+  const known = useEmailBefore();
+  const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [wantsCode, setWantsCode] = useState(false);
@@ -57,7 +59,7 @@ export function SignIn() {
           type="email"
           autoComplete="username"
           required
-          autoFocus
+          autoFocus={known === ""}
           value={email}
           onChange={(event) => {
             setEmail(event.currentTarget.value);
@@ -67,6 +69,7 @@ export function SignIn() {
           label={t("signIn.password")}
           autoComplete="current-password"
           required
+          autoFocus={known !== ""}
           value={password}
           visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
           onChange={(event) => {
@@ -91,7 +94,9 @@ export function SignIn() {
           {t("signIn.act")}
         </Button>
         <p>
-          <Link to="/lost-password">{t("lost.title")}</Link>
+          <Link to="/lost-password" state={{ email }}>
+            {t("lost.title")}
+          </Link>
         </p>
       </form>
     </AuthCard>

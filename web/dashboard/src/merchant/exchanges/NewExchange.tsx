@@ -10,7 +10,6 @@ import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { SearchSelect } from "../../ui/SearchSelect";
-import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
 import { coinKey as keyOf } from "../coins/queries";
@@ -18,6 +17,7 @@ import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
+import { BalanceAmount } from "../wallet/BalanceAmount";
 import { walletQuery } from "../wallet/queries";
 
 import { feesQuery } from "./queries";
@@ -110,33 +110,15 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
               setTo(null);
             }}
           />
-          <div className="row">
-            <Text
-              label={t("payments.amount")}
-              required
-              inputMode="decimal"
-              autoComplete="off"
-              value={amount}
-              error={
-                amount.trim() !== "" && given !== undefined && units === null
-                  ? t("exchange.badAmount", { count: given.decimals })
-                  : undefined
-              }
-              onText={setAmount}
-            />
-            {given !== undefined && (
-              <Button
-                variant="default"
-                className="besideInput"
-                onClick={() => {
-                  change();
-                  setAmount(given.available);
-                }}
-              >
-                {t("exchange.all")}
-              </Button>
-            )}
-          </div>
+          <BalanceAmount
+            label={t("payments.amount")}
+            balance={given}
+            value={amount}
+            onText={(text) => {
+              change();
+              setAmount(text);
+            }}
+          />
           {given !== undefined && (
             <p className="muted">
               {t("wallet.available")}: <Amount value={given.available} token={given.token} />

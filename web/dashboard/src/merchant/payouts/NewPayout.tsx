@@ -1,10 +1,10 @@
-import { Button, Select } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { ChainName, useChainName } from "../../ui/ChainName";
+import { ChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
@@ -14,6 +14,8 @@ import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
+import { toUnits } from "../../ui/units";
+import { coinKey } from "../coins/queries";
 import { feesQuery } from "../exchanges/queries";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
@@ -21,14 +23,14 @@ import { once } from "../once";
 import { Permitted } from "../Permitted";
 import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
+import { BalanceAmount } from "../wallet/BalanceAmount";
+import { BalanceSelect } from "../wallet/BalanceSelect";
 import { walletQuery } from "../wallet/queries";
 
 import { Batch } from "./Batch";
 import { SwapPayout } from "./SwapPayout";
 
 type Balance = Schemas["BalanceView"];
-
-const keyOf = (one: Balance) => `${one.chain}/${one.token}`;
 
 /** Paying somebody out of the wallet, or many from a CSV file. */
 export function NewPayout() {
@@ -52,13 +54,12 @@ export function NewPayout() {
 
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const { t } = useTranslation();
-  const chainName = useChainName();
   const [kind, setKind] = useState<"one" | "swap" | "many">("one");
   const mayQuote = usePermitted("exchange");
   const { data: fees } = useQuery(feesQuery(useProjectId()));
   const maySwap = mayQuote && fees?.payoutSwapEnabled === true;
   const [chosen, setChosen] = useState<string | null>(null);
-  const balance = balances.find((one) => keyOf(one) === chosen);
+  const balance = balances.find((one) => coinKey(one) === chosen);
   return (
     <div className="stack">
       <Choice
@@ -71,16 +72,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
         ]}
         onChoice={setKind}
       />
-      <Select
-        label={t("payouts.from")}
-        required
-        maw="42.5rem"
-        value={chosen}
-        placeholder={t("payouts.choose")}
-        allowDeselect={false}
-        data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
-        onChange={setChosen}
-      />
+      <BalanceSelect balances={balances} value={chosen} onChoice={setChosen} />
       {balance !== undefined && (
         <p>
           {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
@@ -94,7 +86,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           </div>
           {maySwap && (
             <div hidden={kind !== "swap"}>
-              <SwapPayout key={keyOf(balance)} balance={balance} />
+              <SwapPayout key={coinKey(balance)} balance={balance} />
             </div>
           )}
           <div hidden={kind !== "many"}>
@@ -129,25 +121,29 @@ function Single({ balance }: { readonly balance: Balance }) {
   }
 
   return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        setAsked(true);
-      }}
-    >
-      <Text
-        label={t("payouts.to")}
-        required
-        autoComplete="off"
-        spellCheck={false}
-        value={toAddress}
-        onText={setToAddress}
-      />
-      <Text label={t("payments.amount")} required inputMode="decimal" value={amount} onText={setAmount} />
-      <div className="row">
-        <Button type="submit">{t("payouts.check")}</Button>
-      </div>
+    <>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked(true);
+        }}
+      >
+        <Text
+          label={t("payouts.to")}
+          required
+          autoComplete="off"
+          spellCheck={false}
+          value={toAddress}
+          onText={setToAddress}
+        />
+        <BalanceAmount label={t("payments.amount")} balance={balance} value={amount} onText={setAmount} />
+        <div className="row">
+          <Button type="submit" disabled={toUnits(amount.trim(), balance.decimals) === null || to === ""}>
+            {t("payouts.check")}
+          </Button>
+        </div>
+      </form>
       {isAsked && (
         <Confirm
           title={t("payouts.confirm")}
@@ -165,6 +161,6 @@ function Single({ balance }: { readonly balance: Balance }) {
           <p>{t("payouts.words")}</p>
         </Confirm>
       )}
-    </form>
+    </>
   );
 }

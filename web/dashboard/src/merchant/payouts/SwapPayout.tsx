@@ -19,6 +19,7 @@ import { useTargets } from "../exchanges/targets";
 import { once } from "../once";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
+import { BalanceAmount } from "../wallet/BalanceAmount";
 
 interface Asked {
   readonly order: Order;
@@ -98,16 +99,14 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
             setCoin(value);
           }}
         />
-        <Text
+        <BalanceAmount
           label={t("payouts.give", { token: balance.token })}
-          required
-          inputMode="decimal"
-          autoComplete="off"
+          balance={balance}
           value={amount}
-          error={
-            amount.trim() !== "" && units === null ? t("exchange.badAmount", { count: balance.decimals }) : undefined
-          }
-          onText={setAmount}
+          onText={(text) => {
+            change();
+            setAmount(text);
+          }}
         />
         <Slippage
           value={percent}

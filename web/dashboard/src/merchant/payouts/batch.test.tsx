@@ -36,7 +36,7 @@ describe("many payouts", () => {
     });
     fireEvent.click(await screen.findByRole("button", { name: /CSV/ }));
     fireEvent.click(screen.getByRole("combobox", { name: /Out of/ }));
-    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    fireEvent.click(await screen.findByRole("option", { name: /^USDT · polygon/, hidden: true }));
     const rows = screen.getByLabelText(/^Rows/);
     const check = () => screen.getByRole<HTMLButtonElement>("button", { name: "Check" });
     fireEvent.change(rows, { target: { value: `${GOOD},2\n0x12,1\n` } });
@@ -76,7 +76,7 @@ describe("many payouts", () => {
     });
     fireEvent.click(await screen.findByRole("button", { name: /CSV/ }));
     fireEvent.click(screen.getByRole("combobox", { name: /Out of/ }));
-    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    fireEvent.click(await screen.findByRole("option", { name: /^USDT · polygon/, hidden: true }));
     const rows = screen.getByLabelText<HTMLTextAreaElement>(/^Rows/);
     const pay = async () => {
       fireEvent.click(screen.getByRole("button", { name: "Check" }));
@@ -105,7 +105,7 @@ describe("many payouts", () => {
     });
     fireEvent.click(await screen.findByRole("button", { name: /CSV/ }));
     fireEvent.click(screen.getByRole("combobox", { name: /Out of/ }));
-    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    fireEvent.click(await screen.findByRole("option", { name: /^USDT · polygon/, hidden: true }));
     return screen.getByLabelText<HTMLTextAreaElement>(/^Rows/);
   }
 

@@ -151,7 +151,7 @@ describe("a payout in another coin", () => {
     });
     fireEvent.click(await screen.findByRole("button", { name: "In another coin" }));
     fireEvent.click(screen.getByRole("combobox", { name: /Out of/ }));
-    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon 3,000", hidden: true }));
     const field = (name: RegExp) => screen.getByRole("textbox", { name });
     fireEvent.change(field(/^To address/), { target: { value: TO } });
     fireEvent.change(field(/^Amount of USDT/), { target: { value: "100" } });
@@ -181,6 +181,36 @@ describe("a payout in another coin", () => {
     await expect.poll(() => sent.some(({ url }) => url.endsWith("/platform-fees")), { timeout: 20_000 }).toBe(true);
     expect(await screen.findByRole("button", { name: "One payout" })).toBeTruthy();
     expect(screen.queryByRole("button", { name: "In another coin" })).toBeNull();
+  });
+});
+
+describe("a payout of one coin", () => {
+  it("is of all that is available where that is asked for, and not of more decimals than the coin has", async () => {
+    await show(NewPayout, { path: "payouts/new", answers: WALLET });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon 3,000", hidden: true }));
+    const amount = screen.getByRole<HTMLInputElement>("textbox", { name: /^Amount/ });
+    const check = screen.getByRole<HTMLButtonElement>("button", { name: "Check" });
+    fireEvent.change(screen.getByRole("textbox", { name: /^To address/ }), { target: { value: TO } });
+    expect(check.disabled).toBe(true);
+    fireEvent.change(amount, { target: { value: "0.0000001" } });
+    expect(screen.getByText("A plain decimal number with at most 6 decimals")).toBeTruthy();
+    expect(check.disabled).toBe(true);
+    fireEvent.click(screen.getByRole("button", { name: "All that is available" }));
+    expect([amount.value, check.disabled]).toEqual(["3000", false]);
+    fireEvent.click(check);
+    const dialog = await screen.findByRole("dialog", { name: "Pay this out?" });
+    expect(dialog.textContent).toContain("3,000 USDT");
+    // What is pressed in it is no second press of "Check".
+    expect(dialog.closest("form")).toBeNull();
+  });
+
+  it("offers nothing of a balance that is empty", async () => {
+    const wallet = { success: true, mode: "live", balances: [{ ...BALANCE, available: "0" }] };
+    await show(NewPayout, { path: "payouts/new", answers: { [`GET ${BASE}/wallet`]: wallet } });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon 0", hidden: true }));
+    expect(screen.getByRole<HTMLButtonElement>("button", { name: "All that is available" }).disabled).toBe(true);
   });
 });
 

@@ -19,7 +19,7 @@ interface SentPanelProps {
   readonly id: string;
 }
 
-/** Has what leaves the wallet fail, and its chain mine it, take it back, or grow older. */
+/** Has the chain of what leaves the wallet mine it, take it back, or grow older, and has it fail. */
 export function SentPanel({ sent: { status, chain }, id }: SentPanelProps) {
   const { t } = useTranslation();
   const params = { path: { projectId: useProjectId() } };
@@ -28,6 +28,7 @@ export function SentPanel({ sent: { status, chain }, id }: SentPanelProps) {
   if (!mayFail && !mayMine) return null;
   return (
     <Panel>
+      {mayMine && <ChainActs chain={chain} />}
       {mayFail && (
         <Fail
           label={t("sandbox.fail")}
@@ -39,7 +40,6 @@ export function SentPanel({ sent: { status, chain }, id }: SentPanelProps) {
           }
         />
       )}
-      {mayMine && <ChainActs chain={chain} />}
     </Panel>
   );
 }
@@ -53,7 +53,7 @@ interface ExchangePanelProps {
   };
 }
 
-/** Has a swap or a bridge fail, and its chain go on. */
+/** Has the chain of a swap or a bridge go on, and has it fail. */
 export function ExchangePanel({ exchange: { txnId, kind, status, sourceChain } }: ExchangePanelProps) {
   const { t } = useTranslation();
   const params = { path: { projectId: useProjectId() } };
@@ -63,6 +63,7 @@ export function ExchangePanel({ exchange: { txnId, kind, status, sourceChain } }
   if (!mayFail && !mayMine) return null;
   return (
     <Panel>
+      {mayMine && <ChainActs chain={sourceChain} />}
       {mayFail && (
         <div className="row">
           <Fail
@@ -79,7 +80,6 @@ export function ExchangePanel({ exchange: { txnId, kind, status, sourceChain } }
           )}
         </div>
       )}
-      {mayMine && <ChainActs chain={sourceChain} />}
     </Panel>
   );
 }

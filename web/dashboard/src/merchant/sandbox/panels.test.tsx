@@ -128,6 +128,9 @@ it("has a payout fail that is under way", async () => {
     },
   });
   const panel = within(await screen.findByRole("region", PANEL));
+  const acts = panel.getAllByRole("button").map((button) => button.textContent);
+  expect(acts.indexOf("Mine")).toBeGreaterThanOrEqual(0);
+  expect(acts.indexOf("Mine")).toBeLessThan(acts.indexOf("Have it fail"));
   fireEvent.click(panel.getByRole("button", { name: "Have it fail" }));
   expect(await panel.findByText("It fails in the block that takes it.")).toBeTruthy();
   expect(await sent.find(({ method }) => method === "POST")?.json()).toEqual({ payoutId: "po_1" });

@@ -1,10 +1,10 @@
-import { Button, Select } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { ChainName, useChainName } from "../../ui/ChainName";
+import { ChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
@@ -15,17 +15,18 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { CodeInput } from "../CodeInput";
+import { coinKey } from "../coins/queries";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
+import { BalanceAmount } from "../wallet/BalanceAmount";
+import { BalanceSelect } from "../wallet/BalanceSelect";
 import { walletQuery } from "../wallet/queries";
 
 type Balance = Schemas["BalanceView"];
-
-const keyOf = (one: Balance) => `${one.chain}/${one.token}`;
 
 /** Taking one's own money out, in person: each time with a code of the authenticator. */
 export function NewWithdrawal() {
@@ -49,7 +50,6 @@ export function NewWithdrawal() {
 
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const { t } = useTranslation();
-  const chainName = useChainName();
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -59,7 +59,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const [amount, setAmount] = useState("");
   const [code, setCode] = useState("");
   const [isAsked, setAsked] = useState(false);
-  const balance = balances.find((one) => keyOf(one) === chosen);
+  const balance = balances.find((one) => coinKey(one) === chosen);
   const wanted = amount.trim();
   const to = toAddress.trim();
   const isAmount = balance !== undefined && toUnits(wanted, balance.decimals) !== null;
@@ -91,14 +91,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           setAsked(true);
         }}
       >
-        <Select
-          label={t("payouts.from")}
-          required
-          value={chosen}
-          placeholder={t("payouts.choose")}
-          data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
-          onChange={setChosen}
-        />
+        <BalanceSelect balances={balances} value={chosen} onChoice={setChosen} />
         {balance !== undefined && (
           <p>
             {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
@@ -113,26 +106,16 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           value={toAddress}
           onText={setToAddress}
         />
-        <Text
-          label={t("payout.tag")}
-          description={t("withdrawal.tagWords")}
-          autoComplete="off"
-          value={toTag}
-          onText={setToTag}
-        />
-        <Text
-          label={t("payments.amount")}
-          required
-          inputMode="decimal"
-          autoComplete="off"
-          value={amount}
-          error={
-            wanted !== "" && balance !== undefined && !isAmount
-              ? t("exchange.badAmount", { count: balance.decimals })
-              : undefined
-          }
-          onText={setAmount}
-        />
+        {balance !== undefined && (
+          <Text
+            label={t("payout.tag")}
+            description={t("withdrawal.tagWords")}
+            autoComplete="off"
+            value={toTag}
+            onText={setToTag}
+          />
+        )}
+        <BalanceAmount label={t("payments.amount")} balance={balance} value={amount} onText={setAmount} />
         <div className="row">
           <Button type="submit" disabled={!isAmount || to === ""}>
             {t("payouts.check")}

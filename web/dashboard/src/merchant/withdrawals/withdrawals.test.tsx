@@ -96,8 +96,11 @@ describe("a new withdrawal", () => {
         },
       },
     });
-    fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
-    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon", hidden: true }));
+    const source = await screen.findByRole("combobox", { name: /Out of/ });
+    expect(screen.queryByLabelText(/^Tag/)).toBeNull();
+    fireEvent.click(source);
+    fireEvent.click(await screen.findByRole("option", { name: /^USDT · polygon/, hidden: true }));
+    expect(screen.getByLabelText(/^Tag/)).toBeTruthy();
     fireEvent.change(screen.getByLabelText(/^To address/), { target: { value: ` ${WITHDRAWAL.toAddress} ` } });
     fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "2500" } });
     fireEvent.click(screen.getByRole("button", { name: "Check" }));
