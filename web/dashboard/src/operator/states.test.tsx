@@ -68,7 +68,7 @@ declareStates(
     },
     "/signer": {
       title: "Signer",
-      full: ["25000 USDT", "hourly_caps"],
+      full: ["25,000 USDT", "hourly_caps"],
       empty: { says: "Nothing waits for a person" },
       acts: ["Approve", "Deny"],
     },
@@ -177,7 +177,7 @@ declareStates(
     "/payments": records("Payments", ["A-1001", "12.5 USDT"]),
     "/payments/$id": { title: "Payment", full: ["A-1001", "12 of 12"], empty: "missing" },
     "/deposits": records("Deposits", ["Ada's Shop", "12.5 USDT"]),
-    "/deposits/$id": { title: "Deposit", full: ["pay_4g6h8j", "24000000"], empty: "missing" },
+    "/deposits/$id": { title: "Deposit", full: ["pay_4g6h8j", "24,000,000"], empty: "missing" },
     "/payouts": records("Payouts", [ADDRESS, "12.5 USDT"]),
     "/payouts/$id": {
       title: "Payout",

@@ -1,11 +1,14 @@
 import { MantineProvider } from "@mantine/core";
 import { act, render, screen, waitFor } from "@testing-library/react";
+import type { ReactNode } from "react";
 import { expect, it, vi } from "vitest";
 
 import { nothing, one, show } from "../testing/render";
 
 import { List } from "./List";
+import { None } from "./None";
 import { Page } from "./Page";
+import { Plain } from "./Plain";
 import { theme } from "./theme";
 
 it("does not say that there is nothing where it could not be read again", async () => {
@@ -153,4 +156,21 @@ it("leaves it at what is said of filters while others are asked for, unless that
   } finally {
     vi.useRealTimers();
   }
+});
+
+it("leaves out of a card what there is nothing to say of, and nothing that only looks so", () => {
+  const column = (id: string, cell: ReactNode) => ({ id, title: id, cell: () => cell });
+  render(
+    <MantineProvider theme={theme} env="test" withCssVariables={false} withGlobalClasses={false}>
+      <Plain
+        label="Payments"
+        rows={["A-1"]}
+        rowKey={String}
+        columns={[column("none", <None />), column("mayNot", false), column("name", "\u2013")]}
+      />
+    </MantineProvider>,
+  );
+  const cells = [...screen.getByRole("table").querySelectorAll("td")];
+  const isNothing = (cell: Element) => cell.matches('[data-none="true"], :has(> div > [data-none="true"]:only-child)');
+  expect(cells.map(isNothing)).toEqual([true, true, false]);
 });

@@ -175,8 +175,6 @@ function RowShown<Row>({ row, columns, href }: RowProps<Row>) {
   );
 }
 
-const NOTHING = "\u2013";
-
 interface CellProps<Row> {
   readonly column: Column<Row>;
   readonly row: Row;
@@ -191,7 +189,7 @@ export function Cell<Row>({ column, row, href }: CellProps<Row>) {
       data-end={column.atEnd}
       data-wide={column.isWide}
       data-title={column.title}
-      data-none={cell === NOTHING || cell === false ? true : undefined}
+      data-none={cell === false ? true : undefined}
     >
       {href === undefined ? (
         <div>{cell}</div>

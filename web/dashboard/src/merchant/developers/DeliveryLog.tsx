@@ -117,7 +117,7 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
 function Answer({ delivery }: { readonly delivery: Delivery }) {
   const { i18n } = useTranslation();
   const last = delivery.attempts.at(-1);
-  if (last === undefined) return <span className="muted">–</span>;
+  if (last === undefined) return <None />;
   return (
     <span className="number">
       {last.statusCode ?? last.error} · {showMilliseconds(last.durationMs, i18n.language)}

@@ -66,7 +66,7 @@ function Shown({ projectId, found: { delivery, body } }: ShownProps) {
         )
       }
     >
-      <Redelivered act={redeliver} />
+      <Redelivered act={redeliver} of={[delivery]} />
       <Section title={t("payment.details")}>
         <Facts
           facts={[

@@ -64,7 +64,7 @@ function Shown({ found: { event, body } }: { readonly found: EventAsSent }) {
         )
       }
     >
-      <Redelivered act={redeliver} />
+      <Redelivered act={redeliver} of={event.deliveries} />
       <Section title={t("webhooks.log")} flush>
         {event.deliveries.length === 0 ? (
           <Empty title={t("events.toNobody")} />
@@ -118,7 +118,7 @@ function Delivery({ delivery }: { readonly delivery: Event["deliveries"][number]
           </span>
         )}
       </div>
-      <Redelivered act={redeliver} />
+      <Redelivered act={redeliver} of={[delivery]} />
     </li>
   );
 }

@@ -4,6 +4,7 @@ import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
 import { rawAt } from "../../ui/raw";
+import { untilTried } from "../../ui/tried";
 import { ROWS, type Schemas } from "../queries";
 
 export type Event = Schemas["EventAnswer"];
@@ -13,6 +14,13 @@ type EventFilters = NonNullable<operations["listEventsInProject"]["parameters"][
 export interface EventAsSent {
   readonly event: Event;
   readonly body: string;
+}
+
+/** Return in how many milliseconds to look for what came of sending them; false where nothing is to be sent. */
+export function untilEventTried(events: readonly Event[]): number | false {
+  // Changes tell of attempts that failed, and not of a first one that arrives.
+  const attempts = events.flatMap(({ deliveries }) => deliveries.map((one) => one.nextAttemptAt));
+  return untilTried(attempts, Date.now());
 }
 
 export function eventListQuery(projectId: string, query: EventFilters) {
@@ -37,5 +45,6 @@ export function eventQuery(projectId: string, eventId: string) {
       const { event } = JSON.parse(text) as Schemas["EventDetail"];
       return { event, body: rawAt(text, ["event", "payload"]) ?? "" };
     },
+    refetchInterval: ({ state }) => untilEventTried(state.data === undefined ? [] : [state.data.event]),
   });
 }

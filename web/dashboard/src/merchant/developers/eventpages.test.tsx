@@ -1,5 +1,5 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { json, one, PROJECT, show } from "../../testing/render";
 
@@ -140,6 +140,33 @@ describe("the page of a delivery", () => {
       .getAllByRole("link")
       .map((one) => one.getAttribute("href"))
       .sort();
+
+  it("is said to be sent again only until it was sent", async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    try {
+      const path = `/api/dashboard/projects/${PROJECT}/deliveries/dlv_1`;
+      let now: object = { status: "dropped", nextAttemptAt: null };
+      await show(DeliveryPage, {
+        path: "webhooks/$deliveryId",
+        at: "webhooks/dlv_1",
+        answers: {
+          [`GET ${path}`]: () => json({ delivery: { ...DROPPED, ...OF, attempts: [], payload: {}, ...now } }),
+          [`POST ${path}/redeliver`]: () => {
+            now = { status: "pending", nextAttemptAt: new Date(Date.now()).toISOString() };
+            return json({ success: true });
+          },
+        },
+      });
+      fireEvent.click(await screen.findByRole("button", { name: "Send again" }));
+      expect(await screen.findByText("It is being sent again.")).toBeTruthy();
+      now = { status: "delivered", nextAttemptAt: null };
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(await screen.findByText("Delivered")).toBeTruthy();
+      expect(screen.queryByText("It is being sent again.")).toBeNull();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 
   it("leads to its event and to what that is about, and has the bytes that were signed", async () => {
     const payload = '{"event":"payment.held","data":{"resource":"deposit","paymentId":"pay_1","amount":1.50}}';

@@ -4,6 +4,7 @@ import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
 import { rawAt } from "../../ui/raw";
+import { untilTried } from "../../ui/tried";
 import { ROWS, type Schemas } from "../queries";
 
 export type Delivery = Schemas["DeliveryAnswer"];
@@ -92,5 +93,7 @@ export function deliveryQuery(projectId: string, deliveryId: string) {
       const { delivery } = JSON.parse(text) as Schemas["DeliveryDetail"];
       return { delivery, body: rawAt(text, ["delivery", "payload"]) ?? "" };
     },
+    // Changes tell of attempts that failed, and not of a first one that arrives.
+    refetchInterval: ({ state }) => untilTried([state.data?.delivery.nextAttemptAt ?? null], Date.now()),
   });
 }

@@ -27,13 +27,19 @@ export function useRedeliver(send: () => Promise<unknown>): Act {
   });
 }
 
-/** What became of it. */
-export function Redelivered({ act }: { readonly act: Act }) {
+interface RedeliveredProps {
+  readonly act: Act;
+  /** What it was sent again by, as it is now: once all of it has ended, that says what became of it. */
+  readonly of: readonly { readonly status: string }[];
+}
+
+/** Whether it is on its way, or was refused. */
+export function Redelivered({ act, of }: RedeliveredProps) {
   const { t } = useTranslation();
   return (
     <>
       {act.error !== null && <ErrorNote error={act.error} />}
-      <div role="status">{act.isDone && t("events.again")}</div>
+      <div role="status">{act.isDone && of.some((one) => isOpen(one.status)) && t("events.again")}</div>
     </>
   );
 }

@@ -49,7 +49,7 @@ export function EventEntry({ event }: { readonly event: Schemas["EventAnswer"] }
           {one.deliveredAt !== null && <When at={one.deliveredAt} />}
         </div>
       ))}
-      <Redelivered act={redeliver} />
+      <Redelivered act={redeliver} of={event.deliveries} />
     </li>
   );
 }

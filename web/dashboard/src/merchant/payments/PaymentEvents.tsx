@@ -6,6 +6,7 @@ import { Empty } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { ProjectCsv } from "../ProjectCsv";
+import { untilEventTried } from "../developers/eventQueries";
 import { eventsQuery } from "../queries";
 
 import { EventEntry } from "./EventEntry";
@@ -20,7 +21,12 @@ interface PaymentEventsProps {
 /** Return what asks for the events of something, anew at every version of it. */
 export function useEventsOf({ projectId, paymentId, version }: PaymentEventsProps) {
   const base = eventsQuery(projectId, paymentId);
-  return useQuery({ ...base, queryKey: [...base.queryKey, version], placeholderData: keepPreviousData });
+  return useQuery({
+    ...base,
+    queryKey: [...base.queryKey, version],
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => untilEventTried(state.data?.events ?? []),
+  });
 }
 
 /** What the merchant was told of something, whether it arrived, and the way to tell it again. */

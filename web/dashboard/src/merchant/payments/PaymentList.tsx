@@ -11,6 +11,7 @@ import { timesOf } from "../../ui/days";
 import { DaysFilter, SelectFilter, TextFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
+import { None } from "../../ui/None";
 import { Short } from "../../ui/Short";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
@@ -55,7 +56,7 @@ function columnsOf(t: TFunction): readonly Column<Payment>[] {
     {
       id: "order",
       title: t("payments.order"),
-      cell: (one) => (one.orderId === null ? <span className="muted">–</span> : <Short text={one.orderId} />),
+      cell: (one) => (one.orderId === null ? <None /> : <Short text={one.orderId} />),
     },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
     { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },

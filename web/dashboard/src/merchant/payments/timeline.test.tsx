@@ -158,9 +158,14 @@ describe("the timeline of a payment", () => {
   });
 
   it("says where there are older events, and that one is sent again", async () => {
+    const [delivered] = EVENT.deliveries;
+    let now: object = delivered;
     const answers = {
-      [`GET ${BASE}`]: { ...nothing, limit: 100, total: 101, events: [EVENT] },
-      [`POST ${BASE}/evt_1/redeliver`]: () => json({ success: true, queued: 1 }),
+      [`GET ${BASE}`]: () => json({ ...nothing, limit: 100, total: 101, events: [{ ...EVENT, deliveries: [now] }] }),
+      [`POST ${BASE}/evt_1/redeliver`]: () => {
+        now = { ...delivered, status: "pending", attempts: 0, deliveredAt: null };
+        return json({ success: true, queued: 1 });
+      },
     };
     await show(Others, { path: "payouts/po_1", answers });
     const all = await screen.findByRole("link", { name: "Show all" });

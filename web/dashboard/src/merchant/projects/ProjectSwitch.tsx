@@ -1,6 +1,7 @@
 import { UnstyledButton } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
+import { None } from "../../ui/None";
 import { onDemand } from "../../ui/onDemand";
 import { useMenu } from "../../ui/useMenu";
 import type { Project } from "../queries";
@@ -18,7 +19,7 @@ export function ProjectSwitch({ project }: { readonly project: Project | null })
     <>
       <UnstyledButton {...button} className={styles.switch}>
         <span className="unseen">{t("projects.switch")}</span>
-        <span className={styles.name}>{project?.name ?? "–"}</span>
+        <span className={styles.name}>{project?.name ?? <None />}</span>
         {project !== null && <Mode mode={project.mode} />}
       </UnstyledButton>
       {menu !== null && <Choice project={project} menu={menu} />}

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { listed } from "../../ui/List";
+import { None } from "../../ui/None";
 import { useListSearch } from "../../ui/search";
 import { askedOf, Trail, TRAIL_FILTERS } from "../../ui/Trail";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
@@ -54,7 +55,7 @@ export function AuditPage() {
         title: t("record.merchant"),
         cell: (one) => (
           <>
-            <MerchantLink of={one} none="–" />
+            <MerchantLink of={one} none={<None />} />
             <div className="muted">{one.projectName}</div>
           </>
         ),

@@ -46,11 +46,12 @@ export function Endpoints({ chain }: { readonly chain: Chain }) {
               id: "latency",
               title: t("endpoints.latency"),
               atEnd: true,
-              cell: (one) => (
-                <span className="number">
-                  {one.latencyMs === null ? "–" : showMilliseconds(one.latencyMs, i18n.language)}
-                </span>
-              ),
+              cell: (one) =>
+                one.latencyMs === null ? (
+                  <None />
+                ) : (
+                  <span className="number">{showMilliseconds(one.latencyMs, i18n.language)}</span>
+                ),
             },
             {
               id: "calls",
@@ -100,7 +101,7 @@ function Why({ of: { reason, setAside, lastError } }: { readonly of: Endpoint })
 
 function Number({ value }: { readonly value: number | null }) {
   const { i18n } = useWords();
-  return <span className="number">{value === null ? "–" : numbers(i18n.language).format(value)}</span>;
+  return value === null ? <None /> : <span className="number">{numbers(i18n.language).format(value)}</span>;
 }
 
 function AddButton({ chain }: { readonly chain: Chain }) {

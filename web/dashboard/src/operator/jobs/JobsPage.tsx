@@ -9,6 +9,7 @@ import { SelectFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { Meaning, useMeaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -142,7 +143,7 @@ function Recurring({ isAboveShown }: RecurringProps) {
                   {
                     id: "well",
                     title: t("jobs.lastSuccess"),
-                    cell: (one) => (one.lastSuccessAt === null ? "–" : <When at={one.lastSuccessAt} />),
+                    cell: (one) => (one.lastSuccessAt === null ? <None /> : <When at={one.lastSuccessAt} />),
                   },
                   {
                     id: "took",
@@ -150,7 +151,7 @@ function Recurring({ isAboveShown }: RecurringProps) {
                     atEnd: true,
                     cell: (one) => (
                       <span className="number">
-                        {one.durationMs === null ? "–" : showTook(one.durationMs, i18n.language)}
+                        {one.durationMs === null ? <None /> : showTook(one.durationMs, i18n.language)}
                       </span>
                     ),
                   },

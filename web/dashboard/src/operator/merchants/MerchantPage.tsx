@@ -9,6 +9,7 @@ import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { numbers, showAmount } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import { Owed } from "../../ui/Owed";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -202,7 +203,7 @@ function Mode({ merchantId, standing }: ModeProps) {
                       title: meaning("balance", "receivable"),
                       atEnd: true,
                       cell: (one: Balance) =>
-                        one.receivable == null ? "–" : <Owed receivable={one.receivable} token={one.token} />,
+                        one.receivable == null ? <None /> : <Owed receivable={one.receivable} token={one.token} />,
                     },
                   ]
                 : []),

@@ -4,6 +4,7 @@ import { CsvButton } from "../../ui/CsvButton";
 import { SelectFilter, TextFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
+import { None } from "../../ui/None";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
@@ -49,7 +50,7 @@ export function MerchantsPage() {
     {
       id: "active",
       title: t("merchants.lastActive"),
-      cell: (one) => (one.lastActiveAt === null ? "–" : <When at={one.lastActiveAt} />),
+      cell: (one) => (one.lastActiveAt === null ? <None /> : <When at={one.lastActiveAt} />),
     },
     {
       id: "created",

@@ -10,6 +10,7 @@ import { Choice } from "../../ui/Choice";
 import { Earlier } from "../../ui/Earlier";
 import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
+import { None } from "../../ui/None";
 import { SpanChoice, TurnoverView, askedFor, type SpanName } from "../../ui/Overview";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -152,7 +153,7 @@ function Holdings({ held, currency }: HoldingsProps) {
               id: "fiat",
               title: t("common:overview.worth"),
               atEnd: true,
-              cell: (one) => (one.fiat === null ? "–" : <Fiat value={one.fiat} currency={currency} />),
+              cell: (one) => (one.fiat === null ? <None /> : <Fiat value={one.fiat} currency={currency} />),
             },
           ]}
         />

@@ -5,6 +5,7 @@ import { Fiat } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { numbers, showFiat, showList } from "../../ui/format";
+import { None } from "../../ui/None";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -21,8 +22,7 @@ import { plansQuery, type Plan } from "./queries";
 
 /** What merchants can have, and who has what they were given no other. */
 export function PlansPage() {
-  const { t, i18n } = useWords();
-  const number = numbers(i18n.language);
+  const { t } = useWords();
   const mayChange = usePermitted("plans.change");
   const query = useQuery(plansQuery);
   return (
@@ -47,17 +47,13 @@ export function PlansPage() {
                       id: "trackers",
                       title: t("plans.maxWebhooks"),
                       atEnd: true,
-                      cell: (one) => (
-                        <span className="number">{one.hasTracker ? number.format(one.maxWebhooks) : "–"}</span>
-                      ),
+                      cell: (one) => <Count value={one.hasTracker ? one.maxWebhooks : null} />,
                     },
                     {
                       id: "addresses",
                       title: t("plans.maxAddresses"),
                       atEnd: true,
-                      cell: (one) => (
-                        <span className="number">{one.hasTracker ? number.format(one.maxAddresses) : "–"}</span>
-                      ),
+                      cell: (one) => <Count value={one.hasTracker ? one.maxAddresses : null} />,
                     },
                     {
                       id: "requests",
@@ -75,7 +71,7 @@ export function PlansPage() {
                       id: "price",
                       title: t("plans.priceUsd"),
                       atEnd: true,
-                      cell: (one) => (one.priceUsd === null ? "–" : <Fiat value={one.priceUsd} currency="usd" />),
+                      cell: (one) => (one.priceUsd === null ? <None /> : <Fiat value={one.priceUsd} currency="usd" />),
                     },
                     {
                       id: "merchants",
@@ -97,7 +93,7 @@ export function PlansPage() {
 
 function Count({ value }: { readonly value: number | null }) {
   const { i18n } = useWords();
-  return <span className="number">{value === null ? "–" : numbers(i18n.language).format(value)}</span>;
+  return value === null ? <None /> : <span className="number">{numbers(i18n.language).format(value)}</span>;
 }
 
 function Name({ plan }: { readonly plan: Plan }) {

@@ -25,7 +25,7 @@ export function PluginsPage() {
     showList(
       kinds.map((kind) => meaning("brings", kind)),
       i18n.language,
-    ) || "–";
+    ) || <None />;
   const query = useQuery({
     queryKey: ["plugins"],
     refetchInterval: POLL_MS,
@@ -55,7 +55,7 @@ export function PluginsPage() {
                   {
                     id: "chains",
                     title: t("nav.chains"),
-                    cell: (one) => showList(one.chains.map(chainName), i18n.language) || "–",
+                    cell: (one) => showList(one.chains.map(chainName), i18n.language) || <None />,
                   },
                   { id: "problems", title: t("chains.problem"), cell: (one) => <Problems plugin={one} /> },
                   { id: "settings", title: t("nav.settings"), cell: (one) => <Settings plugin={one} /> },
@@ -72,7 +72,7 @@ export function PluginsPage() {
 function Version({ plugin }: { readonly plugin: Plugin }) {
   return (
     <>
-      <div className="number">{plugin.version ?? "–"}</div>
+      <div className="number">{plugin.version ?? <None />}</div>
       <div className="muted">{plugin.distribution}</div>
     </>
   );

@@ -70,12 +70,13 @@ export function PricesPage() {
                       atEnd: true,
                       cell: (one) => <Used price={one} />,
                     },
-                    { id: "source", title: t("prices.source"), cell: (one) => one.source ?? "–" },
+                    { id: "source", title: t("prices.source"), cell: (one) => one.source ?? <None /> },
                     {
                       id: "spread",
                       title: t("prices.spread"),
                       atEnd: true,
-                      cell: (one) => <span className="number">{one.spreadPercent ?? "–"}</span>,
+                      cell: (one) =>
+                        one.spreadPercent === null ? <None /> : <span className="number">{one.spreadPercent}</span>,
                     },
                     { id: "all", title: t("prices.said"), cell: (one) => <Said sources={one.sources} /> },
                   ]}
@@ -101,7 +102,7 @@ function Used({ price: { rate, refused } }: { readonly price: Schemas["CoinPrice
 
 function Said({ sources }: { readonly sources: readonly Schemas["PriceSeen"][] }) {
   const meaning = useMeaning();
-  if (sources.length === 0) return <>–</>;
+  if (sources.length === 0) return <None />;
   return (
     <ul>
       {sources.map((one) => (

@@ -8,6 +8,7 @@ import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { useMeaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
@@ -196,7 +197,7 @@ function Transactions({ of: { chain, state, transactions } }: { readonly of: Int
             {
               id: "nonce",
               title: t("record.nonce"),
-              cell: (one) => <span className="number">{one.nonce ?? "–"}</span>,
+              cell: (one) => (one.nonce === null ? <None /> : <span className="number">{one.nonce}</span>),
             },
             {
               id: "tries",
@@ -210,7 +211,7 @@ function Transactions({ of: { chain, state, transactions } }: { readonly of: Int
               atEnd: true,
               cell: (one) => {
                 const fee = one.fee ?? one.maxFee;
-                return fee === null ? "–" : <Amount value={fee} token={feeCoin(chain)} />;
+                return fee === null ? <None /> : <Amount value={fee} token={feeCoin(chain)} />;
               },
             },
             { id: "tx", title: t("record.tx"), cell: (one) => <Address value={one.txHash} /> },

@@ -5,6 +5,7 @@ import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { showList } from "../../ui/format";
 import { List, listed, type Column } from "../../ui/List";
+import { None } from "../../ui/None";
 import { Page, Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
@@ -87,7 +88,7 @@ export function ReconcilePage() {
 /** Whether the books are what the chains say: what could not be read is neither. */
 export function Agrees({ run }: { readonly run: Run }) {
   const { t } = useWords();
-  if (run.agrees === null) return <>–</>;
+  if (run.agrees === null) return <None />;
   if (run.agrees) return <Chip tone="good">{t("reconcile.agrees")}</Chip>;
   return run.chains.some(({ differences }) => differences > 0) ? (
     <Chip tone="bad">{t("reconcile.differs")}</Chip>

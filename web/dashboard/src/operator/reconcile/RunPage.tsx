@@ -4,6 +4,7 @@ import { ChainName, useChainName } from "../../ui/ChainName";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { showList } from "../../ui/format";
+import { None } from "../../ui/None";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
@@ -81,7 +82,7 @@ export function RunPage() {
                   id: "problem",
                   title: t("chains.problem"),
                   cell: (one) =>
-                    one.problem === null ? "–" : <Trouble code={one.problemCode ?? ""} words={one.problem} />,
+                    one.problem === null ? <None /> : <Trouble code={one.problemCode ?? ""} words={one.problem} />,
                 },
               ]}
             />

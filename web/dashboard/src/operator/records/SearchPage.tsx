@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 
 import { Empty } from "../../ui/Feedback";
 import { Filters, TextFilter } from "../../ui/Filters";
+import { None } from "../../ui/None";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -52,11 +53,15 @@ export function SearchPage() {
                   columns={[
                     { id: "id", title: t("search.found"), cell: (one) => <Link {...pageOf(one)}>{one.id}</Link> },
                     { id: "kind", title: t("record.kind"), cell: (one) => t(`kinds.${one.kind}`) },
-                    { id: "merchant", title: t("record.merchant"), cell: (one) => <MerchantLink of={one} none="–" /> },
+                    {
+                      id: "merchant",
+                      title: t("record.merchant"),
+                      cell: (one) => <MerchantLink of={one} none={<None />} />,
+                    },
                     {
                       id: "status",
                       title: t("record.status"),
-                      cell: (one) => (one.status === null ? "–" : <Status value={one.status} />),
+                      cell: (one) => (one.status === null ? <None /> : <Status value={one.status} />),
                     },
                     { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
                   ]}

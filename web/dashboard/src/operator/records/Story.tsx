@@ -4,6 +4,7 @@ import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { useMeaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import { Facts, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Status } from "../../ui/Status";
@@ -155,7 +156,7 @@ function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
             {
               id: "nonce",
               title: t("record.nonce"),
-              cell: (one) => <span className="number">{one.nonce ?? "–"}</span>,
+              cell: (one) => (one.nonce === null ? <None /> : <span className="number">{one.nonce}</span>),
             },
             {
               id: "block",

@@ -13,6 +13,7 @@ import { Failed, Waits } from "../../ui/Said";
 import { Short } from "../../ui/Short";
 import { Status } from "../../ui/Status";
 import { api, unwrap, type Operations, type Schemas } from "../api";
+import { Height } from "../chains/ChainsPage";
 import { ROWS } from "../queries";
 
 export type Filters = NonNullable<Operations["listAllPayments"]["parameters"]["query"]>;
@@ -106,7 +107,7 @@ export const payments: Kind<Schemas["PaymentRow"]> = {
   statusOf: (row) => row.status,
   columns: (t) => [
     { id: "status", title: t("status"), cell: (row) => <Status value={row.status} /> },
-    { id: "order", title: t("order"), cell: (row) => (row.orderId === null ? "–" : <Short text={row.orderId} />) },
+    { id: "order", title: t("order"), cell: (row) => (row.orderId === null ? <None /> : <Short text={row.orderId} />) },
     { id: "chain", title: t("chain"), cell: (row) => <ChainName of={row.chain} /> },
     {
       id: "asked",
@@ -165,7 +166,7 @@ export const deposits: Kind<Schemas["DepositRow"]> = {
       ),
     ],
     [t("chain"), <ChainName key="chain" of={row.chain} />],
-    [t("block"), row.blockNumber],
+    [t("block"), <Height key="block" value={row.blockNumber} />],
     [t("address"), hash(row.address)],
     [t("from"), hash(row.fromAddress)],
     [t("tx"), hash(row.txHash)],

@@ -4,6 +4,7 @@ import { useState } from "react";
 
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
+import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { Meaning } from "../../ui/Meaning";
@@ -86,12 +87,7 @@ function What({ approval }: { readonly approval: Approval }) {
     <Facts
       facts={[
         [t("record.kind"), <Meaning key="kind" of="kind" code={approval.purpose} />],
-        [
-          t("record.amount"),
-          <bdi key="amount" dir="ltr" className="number">
-            {approval.amount}
-          </bdi>,
-        ],
+        [t("record.amount"), <InWords key="amount" amount={approval.amount} />],
         [t("record.chain"), <ChainName key="chain" of={approval.toChain} />],
         [t("record.to"), <Address key="to" value={approval.toAddress} whole />],
         [t("signer.reference"), <Reference key="reference" value={approval.reference} whole />],
@@ -99,6 +95,12 @@ function What({ approval }: { readonly approval: Approval }) {
       ]}
     />
   );
+}
+
+/** An amount as the signer words it: `25000 USDT`. */
+function InWords({ amount }: { readonly amount: string }) {
+  const [value = "", token] = amount.split(" ");
+  return <Amount value={value} token={token} isWhole />;
 }
 
 function Answer({ approval, verdict }: { readonly approval: Approval; readonly verdict: "approve" | "deny" }) {

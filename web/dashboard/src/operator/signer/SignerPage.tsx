@@ -4,6 +4,7 @@ import { ChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { numbers, showDuration } from "../../ui/format";
 import { Meaning } from "../../ui/Meaning";
+import { None } from "../../ui/None";
 import { Facts, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -90,7 +91,7 @@ function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"
             {
               id: "first",
               title: t("signer.firstTime"),
-              cell: (one) => (one.times === 1 ? "–" : <When at={one.firstRefusedAt} />),
+              cell: (one) => (one.times === 1 ? <None /> : <When at={one.firstRefusedAt} />),
             },
             {
               id: "times",

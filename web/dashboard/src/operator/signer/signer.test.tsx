@@ -178,6 +178,7 @@ it.each([
 ])("what waits for a person says what to run where no answer is taken here: %s", async (approvalsByApi, command) => {
   await show({ approvals: [APPROVAL], approvalsByApi });
   const part = await screen.findByRole("region", { name: "Waiting for a person" });
+  expect(toldIn(part)).toContainEqual(["Amount", "25,000 USDTCopy 25000 USDT"]);
   const codes = [...part.querySelectorAll("button code")].map((one) => one.textContent);
   expect(codes).toEqual(command === null ? [] : [command]);
   const ways = within(part).queryAllByRole("link", { name: "Outbound queue" });

@@ -54,7 +54,7 @@ export function TokensPage() {
       id: "symbol",
       title: t("common:payments.token"),
       sort: "symbol",
-      cell: (one) => <b>{one.symbol ?? "–"}</b>,
+      cell: (one) => <b>{one.symbol ?? <None />}</b>,
     },
     { id: "chain", title: t("record.chain"), sort: "chain", cell: (one) => <ChainName of={one.chain} /> },
     {

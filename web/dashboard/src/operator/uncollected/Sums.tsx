@@ -5,6 +5,7 @@ import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { numbers } from "../../ui/format";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -90,7 +91,7 @@ export function Sums({ onShow }: SumsProps) {
 /** What it is worth, and of how many addresses nobody can say that. */
 function Worth({ of }: { readonly of: Sum }) {
   const { t } = useWords();
-  if (of.unpriced === of.addresses) return <>–</>;
+  if (of.unpriced === of.addresses) return <None />;
   return (
     <>
       <Fiat value={of.valueUsd} currency="usd" />

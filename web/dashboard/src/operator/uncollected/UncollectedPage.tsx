@@ -10,6 +10,7 @@ import { CsvButton } from "../../ui/CsvButton";
 import { SelectFilter, TextFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
+import { None } from "../../ui/None";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
@@ -49,7 +50,7 @@ export function UncollectedPage() {
       id: "fee",
       title: t("uncollected.fee"),
       atEnd: true,
-      cell: (one) => (one.feeUsd === null ? "–" : <Fiat value={one.feeUsd} currency="usd" />),
+      cell: (one) => (one.feeUsd === null ? <None /> : <Fiat value={one.feeUsd} currency="usd" />),
     },
     {
       id: "amount",

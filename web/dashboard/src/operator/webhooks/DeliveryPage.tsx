@@ -10,6 +10,7 @@ import { Url } from "../../ui/InPieces";
 import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
+import { untilTried } from "../../ui/tried";
 import { useAct } from "../../ui/useAct";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
@@ -19,7 +20,6 @@ import { usePageOfId } from "../records/found";
 
 type Delivery = Schemas["DeliveryOfMerchant"];
 
-const POLL_MS = 3_000;
 /** Of deliveries that are sent without being started, or are sent once. */
 const STARTED: ReadonlySet<string> = new Set(["pending", "paused", "tested"]);
 
@@ -33,7 +33,8 @@ export function DeliveryPage() {
       const params = { path: { deliveryId } };
       return (await unwrap(api.GET("/api/admin/webhooks/deliveries/{deliveryId}", { params, signal }))).delivery;
     },
-    refetchInterval: ({ state }) => (state.data?.status === "pending" ? POLL_MS : false),
+    // Changes tell of attempts that failed, and not of a first one that arrives.
+    refetchInterval: ({ state }) => untilTried([state.data?.nextAttemptAt ?? null], Date.now()),
   });
   return (
     <QueryPage title={t("common:webhooks.delivery")} query={query}>

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { CsvButton } from "../../ui/CsvButton";
 import { Url } from "../../ui/InPieces";
 import { List, listed, type Column } from "../../ui/List";
+import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { useListSearch } from "../../ui/search";
 import { When } from "../../ui/When";
@@ -51,12 +52,12 @@ export function Failing({ merchantId }: FailingProps) {
       id: "url",
       title: t("common:webhooks.url"),
       isWide: true,
-      cell: (one) => (one.url === null ? "–" : <Url value={one.url} />),
+      cell: (one) => (one.url === null ? <None /> : <Url value={one.url} />),
     },
     {
       id: "answer",
       title: t("common:webhooks.answer"),
-      cell: (one) => one.lastAttempt?.statusCode ?? one.lastAttempt?.error ?? "–",
+      cell: (one) => one.lastAttempt?.statusCode ?? one.lastAttempt?.error ?? <None />,
     },
     { id: "next", title: t("common:webhooks.next"), cell: (one) => <When at={one.nextAttemptAt} /> },
     {

@@ -7,6 +7,7 @@ import { EVENTS, EVENTS_OF_TRACKERS } from "../../ui/events";
 import { DaysFilter, SelectFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
+import { None } from "../../ui/None";
 import { newestFirst, useListSearch } from "../../ui/search";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
@@ -53,7 +54,7 @@ export function WebhooksPage() {
     {
       id: "answer",
       title: t("common:webhooks.answer"),
-      cell: (one) => one.lastAttempt?.statusCode ?? one.lastAttempt?.error ?? "–",
+      cell: (one) => one.lastAttempt?.statusCode ?? one.lastAttempt?.error ?? <None />,
     },
     {
       id: "attempts",
