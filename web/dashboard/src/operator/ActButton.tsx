@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { useState, type ReactNode } from "react";
+import { useId, useState, type ReactNode } from "react";
 
 import { Confirm } from "../ui/Confirm";
 import { Text } from "../ui/Text";
@@ -31,16 +31,22 @@ interface ActButtonProps extends Act {
   readonly isSmall?: boolean;
   /** Whether it is what somebody comes for, of several that stand beside each other. */
   readonly isMain?: boolean;
+  /** Why it cannot be done just now, where it cannot. */
+  readonly whyNot?: string | undefined;
 }
 
-/** A button for something that an operator does, which says first what will happen. */
-export function ActButton({ isSmall = false, isMain = false, ...one }: ActButtonProps) {
+/** A button for something that an operator does, which says first what will happen, or beside itself why it cannot. */
+export function ActButton({ isSmall = false, isMain = false, whyNot, ...one }: ActButtonProps) {
   const [isOpen, setOpen] = useState(false);
+  const reasonId = useId();
+  const isOff = whyNot !== undefined;
   return (
     <>
       <Button
         variant={isMain ? "filled" : "default"}
         size={isSmall ? "compact-sm" : "sm"}
+        disabled={isOff}
+        aria-describedby={isOff ? reasonId : undefined}
         onClick={() => {
           one.onOpen?.();
           setOpen(true);
@@ -48,13 +54,22 @@ export function ActButton({ isSmall = false, isMain = false, ...one }: ActButton
       >
         {one.act}
       </Button>
+      {isOff && (
+        <span id={reasonId} className="muted">
+          {whyNot}
+        </span>
+      )}
       {isOpen && (
         <ActDialog
           {...one}
+          isBlocked={isOff || one.isBlocked === true}
           onClose={() => {
             setOpen(false);
           }}
-        />
+        >
+          {one.children}
+          {isOff && <p role="status">{whyNot}</p>}
+        </ActDialog>
       )}
     </>
   );

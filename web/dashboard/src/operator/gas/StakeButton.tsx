@@ -5,10 +5,18 @@ import { Amount } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
 import { Facts } from "../../ui/Page";
 import { Text } from "../../ui/Text";
+import { minus } from "../../ui/units";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
 type Station = Schemas["GasStationView"];
+
+/** What is said where there is nothing that it could be taken from. */
+const NOTHING = { stake: "stake.noBalance", unstake: "stake.noStake", withdraw: "stake.noneFree" } as const;
+
+function isNothing(amount: string): boolean {
+  return minus(amount, "0") === "0";
+}
 
 interface StakeButtonProps {
   readonly station: Station;
@@ -29,9 +37,11 @@ export function StakeButton({ station, stake, action }: StakeButtonProps) {
     unstake: [t("stake.staked"), stake.staked] as const,
     withdraw: [t("stake.withdrawable"), stake.withdrawable] as const,
   }[action];
+  const isLent = action === "unstake" && !isNothing(there) && isNothing(minus(there, stake.lent));
   return (
     <ActButton
       isSmall
+      whyNot={isLent ? t("stake.allLent") : isNothing(there) ? t(NOTHING[action]) : undefined}
       act={t(`stake.${action}`)}
       title={t(`stake.${action}Title`, { chain: chainName(station.chain) })}
       onConfirm={async () => {

@@ -3,8 +3,8 @@ import { afterEach, expect, it } from "vitest";
 
 import { chooseLanguage } from "../../i18n";
 import { DESCRIBED } from "../../testing/described";
-import { showOperator } from "../../testing/render";
-import type { Schemas } from "../api";
+import { json, knowOperator, mount, showOperator } from "../../testing/render";
+import { operatorSession, type Schemas } from "../api";
 
 import { GasPage } from "./GasPage";
 
@@ -51,22 +51,65 @@ it.each([
   expect(await screen.findByText(sentence)).toBeTruthy();
 });
 
-it.each([
-  ["Stake", "Balance", "7.25"],
-  ["Unstake", "Staked", "5000"],
-  ["Withdraw", "Can be withdrawn", "0"],
-])("who changes a stake sees how much there is: %s", async (act, label, amount) => {
-  const { gasStations } = STATIONS as { readonly gasStations: readonly [Schemas["GasStationView"]] };
-  const stake = { ...gasStations[0].stake, staked: "5000", withdrawable: "0" };
+type Station = Schemas["GasStationView"];
+
+/** Return the example's station with such a balance and stake. */
+function stationOf(balance: string, stake: object): object {
+  const { gasStations } = STATIONS as { readonly gasStations: readonly [Station] };
+  return { gasStations: [{ ...gasStations[0], balance, stake: { ...gasStations[0].stake, ...stake } }] };
+}
+
+async function showStation(balance: string, stake: object): Promise<void> {
   await showOperator(GasPage, {
     path: "gas",
     permissions: ["stakes.change"],
     answers: {
-      "GET /api/admin/gas-stations": { gasStations: [{ ...gasStations[0], balance: "7.25", stake }] },
+      "GET /api/admin/gas-stations": stationOf(balance, stake),
       "GET /api/admin/stakes": { ...LISTED, stakes: [] },
     },
   });
+}
+
+it.each([
+  ["Stake", "Balance", "7.25"],
+  ["Unstake", "Staked", "5000"],
+  ["Withdraw", "Can be withdrawn", "12"],
+])("who changes a stake sees how much there is: %s", async (act, label, amount) => {
+  await showStation("7.25", { staked: "5000", withdrawable: "12" });
   fireEvent.click(await screen.findByRole("button", { name: act }));
   const dialog = await screen.findByRole("dialog");
   expect(within(dialog).getByText(label).nextElementSibling?.textContent.replace(",", "")).toContain(amount);
+});
+
+it.each([
+  ["Stake", "The balance is empty", {}],
+  ["Unstake", "Nothing is staked", {}],
+  ["Unstake", "All of the stake is lent", { staked: "5000", lent: "5000.0" }],
+  ["Withdraw", "Nothing can be withdrawn yet", {}],
+])("what there is nothing of cannot be changed, and why is said: %s, %s", async (act, why, stake) => {
+  await showStation("0", { staked: "0", lent: "0", withdrawable: "0.00", ...stake });
+  const button = await screen.findByRole<HTMLButtonElement>("button", { name: act });
+  expect(button.disabled).toBe(true);
+  expect(document.getElementById(button.getAttribute("aria-describedby") ?? "")?.textContent).toBe(why);
+});
+
+it("a dialog sends nothing once there is nothing any more of what it is about", async () => {
+  let withdrawable = "12";
+  const { client } = await mount(GasPage, {
+    session: operatorSession,
+    path: "/gas",
+    at: "/gas",
+    answer: ({ url }) => json(url.includes("/stakes") ? { ...LISTED, stakes: [] } : stationOf("1", { withdrawable })),
+    known: (queries) => {
+      knowOperator(queries, ["stakes.change"]);
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Withdraw" }));
+  const dialog = await screen.findByRole("dialog");
+  const act = within(dialog).getByRole<HTMLButtonElement>("button", { name: "Withdraw" });
+  expect(act.disabled).toBe(false);
+  withdrawable = "0";
+  await client.invalidateQueries({ queryKey: ["gas_station"] });
+  await within(dialog).findByText("Nothing can be withdrawn yet");
+  expect(act.disabled).toBe(true);
 });
