@@ -60,7 +60,7 @@ async def test_plugins_are_told_with_version_kind_and_what_fails_and_never_a_sec
             (clock.now(),),
         )
     memory = (await client.get("/api/admin/plugins", headers=auditor.bearer)).json()["plugins"][1]
-    assert (memory["state"], memory["problems"]) == ("failing", ["memory: nobody answers"])
+    assert (memory["state"], memory["problems"]) == ("failing", ["Memory (memory): nobody answers"])
 
 
 class Inner(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from cambist.plugin import Broadcast, ChainError, SignedTx
 
-from .pool import EndpointPool, answer_of
+from .pool import NOBODY_NOW, EndpointPool, answer_of
 from .record import Endpoint
 
 E = TypeVar("E", bound=Endpoint)
@@ -33,7 +33,7 @@ async def broadcast_to_all(
 
     ``send`` hands an endpoint some of them in one request, at most as many as ``size`` says.
     """
-    verdicts = [Broadcast(state="unknown", reason=f"no endpoint of {pool.chain} can be asked now")] * len(txs)
+    verdicts = [Broadcast(state="unknown", reason=NOBODY_NOW)] * len(txs)
     heard = False
     sending = {asyncio.create_task(_broadcast(pool, endpoint, txs, send, size)) for endpoint in pool.usable()}
     try:

@@ -34,6 +34,8 @@ BACKOFF_MAX_S: Final = 30.0
 SURVEY_INTERVAL_S: Final = 10.0
 SURVEY_TIMEOUT_S: Final = 3.0
 LIAR_STRIKES: Final = 5
+# Whoever tells of it says of which chain it is.
+NOBODY_NOW: Final = "no endpoint can be asked now"
 
 
 async def answer_of(endpoint: Endpoint, answer: Awaitable[T]) -> T:
@@ -87,7 +89,7 @@ class EndpointPool(Generic[E]):
         now = self._now()
         waiting = min((endpoint.retry_at for endpoint in self.endpoints), default=now)
         told = "; ".join(str(endpoint.last_error) for endpoint in self.endpoints if endpoint.last_error)
-        message = f"no endpoint of {self.chain} can be asked for {max(waiting - now, 0):.1f} s: {told}"
+        message = f"no endpoint can be asked for {max(waiting - now, 0):.1f} s: {told}"
         raise ChainUnavailableError(message)
 
     def usable(self) -> list[E]:
@@ -148,12 +150,12 @@ class EndpointPool(Generic[E]):
         answers: list[list[T]] = await gather_all(*map(answer, self.usable()))
         found = [one for some in answers for one in some]
         if not found:
-            raise ChainUnavailableError(f"no endpoint of {self.chain} can be asked now")
+            raise ChainUnavailableError(NOBODY_NOW)
         return found
 
     async def ask_any(self, ask: Callable[[E], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
         """Return the first good answer, else the last answer, else the last error."""
-        error: ChainError = ChainUnavailableError(f"no endpoint of {self.chain} can be asked now")
+        error: ChainError = ChainUnavailableError(NOBODY_NOW)
         answers: list[T] = []
         for endpoint in self.usable():
             if not await self.trusted(endpoint):

@@ -148,7 +148,7 @@ async def test_the_highest_sequence_of_any_endpoint_counts(
         with pytest.raises(ChainUnavailableError):
             await chain.next_sequence(wallet.address)
         (said,) = await chain.broadcast(txs)
-        assert (said.state, said.reason) == ("unknown", "no endpoint of local can be asked now")
+        assert (said.state, said.reason) == ("unknown", "no endpoint can be asked now")
 
 
 async def test_what_one_endpoint_has_not_heard_of_the_next_is_asked_for(

@@ -65,7 +65,13 @@ class ExchangeFollower:
                 await follow_exchange(self.worker, row)
         except Exception as error:  # a plugin may raise anything, and only this exchange waits for it
             self.worker.alerts["failed"] += 1
-            log.warning("exchange_not_followed", txn_id=row.txn_id, step=row.step, error=repr(error), exc_info=error)
+            facts = {
+                "txn_id": row.txn_id,
+                "step": row.step,
+                "source_chain": row.source_chain,
+                "dest_chain": row.dest_chain,
+            }
+            log.warning("exchange_not_followed", **facts, error=repr(error), exc_info=error)
         await self._hints.publish("outbound", "webhooks")
 
 

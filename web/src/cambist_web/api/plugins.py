@@ -9,7 +9,7 @@ from litestar import Controller, get
 from litestar.di import NamedDependency
 from msgspec import Struct
 
-from cambist.plugin import API_VERSION
+from cambist.plugin import API_VERSION, ChainInfo
 from cambist.registry import BroughtPlugin, PluginSetting
 from cambist.services.chains import states
 from cambist.services.chains.states import ChainStateRow
@@ -22,8 +22,9 @@ PluginState = Literal["disabled", "loaded", "failing"]
 
 
 class PluginView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An installed plugin. `loaded` ones work as far as anybody knows; `problems` are of chains that fail now.
+    """An installed plugin. `loaded` ones work as far as anybody knows.
 
+    `problems` are of chains that fail now, and begin with the chain's name.
     What is `disabled` stands in no table of the operator's file, and is not even looked into.
     """
 
@@ -56,17 +57,18 @@ class Plugins(Controller):
         """
         async with web.db.autocommit() as conn:
             known = await states.load(conn)
-        found = web.gateway.registry.inventory()
-        return PluginList(contract_version=API_VERSION, plugins=[_view(one, known) for one in found])
+        registry = web.gateway.registry
+        found = registry.inventory()
+        return PluginList(contract_version=API_VERSION, plugins=[_view(one, known, registry.chains) for one in found])
 
 
-def _view(one: BroughtPlugin, known: Mapping[str, ChainStateRow]) -> PluginView:
+def _view(one: BroughtPlugin, known: Mapping[str, ChainStateRow], infos: Mapping[str, ChainInfo]) -> PluginView:
     problems = []
     for chain in one.chains:
         state = known.get(chain)
         text = None if state is None else state.problem or (state.error if state.failing_since else None)
         if text is not None:
-            problems.append(f"{chain}: {text}")
+            problems.append(f"{infos[chain].name if chain in infos else chain}: {text}")
     working: PluginState = "failing" if problems else "loaded"
     return PluginView(
         name=one.name,

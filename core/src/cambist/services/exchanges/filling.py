@@ -172,7 +172,7 @@ async def _hinted(
             tx_id = said.tx_id if said.state == "filled" else None
             receipt = None if tx_id is None else await sides.dest.receipt(tx_id)
     except Exception as error:  # noqa: BLE001  whatever a provider says, what follows must not depend on it
-        log.info("bridge_status_unknown", txn_id=row.txn_id, error=repr(error))
+        log.info("bridge_status_unknown", txn_id=row.txn_id, chain=row.dest_chain, error=repr(error))
         return None
     if receipt is None:
         return None

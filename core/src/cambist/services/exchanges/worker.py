@@ -38,7 +38,8 @@ class ExchangeWorker(Struct, frozen=True, kw_only=True):
     def alert(self, name: str, row: ExchangeRow, **facts: object) -> None:
         """Tell the operator: in the log, and in the metric ``cambist_exchange_alerts``."""
         self.alerts[name] += 1
-        log.error("exchange_alert", alert=name, txn_id=row.txn_id, provider=row.provider, **facts)
+        way = {"source_chain": row.source_chain, "dest_chain": row.dest_chain}
+        log.error("exchange_alert", alert=name, txn_id=row.txn_id, provider=row.provider, **way, **facts)
 
     def provider(self, row: ExchangeRow) -> SwapProvider | BridgeProvider | None:
         """Return who exchanges it, None where the operator has taken it away."""

@@ -65,7 +65,9 @@ async def _settle(context: EngineContext, intent: IntentRow, signed: Voided, tx_
     try:
         mined = await _find_mined(context, tx_id)
     except ChainError as error:
-        log.warning("settling_waits", reference=own.reference, tx_id=tx_id, error=str(error))
+        log.warning(
+            "settling_waits", chain=context.chain_scope.info.id, reference=own.reference, tx_id=tx_id, error=str(error)
+        )
         return await _wait(context, intent, tx_id, WAITS_FOR_WITNESSES)
     except Exception:
         log.exception("settling_failed", reference=own.reference, tx_id=tx_id)

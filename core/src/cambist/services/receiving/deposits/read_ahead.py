@@ -19,7 +19,8 @@ log = structlog.get_logger(__name__)
 class ReadAhead:
     """One span at most. It is used only where it follows the cursor that is stored when its turn comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, chain: str) -> None:
+        self._chain = chain
         self._task: asyncio.Task[Scanned] | None = None
         self._cursor: Cursor | None = None
 
@@ -36,7 +37,7 @@ class ReadAhead:
         try:
             return await task
         except ChainError as error:
-            log.debug("read_ahead_failed", height=cursor.height, error=str(error))
+            log.debug("read_ahead_failed", chain=self._chain, height=cursor.height, error=str(error))
             return None
 
     async def drop(self) -> None:

@@ -135,7 +135,7 @@ class Watcher:
     @asynccontextmanager
     async def reading_ahead(self) -> AsyncIterator[None]:
         """Read the next span while the last one is stored, until the block ends."""
-        self._ahead = ahead = ReadAhead()
+        self._ahead = ahead = ReadAhead(self._chain_scope.info.id)
         try:
             yield
         finally:
