@@ -27,7 +27,7 @@ from cambist.signer.store import Asked, Book, Store, StoreError
 
 from .options import Invocation, settings_options
 from .processes import stop_with_the_supervisor
-from .terminal import echo
+from .terminal import echo, forget_typed
 
 log = structlog.get_logger(__name__)
 
@@ -92,6 +92,7 @@ def approve(invocation: Invocation, reference: str) -> None:
     agreed = []
     for asked in found:
         echo(_line(asked))
+        forget_typed()
         if click.confirm("Sign this?"):
             agreed.append(asked.pk)
     with _book(invocation) as book:
@@ -125,6 +126,7 @@ def code(secret_file: Path) -> None:
     question = click.prompt("The whole question, as it is shown")
     echo("")
     echo(question)
+    forget_typed()
     verdict: Verdict = click.prompt("You say", type=click.Choice(["approve", "deny"]))
     made = answers.code_for(key, verdict, question, int(SystemClock().now().timestamp()))
     echo(f"{made[:4]} {made[4:]}  to {verdict} this alone, for some minutes")
