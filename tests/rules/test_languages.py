@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from cambist.domain.intents import IntentKind
 from cambist.domain.troubles import ChainProblem, SetupProblem, Trouble
 from cambist.services.jobs.requests import Kind
+from cambist.signer.reports import Outcome
 from cambist_tasks.crons import CRONS
 from cambist_web.app import build_app
 from cambist_web.openapi.audiences import Audience, of_audience
@@ -98,8 +99,13 @@ def test_reasons_why_nothing_is_done_by_itself_are_the_gateways():
     assert {code for code in SAID["automatic"] if f'"{code}"' not in payouts} == set()
 
 
-def test_kinds_of_intents_and_jobs_have_a_name_in_every_language():
-    names = {"kind": set(IntentKind), "job": set(Kind), "recurring": {cron.name for cron in CRONS}}
+def test_kinds_of_intents_and_jobs_and_what_becomes_of_answers_have_a_name_in_every_language():
+    names = {
+        "kind": set(IntentKind),
+        "job": set(Kind),
+        "recurring": {cron.name for cron in CRONS},
+        "signerAnswer": set(get_args(Outcome)),
+    }
     for path in LANGUAGES.glob("*/api.json"):
         texts = json.loads(path.read_text())
         assert {group: set(texts[group]) for group in names} == names, path

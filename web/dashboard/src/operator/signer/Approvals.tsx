@@ -20,7 +20,10 @@ import styles from "./SignerPage.module.css";
 
 type Approval = Schemas["ApprovalView"];
 
-/** What makes a code, with the secret in a file of the person's own device. */
+/**
+ * What makes a code, with the secret in a file of the person's own device. Commands are shown and never copied: whoever
+ * has taken over what serves this page could have another line with it, which a terminal would run.
+ */
 const CODE_COMMAND = "cambist signer code ~/answers.secret";
 
 /** What the signer signs only once a person has looked at it. */
@@ -71,10 +74,7 @@ function AtTheSigner({ reference }: { readonly reference: string }) {
   const command = `cambist signer approve ${reference}`;
   return (
     <p>
-      {t("signer.agreeThere")}{" "}
-      <Copyable text={command}>
-        <code>{command}</code>
-      </Copyable>
+      {t("signer.agreeThere")} <code>{command}</code>
       <br />
       {t("signer.refuseThere")} <Link to="/queue">{t("nav.queue")}</Link>
     </p>
@@ -127,12 +127,11 @@ function Answer({ approval, verdict }: { readonly approval: Approval; readonly v
       <p>
         {t("signer.question")}{" "}
         <Copyable text={approval.question}>
-          <code dir="ltr">{approval.question}</code>
-        </Copyable>{" "}
-        {t("signer.codeWords")}{" "}
-        <Copyable text={CODE_COMMAND}>
-          <code dir="ltr">{CODE_COMMAND}</code>
+          <code>{approval.question}</code>
         </Copyable>
+      </p>
+      <p>
+        {t("signer.codeWords")} <code>{CODE_COMMAND}</code>
       </p>
       <Text label={t("signer.code")} required autoComplete="off" value={code} onText={setCode} />
     </ActButton>

@@ -13,6 +13,7 @@ import { Chip } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 
+import { Answers } from "./Answers";
 import { Approvals } from "./Approvals";
 import { Reference } from "./Reference";
 import { Rules } from "./Rules";
@@ -36,13 +37,19 @@ export function SignerPage() {
           <>
             <State signer={signer} />
             <Approvals signer={signer} />
+            {signer.answers.length > 0 && <Answers answers={signer.answers} />}
             <Rules rules={signer.rules} />
-            <Refused refused={signer.refused} />
+            <Refused refused={signer.refused.filter((one) => !isAsked(one, signer))} />
           </>
         )}
       </QueryView>
     </Page>
   );
+}
+
+/** Say whether it was refused as a person has to agree first, who is being asked above. */
+function isAsked({ refusal, chain, reference }: Schemas["RefusalView"], { approvals }: Signer): boolean {
+  return refusal === "APPROVAL_NEEDED" && approvals.some((one) => one.chain === chain && one.reference === reference);
 }
 
 function State({ signer }: { readonly signer: Signer }) {

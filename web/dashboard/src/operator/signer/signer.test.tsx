@@ -179,32 +179,61 @@ it.each([
   await show({ approvals: [APPROVAL], approvalsByApi });
   const part = await screen.findByRole("region", { name: "Waiting for a person" });
   expect(toldIn(part)).toContainEqual(["Amount", "25,000 USDTCopy 25000 USDT"]);
-  const codes = [...part.querySelectorAll("button code")].map((one) => one.textContent);
-  expect(codes).toEqual(command === null ? [] : [command]);
+  const commands = [...part.querySelectorAll("p code")].map((one) => one.textContent);
+  expect(commands).toEqual(command === null ? [] : [command]);
   const ways = within(part).queryAllByRole("link", { name: "Outbound queue" });
   expect(ways.map((way) => way.getAttribute("href"))).toEqual(command === null ? [] : ["/queue"]);
 });
+
+const ANSWER: Schemas["AnswerView"] = {
+  answerId: "a_1",
+  approvalId: "7",
+  question: APPROVAL.question,
+  verdict: "approve",
+  askedBy: "gateway",
+  askedAt: MOMENT,
+  outcome: null,
+  answeredAt: null,
+};
 
 it.each([
   ["code_wrong", "The code was wrong or too old: make a new one"],
   ["a_later_outcome", "a later outcome"],
 ])("what became of an answer is said in words: %s", async (outcome, words) => {
-  const answer = { answerId: "a_1", approvalId: "7", question: APPROVAL.question, verdict: "approve" as const };
-  const given = { ...answer, askedBy: "opr_1", askedAt: MOMENT, outcome, answeredAt: MOMENT };
-  await show({ approvals: [APPROVAL], answers: [given] });
+  await show({ approvals: [APPROVAL], answers: [{ ...ANSWER, outcome, answeredAt: MOMENT }] });
   const part = await screen.findByRole("region", { name: "Waiting for a person" });
   expect(part.textContent).toContain(words);
   expect(part.textContent).not.toContain(outcome);
 });
 
+it("what was answered is told once nothing waits for it any more, the latest alone", async () => {
+  const many = Array.from({ length: 12 }, (_, at) => ({ ...ANSWER, answerId: `b_${String(at)}`, outcome: "denied" }));
+  await show({ answers: [ANSWER, ...many] });
+  const table = await screen.findByRole("table", { name: "Latest answers" });
+  const [, first, second, ...others] = within(table).getAllByRole("row");
+  const textsOf = (row: HTMLElement | undefined) =>
+    [...(row?.querySelectorAll("td") ?? [])].slice(1).map((cell) => cell.textContent);
+  expect(textsOf(first)).toEqual(["The gateway itself", "Approve", "Not yet taken", APPROVAL.question]);
+  expect(textsOf(second)).toEqual(["The gateway itself", "Approve", "Denied", APPROVAL.question]);
+  expect(others).toHaveLength(8);
+});
+
+it("what waits for a person is not told as refused beside it", async () => {
+  const other = { ...REFUSAL, reference: "payout:po_2" };
+  await show({ approvals: [APPROVAL], refused: [REFUSAL, { ...REFUSAL, refusal: "VOIDED" }, other] });
+  const table = await screen.findByRole("table", { name: "Refused since the signer was started" });
+  expect(within(table).getAllByRole("row")).toHaveLength(3);
+});
+
 it.each(["Approve", "Deny"])(
-  "whoever would %s copies the question and the command that makes a code of it",
+  "whoever would %s copies the question, and types the command that makes a code of it",
   async (act) => {
     await show({ approvals: [APPROVAL] }, ["signer.answer"]);
     fireEvent.click(await screen.findByRole("button", { name: act }));
     const dialog = await screen.findByRole("dialog");
     const copied = [...dialog.querySelectorAll("button code")].map((one) => one.textContent);
-    expect(copied).toEqual([APPROVAL.question, "cambist signer code ~/answers.secret"]);
+    const shown = [...dialog.querySelectorAll("p > code")].map((one) => one.textContent);
+    expect([copied, shown]).toEqual([[APPROVAL.question], ["cambist signer code ~/answers.secret"]]);
   },
 );
 
@@ -212,7 +241,9 @@ it("what is signed for leads to its page, for whoever may read that", async () =
   await showOperator(SignerPage, {
     path: "signer",
     permissions: ["signer.read", "records.read"],
-    answers: { "GET /api/admin/signer": { ...SIGNER, approvals: [APPROVAL], refused: [REFUSAL] } },
+    answers: {
+      "GET /api/admin/signer": { ...SIGNER, approvals: [APPROVAL], refused: [{ ...REFUSAL, refusal: "VOIDED" }] },
+    },
   });
   await screen.findByRole("table", { name: "Refused since the signer was started" });
   const links = screen.getAllByRole("link").map((link) => link.getAttribute("href"));
