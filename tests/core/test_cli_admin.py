@@ -59,6 +59,17 @@ async def test_the_first_owner_is_made_with_a_link_that_sets_the_password_once(t
     assert "exists already" in again.stderr
 
 
+@pytest.mark.parametrize("act", ["create", "link", "reset-two-factor"])
+def test_a_link_leads_to_the_port_that_was_said_where_nothing_else_says_where_it_leads(typed, folder, act):
+    config = folder / "cambist.toml"
+    config.write_text(config.read_text().partition("[web]")[0])
+    if act != "create":
+        assert create(typed).returncode == 0
+    more = ("--name", "Ada", "--role", "owner") if act == "create" else ()
+    made = typed(act, "ada@example.com", *more, "--port", "8099")
+    assert made.stdout.splitlines()[-1].startswith("http://127.0.0.1:8099/operator/set-password#"), made.stderr
+
+
 def test_a_password_is_asked_for_without_being_shown_and_judged(folder, monkeypatch):
     monkeypatch.setenv(CONFIG_VARIABLE, str(folder / "cambist.toml"))
     arguments = ["admin", "create", "ada@example.com", "--name", "Ada", "--role", "owner", "--ask-password"]

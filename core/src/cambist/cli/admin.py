@@ -18,11 +18,16 @@ from cambist.settings import Settings
 
 from .opened import answer, opened_database, person
 from .options import Invocation, settings_options
+from .web import export_listener
 
 WHY = "'cambist admin' changes who may run a gateway."
 NO_LINK = "Sign in with the password; the first time, an authenticator is enrolled."
 
 Act = Callable[[AsyncConnection], Awaitable[Sequence[str]]]
+
+port_option = click.option(
+    "--port", type=click.IntRange(1, 65535), help="The port in the link, over web.port: that of 'cambist up --port'."
+)
 
 
 @click.group()
@@ -36,9 +41,15 @@ def admin() -> None:
 @click.option("--name", required=True, help="What the person is called.")
 @click.option("--role", type=click.Choice(ROLES), required=True)
 @click.option("--ask-password", is_flag=True, help="Ask for a password here, in the place of a link that sets one.")
-def create(invocation: Invocation, email: str, name: str, role: Role, *, ask_password: bool) -> None:
-    """Add an operator with this EMAIL, and print a link that sets the password, once."""
-    settings = invocation.settings()
+@port_option
+def create(  # noqa: PLR0913  what the command takes
+    invocation: Invocation, email: str, name: str, role: Role, *, ask_password: bool, port: int | None
+) -> None:
+    """Add an operator with this EMAIL, and print a link that sets the password, once.
+
+    The link leads to web.admin_url, web.public_url or where web listens, as the settings say.
+    """
+    settings = _settings(invocation, port)
     typed = click.prompt("Password", hide_input=True, confirmation_prompt=True) if ask_password else None
     _answer(settings, lambda conn: _create(conn, settings, email, name, role, typed))
 
@@ -125,12 +136,13 @@ def set_role(invocation: Invocation, email: str, role: Role) -> None:
 @admin.command("reset-two-factor")
 @settings_options
 @click.argument("email", metavar="EMAIL")
-def reset_two_factor(invocation: Invocation, email: str) -> None:
+@port_option
+def reset_two_factor(invocation: Invocation, email: str, port: int | None) -> None:
     """Forget authenticator and password of the operator with this EMAIL, and print a link that sets a password, once.
 
     The sign-in after that enrols another authenticator.
     """
-    settings = invocation.settings()
+    settings = _settings(invocation, port)
 
     async def act(conn: AsyncConnection) -> Sequence[str]:
         ids, now, operator_id = system_ids(), SystemClock().now(), await _id_of(conn, email)
@@ -152,9 +164,10 @@ def reset_two_factor(invocation: Invocation, email: str) -> None:
 @admin.command()
 @settings_options
 @click.argument("email", metavar="EMAIL")
-def link(invocation: Invocation, email: str) -> None:
+@port_option
+def link(invocation: Invocation, email: str, port: int | None) -> None:
     """Print a link by which the operator with this EMAIL sets a new password, once."""
-    settings = invocation.settings()
+    settings = _settings(invocation, port)
 
     async def act(conn: AsyncConnection) -> Sequence[str]:
         now, operator_id = SystemClock().now(), await _id_of(conn, email)
@@ -162,6 +175,11 @@ def link(invocation: Invocation, email: str) -> None:
         return await _link(conn, settings, merchants.spelling_of(email))
 
     _answer(settings, act)
+
+
+def _settings(invocation: Invocation, port: int | None) -> Settings:
+    export_listener(None, port)
+    return invocation.settings()
 
 
 async def _id_of(conn: AsyncConnection, email: str) -> str:
