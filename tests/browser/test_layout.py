@@ -236,3 +236,29 @@ async def test_an_address_in_a_sentence_leaves_what_can_be_done_in_sight(chromiu
             "one => [one.parentElement.scrollWidth, one.parentElement.clientWidth]"
         )
         assert needed <= room
+
+
+BESIDE = """([one, other]) => {
+  const [of, to] = [one, other].map((part) => part.getBoundingClientRect());
+  return Math.abs(of.top + of.height / 2 - to.top - to.height / 2) < 8 && of.right < to.left;
+}"""
+
+
+async def test_a_card_of_a_phone_is_headed_by_its_first_column_and_its_status_and_short_facts_share_a_line(chromium):
+    gateway = DescribedGateway("merchant", rows=1)
+    async with described_page(chromium, gateway, viewport=PHONE) as page:
+        for path, label in (("payments", "Payments"), ("wallet", "Balances")):
+            await go(page, f"{gateway.home}/{path}")
+            first, *others = await page.get_by_role("table", name=label).locator("tbody td").all()
+            titles = [
+                await one.evaluate("one => getComputedStyle(one, '::before').content") for one in (first, *others)
+            ]
+            assert titles.count("none") == 2
+            second = others[titles.index("none", 1) - 1]
+            pair = [await one.locator("> *").element_handle() for one in (first, second)]
+            assert await page.evaluate(BESIDE, pair), path
+        await go(page, f"{gateway.home}/payouts/one_1")
+        short = [await page.get_by_role("term").filter(has_text=one).element_handle() for one in ("Type", "Amount")]
+        assert await page.evaluate(BESIDE, short)
+        whole = page.get_by_role("term").filter(has_text="To address").locator("..")
+        assert (await whole.bounding_box())["width"] > 240

@@ -14,6 +14,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** On phones it has the whole width to itself: a name with some sentences. */
   readonly isWide?: boolean;
+  /** On phones it stands beside the first column, without its title. One that says how a row stands does. */
+  readonly isBesideFirst?: boolean;
   /** Numbers stand at the end of their cell. */
   readonly atEnd?: boolean;
   /** The list can be sorted by it: the name that the API has for that. */
@@ -78,7 +80,10 @@ export interface ListProps<Row> {
   readonly onPage: (page: number) => void;
 }
 
-/** One page of a list. The API filters, sorts and pages; this shows what it answered. On phones, rows are cards. */
+/**
+ * One page of a list. The API filters, sorts and pages; this shows what it answered. On phones rows are cards: the first
+ * column is a card's heading, with its status beside it, and the others stand below with their titles.
+ */
 export function List<Row>(props: ListProps<Row>) {
   const { query, label, columns, empty, isFiltered = false } = props;
   const isLate = useLate(query.isPlaceholderData);
@@ -175,6 +180,9 @@ function RowShown<Row>({ row, columns, href }: RowProps<Row>) {
   );
 }
 
+/** Columns that say how a row stands. */
+const STATUSES = ["status", "state"];
+
 interface CellProps<Row> {
   readonly column: Column<Row>;
   readonly row: Row;
@@ -188,6 +196,7 @@ export function Cell<Row>({ column, row, href }: CellProps<Row>) {
     <td
       data-end={column.atEnd}
       data-wide={column.isWide}
+      data-beside={column.isBesideFirst ?? STATUSES.includes(column.id)}
       data-title={column.title}
       data-none={cell === false ? true : undefined}
     >

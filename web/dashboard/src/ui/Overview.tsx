@@ -167,7 +167,12 @@ export function TurnoverView({ turnover, currency, step }: TurnoverViewProps) {
             rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
             columns={[
               { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-              { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
+              {
+                id: "chain",
+                title: t("payments.chain"),
+                isBesideFirst: true,
+                cell: (one) => <ChainName of={one.chain} />,
+              },
               {
                 id: "deposits",
                 title: t("overview.deposits"),

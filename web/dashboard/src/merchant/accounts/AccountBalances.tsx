@@ -28,7 +28,12 @@ export function AccountBalances({ accountId }: { readonly accountId: string }) {
               rowKey={(one) => `${one.chain} ${one.token} ${one.contractAddress ?? ""}`}
               columns={[
                 { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-                { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
+                {
+                  id: "chain",
+                  title: t("payments.chain"),
+                  isBesideFirst: true,
+                  cell: (one) => <ChainName of={one.chain} />,
+                },
                 {
                   id: "balance",
                   title: t("account.confirmed"),

@@ -57,7 +57,12 @@ export function ApprovedAddresses({ project }: { readonly project: Project }) {
                   cell: (one) => <b>{one.label === "" ? <None /> : one.label}</b>,
                 },
                 { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
-                { id: "address", title: t("payment.address"), cell: (one) => <Address value={one.address} whole /> },
+                {
+                  id: "address",
+                  title: t("payment.address"),
+                  isWide: true,
+                  cell: (one) => <Address value={one.address} whole />,
+                },
                 { id: "at", title: t("approved.at"), cell: (one) => <When at={one.approvedAt} /> },
                 {
                   id: "acts",

@@ -30,7 +30,12 @@ export function Balances({ of, currency }: BalancesProps) {
       rowKey={(one) => `${one.chain} ${one.contractAddress ?? one.token}`}
       columns={[
         { id: "token", title: t("payments.token"), cell: (one) => <b>{one.token}</b> },
-        { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
+        {
+          id: "chain",
+          title: t("payments.chain"),
+          isBesideFirst: true,
+          cell: (one) => <ChainName of={one.chain} />,
+        },
         { id: "available", title: t("wallet.available"), atEnd: true, cell: (one) => <Amount value={one.available} /> },
         { id: "pending", title: t("wallet.pending"), atEnd: true, cell: (one) => <Amount value={one.pending} /> },
         { id: "held", title: t("wallet.held"), atEnd: true, cell: (one) => <Amount value={one.held} /> },
