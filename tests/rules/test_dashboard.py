@@ -120,3 +120,21 @@ def test_what_people_are_permitted_is_in_their_dashboard_or_said_to_be_for_progr
     # What is listed is still there, and is used by no page.
     assert listed - permitted == set()
     assert listed & used == set()
+
+
+def test_every_class_that_a_page_names_is_one_of_the_styles():
+    styled = {
+        name
+        for sheet in SOURCES.rglob("*.css")
+        if not sheet.name.endswith(".module.css")
+        for name in re.findall(r"\.([a-zA-Z][\w-]*)", sheet.read_text())
+    }
+    named = {
+        (page.name, name)
+        for page in SOURCES.rglob("*.tsx")
+        if not page.name.endswith(".test.tsx")
+        for names in re.findall(r'className="([^"]+)"', page.read_text())
+        for name in names.split()
+    }
+    assert len(named) >= 200
+    assert {one for one in named if one[1] not in styled} == set()

@@ -249,6 +249,19 @@ async def test_what_a_merchant_does_with_sessions_and_password_is_written_down(c
     assert "another long password" not in repr(new)
 
 
+async def test_who_is_asked_for_a_code_is_not_told_of_as_refused(client, merchant, clock, log):
+    await enrol(merchant, clock)
+    path = f"/api/merchant/projects/{merchant.project_id}/rotate-webhook-secret"
+    for _ in range(2):
+        assert (await client.post(path, headers=merchant.bearer)).json()["code"] == "STEP_UP_REQUIRED"
+    (asked,) = await log(Action.CODE_ASKED)
+    opened = (await log(Action.SESSION_OPENED))[-1]
+    assert (asked.actor, asked.count, asked.details) == (
+        opened.actor, 2, {"code": "STEP_UP_REQUIRED", "session": opened.subject},
+    )  # fmt: skip
+    assert await log(Action.ACCESS_REFUSED) == []
+
+
 async def test_grants_of_live_mode_are_written_down(client, merchant, log):
     path = f"/api/admin/merchants/{merchant.merchant_id}"
     for live in (False, True):

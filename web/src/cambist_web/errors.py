@@ -140,6 +140,9 @@ def refused_action(error: ServiceError) -> Action | None:
         return Action.SIGN_IN_REFUSED if error.code in _OF_SIGN_IN else Action.CREDENTIAL_REFUSED
     if error.code in _OF_CREDENTIALS:
         return Action.CREDENTIAL_REFUSED
+    if error.code == "STEP_UP_REQUIRED":
+        # Every page asks so before it asks for the code: among what was refused, it would hide what nobody may.
+        return Action.CODE_ASKED
     if isinstance(error, ForbiddenError):
         return Action.ACCESS_REFUSED
     return Action.REQUESTS_LIMITED if isinstance(error, TooManyError) else None

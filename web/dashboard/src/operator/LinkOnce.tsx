@@ -38,7 +38,7 @@ export function LinkOnce({ title, handed, onClose }: LinkOnceProps) {
         </p>
         <p role="alert">{t("link.words")}</p>
         <Copyable text={link}>
-          <code className="break">{link}</code>
+          <code className="whole">{link}</code>
         </Copyable>
       </div>
     </Modal>

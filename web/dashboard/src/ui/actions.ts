@@ -9,6 +9,7 @@ const KNOWN = {
   "session.ended": true,
   "session.refresh_replayed": true,
   "session.refused": true,
+  "session.code_asked": true,
   "session.stepped_up": true,
   "credential.refused": true,
   "access.refused": true,

@@ -33,6 +33,7 @@ class Action(StrEnum):
     SESSION_ENDED = "session.ended"
     REFRESH_REPLAYED = "session.refresh_replayed"
     SIGN_IN_REFUSED = "session.refused"
+    CODE_ASKED = "session.code_asked"
     STEPPED_UP = "session.stepped_up"
     CREDENTIAL_REFUSED = "credential.refused"
     ACCESS_REFUSED = "access.refused"

@@ -99,7 +99,7 @@ function Shown({ text, kind, blank }: ShownProps) {
   const { t, i18n } = useWords();
   if (text === "") return blank === undefined ? <None /> : t(`settings.${blank}`);
   if (kind === "switch") return t(text === "true" ? "settings.on" : "settings.off");
-  if (kind === "text") return <code className="break">{text}</code>;
+  if (kind === "text") return <code className="whole">{text}</code>;
   if (kind === "amount") return <Amount value={text} />;
   return <span className="number">{kind === "whole" ? numbers(i18n.language).format(Number(text)) : text}</span>;
 }
