@@ -32,6 +32,8 @@ export function Page({ title, tab = title, lead, actions, children }: PageProps)
 
 interface SectionProps {
   readonly title?: string;
+  /** By which an address leads to it. */
+  readonly id?: string;
   readonly actions?: ReactNode;
   /** Let what is inside reach the edges: lists do. */
   readonly flush?: boolean;
@@ -39,9 +41,9 @@ interface SectionProps {
 }
 
 /** A card of a page. */
-export function Section({ title, actions, flush = false, children }: SectionProps) {
+export function Section({ title, id, actions, flush = false, children }: SectionProps) {
   return (
-    <section className={styles.section} aria-label={title}>
+    <section className={styles.section} id={id} aria-label={title}>
       {(title !== undefined || actions !== undefined) && (
         <header className={styles.sectionHeader}>
           {title !== undefined && <h2>{title}</h2>}
@@ -50,6 +52,28 @@ export function Section({ title, actions, flush = false, children }: SectionProp
       )}
       <div className={flush ? undefined : styles.body}>{children}</div>
     </section>
+  );
+}
+
+interface ContentsProps {
+  readonly label: string;
+  readonly parts: readonly { readonly id: string; readonly title: string }[];
+}
+
+/** Leads to the sections of a long page. Whoever comes with a section's address is led there once it is shown. */
+export function Contents({ label, parts }: ContentsProps) {
+  useEffect(() => {
+    // The router looks for it before the page has what to show.
+    document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  }, []);
+  return (
+    <nav className={styles.contents} aria-label={label}>
+      {parts.map(({ id, title }) => (
+        <a key={id} href={`#${id}`}>
+          {title}
+        </a>
+      ))}
+    </nav>
   );
 }
 

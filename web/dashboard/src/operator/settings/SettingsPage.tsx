@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Amount } from "../../ui/Amount";
-import { Page, Section } from "../../ui/Page";
+import { Contents, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
@@ -30,8 +30,16 @@ export function SettingsPage() {
       <QueryView query={query} lines={10}>
         {(settings) => (
           <>
+            <Contents
+              label={t("settings.contents")}
+              parts={[
+                ...GROUPS.map(({ title }) => ({ id: title, title: t(`settings.${title}`) })),
+                ...TABLES.map(({ name }) => ({ id: name, title: t(`table.${name}`) })),
+                ...(hasDerived(settings) ? [{ id: DERIVED, title: t("settings.derived") }] : []),
+              ]}
+            />
             {GROUPS.map((group) => (
-              <Section key={group.title} title={t(`settings.${group.title}`)} flush>
+              <Section key={group.title} id={group.title} title={t(`settings.${group.title}`)} flush>
                 <Plain
                   label={t(`settings.${group.title}`)}
                   rows={group.fields}
@@ -57,12 +65,18 @@ export function SettingsPage() {
             {TABLES.map((table) => (
               <TableSection key={table.name} table={table} settings={settings} />
             ))}
-            <Derived minimums={settings.derivedMinimums} />
+            {hasDerived(settings) && <Derived minimums={settings.derivedMinimums} />}
           </>
         )}
       </QueryView>
     </Page>
   );
+}
+
+const DERIVED = "derived";
+
+function hasDerived({ derivedMinimums }: Settings): boolean {
+  return Object.keys(derivedMinimums).length > 0;
 }
 
 interface DerivedProps {
@@ -73,13 +87,11 @@ interface DerivedProps {
 function Derived({ minimums }: DerivedProps) {
   const { t } = useWords();
   const feeCoin = useFeeCoin();
-  const rows = Object.entries(minimums);
-  if (rows.length === 0) return null;
   return (
-    <Section title={t("settings.derived")} flush>
+    <Section id={DERIVED} title={t("settings.derived")} flush>
       <Plain
         label={t("settings.derived")}
-        rows={rows}
+        rows={Object.entries(minimums)}
         rowKey={([coin]) => coin}
         columns={[
           { id: "coin", title: t("merchants.coin"), cell: ([coin]) => <b>{coin}</b> },

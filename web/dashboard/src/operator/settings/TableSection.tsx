@@ -39,6 +39,7 @@ export function TableSection({ table, settings }: TableSectionProps) {
   const placed = rows.map((row, index) => ({ row, place: table.placeOf(row, index) }));
   return (
     <Section
+      id={table.name}
       title={t(`table.${table.name}`)}
       actions={
         mayChange &&
