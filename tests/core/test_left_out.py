@@ -11,8 +11,13 @@ import pytest
 
 from cambist.cli.imports import left_out
 
-WORKER = "from cambist.cli.processes import load_process; load_process('worker')"
+WORKER = """
+import cambist.cli.worker
+from cambist.cli.processes import load_process
+load_process("worker")
+"""
 WEB = """
+import cambist.cli.web
 from cambist_web.start import worker
 with contextlib.suppress(Exception):  # it has no settings, and has imported everything when it notices
     worker()
@@ -23,8 +28,6 @@ build_app(WebSettings())
 """
 STARTED = """
 import contextlib, sys
-
-import cambist.cli.processes
 {imports}
 
 print(*sorted({unused} & set(sys.modules)))

@@ -47,7 +47,8 @@ class HttpClient:
     """One endpoint's HTTP. Keeps no state but how long answers take lately, and retries nothing.
 
     Raises ChainError and nothing else. The endpoint's address, which may carry a key, is in no message: they say
-    ``name``, and ``redacted`` takes the secrets out of what a node says before it is repeated.
+    ``name``, and ``redacted`` takes the secrets out of what a node says before it is repeated. The values of
+    ``secret_headers`` are as secret as the address.
     """
 
     def __init__(  # noqa: PLR0913 - what an endpoint is, by keyword
@@ -61,7 +62,6 @@ class HttpClient:
         response_bytes_max: int,
         secret_headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep the values of ``secret_headers`` as secret as the address."""
         self.name = name
         self._session = session
         self._url = url

@@ -75,10 +75,12 @@ def usable_memory() -> int:
 
 
 class EmbeddedPostgres:
-    """One cluster in one folder. Starting makes it if there is none; the owner holds the folder's lock."""
+    """One cluster in one folder. Starting makes it if there is none; the owner holds the folder's lock.
+
+    ``settings`` are PostgreSQL's own, and win over those that are built in.
+    """
 
     def __init__(self, data_dir: Path, random_bytes: RandomBytes, settings: Mapping[str, str] | None = None) -> None:
-        """Put ``settings`` over the built-in ones."""
         self._data_dir = data_dir
         self._cluster = data_dir / "postgres"
         self._sockets = data_dir / "run"

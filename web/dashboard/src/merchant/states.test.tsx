@@ -247,7 +247,8 @@ declareStates(
       title: "Project settings",
       filled: { Name: "Nordlicht 2" },
       act: "Save",
-      reader: "Underpayment tolerance",
+      // The form has the name as well, and the value in a field.
+      reader: "Underpayment tolerance0 %",
     },
   },
 );
