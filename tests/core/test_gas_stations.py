@@ -69,6 +69,7 @@ async def test_each_change_is_told_once(db, chain, clock, address):
     assert await check(db, chain, clock) == []
     (station,) = await stations(db)
     assert (station.balance, station.is_low, station.waiting, station.address) == (COIN * 3 // 2, False, 0, address)
+    assert station.low_below == COIN
     assert station.checked_at == clock.now()
 
 
@@ -77,6 +78,7 @@ async def test_without_a_limit_it_must_pay_for_a_hundred_of_the_dearest_recent_t
     assert await check(db, chain, clock, low=None) == []
     await stored_transaction(db, cost=10_001)
     assert await check(db, chain, clock, low=None) == ["gas_station_low"]
+    assert [one.low_below for one in await stations(db)] == [1_000_100]
 
 
 async def test_it_says_how_many_transfers_wait_for_gas(db, chain, clock, address):
@@ -130,8 +132,9 @@ async def test_a_stake_that_is_used_up_is_told_once_and_what_is_lent_counts_as_l
     assert await check(db, staking, clock) == []
     staking.staked = Stake(staked=1000, lent=99, lendable=1)
     assert await check(db, staking, clock) == []
-    staking.staked = Stake(staked=1000, lent=98, lendable=1)
+    staking.staked = Stake(staked=991, lent=98, lendable=1)
     assert await check(db, staking, clock) == ["gas_station_stake_low"]
+    assert (await stations(db))[0].stake_low_below == 100
     assert await check(db, staking, clock) == []
     staking.staked = Stake(staked=1000, lendable=500)
     assert await check(db, staking, clock) == ["gas_station_stake_recovered"]
@@ -146,6 +149,7 @@ async def test_the_operator_says_from_which_stake_on_he_wants_to_know(db, stakin
     staking.staked = Stake(staked=COIN, lendable=COIN)
     assert await check(db, staking, clock, low_stake="1") == []
     assert await check(db, staking, clock, low_stake="1.5") == ["gas_station_stake_low"]
+    assert (await stations(db))[0].stake_low_below == COIN * 3 // 2
     assert "gas_low_stake_unusable" in await check(db, staking, clock, low_stake="0.0000000000000000001")
 
 

@@ -12,8 +12,9 @@ async def test_the_operator_sees_what_pays_for_gas(client, gateway):
     assert (await client.get(PATH, headers=admin)).json() == {"success": True, "gasStations": []}
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "INSERT INTO gas_stations (mode, chain, address, symbol, decimals, balance, waiting, is_low, checked_at)"
-            " VALUES ('live', 'memory', 'mem1abc', 'MEM', 18, 1500000000000000000, 2, true, '2026-01-01T12:00Z')"
+            "INSERT INTO gas_stations (mode, chain, address, symbol, decimals, balance, waiting, is_low, low_below,"
+            " checked_at) VALUES ('live', 'memory', 'mem1abc', 'MEM', 18, 1500000000000000000, 2, true,"
+            " 2000000000000000000, '2026-01-01T12:00Z')"
         )
     assert (await client.get(PATH, headers=admin)).json()["gasStations"] == [
         {
@@ -22,6 +23,7 @@ async def test_the_operator_sees_what_pays_for_gas(client, gateway):
             "symbol": "MEM",
             "balance": "1.5",
             "isLow": True,
+            "lowBelow": "2",
             "waiting": 2,
             "checkedAt": "2026-01-01T12:00:00.000Z",
         }
@@ -42,6 +44,7 @@ async def test_an_address_is_told_before_anybody_has_looked_at_it(client, gatewa
             "symbol": "MEM",
             "balance": None,
             "isLow": None,
+            "lowBelow": None,
             "waiting": 0,
             "checkedAt": None,
         }
@@ -57,8 +60,8 @@ async def test_a_station_that_stakes_tells_what_of_it_can_be_lent(client, gatewa
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO gas_stations (mode, chain, address, symbol, decimals, balance, staked, lent, lendable,"
-            " leaving, withdrawable, is_stake_low)"
-            " VALUES ('live', 'memory', 'mem1abc', 'MEM', 6, 1, 5000000, 1500000, 0, 20, 3, true)"
+            " leaving, withdrawable, is_stake_low, stake_low_below)"
+            " VALUES ('live', 'memory', 'mem1abc', 'MEM', 6, 1, 5000000, 1500000, 0, 20, 3, true, 2500000)"
         )
     (station,) = (await client.get(PATH, headers={"X-Admin-Key": ADMIN_KEY})).json()["gasStations"]
     assert station["stake"] == {
@@ -68,4 +71,5 @@ async def test_a_station_that_stakes_tells_what_of_it_can_be_lent(client, gatewa
         "leaving": "0.00002",
         "withdrawable": "0.000003",
         "isLow": True,
+        "lowBelow": "2.5",
     }

@@ -11,13 +11,14 @@ const INTENT = { route: "/queue/$intentId", id: "int_5d41402abc4b2a76b9719d91101
 const JOB = { route: "/jobs/$jobId", id: "job_7k2m9q4w" } as const;
 const QUESTION = "#7: 25000 USDT to 0x5290… on ethereum; payout:po_7q2m4k, payout by key";
 
-const stake = { staked: "0", lent: "0", lendable: "0", leaving: "0", withdrawable: "12", isLow: false };
+const stake = { staked: "0", lent: "0", lendable: "0", leaving: "0", withdrawable: "12", isLow: false, lowBelow: "0" };
 const station = {
   chain: "ethereum",
   address: "0x52908400098527886E0F7030069857D2E4169EE7",
   symbol: "ETH",
   balance: "0",
   isLow: false,
+  lowBelow: "0",
   waiting: 0,
   checkedAt: null,
   stake,

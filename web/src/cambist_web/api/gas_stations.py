@@ -20,7 +20,10 @@ from cambist_web.schemas import Answer
 
 
 class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a station has staked beside its balance. Unstaked coin is `leaving`, then `withdrawable`."""
+    """What a station has staked beside its balance. Unstaked coin is `leaving`, then `withdrawable`.
+
+    `isLow` when `lent` and `lendable` together are less than `lowBelow`.
+    """
 
     staked: str
     lent: str
@@ -28,12 +31,13 @@ class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
     leaving: str
     withdrawable: str
     is_low: bool
+    low_below: str
 
 
 class GasStationView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One station, as the worker last saw it: `balance`, `isLow` and `checkedAt` are null before that.
+    """One station, as the worker last saw it: `balance`, `isLow`, `lowBelow` and `checkedAt` are null before that.
 
-    Send native coin to `address` when `isLow`.
+    Send native coin to `address` when `isLow`: when `balance` is less than `lowBelow`.
     `stake` is there where fees can be paid out of one.
     """
 
@@ -42,6 +46,7 @@ class GasStationView(Struct, frozen=True, kw_only=True, rename="camel", omit_def
     symbol: str
     balance: str | None
     is_low: bool | None
+    low_below: str | None
     waiting: int
     checked_at: datetime | None
     stake: StakeView | None = None
@@ -75,6 +80,7 @@ def station_views(found: Sequence[GasStation], unseen: Sequence[UnseenStation]) 
             symbol=station.symbol,
             balance=format_units(station.balance, station.decimals),
             is_low=station.is_low,
+            low_below=format_units(station.low_below, station.decimals),
             waiting=station.waiting,
             checked_at=station.checked_at,
             stake=_stake(station),
@@ -87,6 +93,7 @@ def station_views(found: Sequence[GasStation], unseen: Sequence[UnseenStation]) 
             symbol=station.symbol,
             balance=None,
             is_low=None,
+            low_below=None,
             waiting=station.waiting,
             checked_at=None,
         )
@@ -100,7 +107,8 @@ def _stake(station: GasStation) -> StakeView | None:
     amounts = {
         name: format_units(units, station.decimals) for name, units in msgspec.structs.asdict(station.stake).items()
     }
-    return StakeView(**amounts, is_low=station.is_stake_low)
+    low_below = format_units(station.stake_low_below, station.decimals)
+    return StakeView(**amounts, is_low=station.is_stake_low, low_below=low_below)
 
 
 controllers = [admin_routes("/api/admin/gas-stations", GasStations)]

@@ -56,6 +56,7 @@ class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
     error_code: Failure | None
     tx_hash: str | None
     created_at: datetime
+    finished_at: datetime | None
 
 
 class StakeAsked(Answer, frozen=True, kw_only=True):
@@ -88,6 +89,7 @@ def stake_view(registry: Registry, request: StakeRequest) -> StakeView:
         error_code=code_of(error),
         tx_hash=request.tx_id,
         created_at=request.created_at,
+        finished_at=request.finished_at,
     )
 
 

@@ -204,6 +204,7 @@ VALUES: Mapping[str, Any] = {
     "limit": 25,
     "limits": {"ethereum/USDT": {"perTransaction": "10000", "perDay": "50000"}},
     "link": "https://pay.example.com/dashboard/set-password#8t6e5w3q2z1x0c9v",
+    "low_below": "0.5",
     "max_addresses": 10_000,
     "max_cpt": None,
     "max_webhooks": 100,

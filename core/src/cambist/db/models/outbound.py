@@ -291,4 +291,6 @@ class GasStation(Base):
     waiting: Mapped[int] = mapped_column(server_default="0")
     is_low: Mapped[bool] = mapped_column(server_default="false")
     is_stake_low: Mapped[bool] = mapped_column(server_default="false")
+    low_below: Mapped[int] = mapped_column(UnitsType, server_default="0")
+    stake_low_below: Mapped[int] = mapped_column(UnitsType, server_default="0")
     checked_at: Mapped[datetime] = mapped_column(server_default=func.now())

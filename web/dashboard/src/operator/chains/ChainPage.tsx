@@ -89,6 +89,12 @@ function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
                   <Amount key="balance" value={station.balance} token={station.symbol} />
                 ),
               ],
+              [
+                t("gas.lowBelow"),
+                station.isLow !== true || station.lowBelow === null ? null : (
+                  <Amount key="low" value={station.lowBelow} token={station.symbol} />
+                ),
+              ],
               [t("gas.low"), station.isLow === true ? t("gas.isLow") : null],
               [t("gas.waiting"), station.waiting],
               [t("record.address"), <Address key="address" value={station.address} whole />],

@@ -11,12 +11,16 @@ import { QueryView } from "../../ui/QueryView";
 import { Failed, Waits } from "../../ui/Said";
 import { useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
+import { plus } from "../../ui/units";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { ROWS, usePermitted } from "../queries";
 import { IntentState } from "../queue/IntentState";
 
 import { StakeButton } from "./StakeButton";
+
+/** Of a smaller amount no decimal is shown. */
+const LEAST_SHOWN = 1e-8;
 
 type Station = Schemas["GasStationView"];
 type Stake = Schemas["StakeStakeView"];
@@ -61,7 +65,14 @@ export function GasPage() {
               <Empty title={t("gas.none")} />
             </Section>
           ) : (
-            all.map((one) => <StationView key={one.chain} station={one} mayStake={mayStake} />)
+            all.map((one) => (
+              <StationView
+                key={one.chain}
+                station={one}
+                mayStake={mayStake}
+                isBefore={isBeforeChange(one, stakes.data?.rows ?? [])}
+              />
+            ))
           )
         }
       </QueryView>
@@ -82,6 +93,18 @@ export function GasPage() {
 interface StationProps {
   readonly station: Station;
   readonly mayStake: boolean;
+  /** Whether it was read before its stake was changed last. */
+  readonly isBefore: boolean;
+}
+
+function isBeforeChange({ chain, checkedAt }: Station, stakes: readonly Stake[]): boolean {
+  if (checkedAt === null) return false;
+  return stakes.some((one) => one.chain === chain && one.status === "done" && (one.finishedAt ?? "") > checkedAt);
+}
+
+/** Return what there is to say of a limit: nothing of one that is less than is shown of an amount. */
+function limitOf(amount: string | null): string | null {
+  return amount === null || Number(amount) < LEAST_SHOWN ? null : amount;
 }
 
 /** What it waits for, or what went wrong with it. */
@@ -90,12 +113,13 @@ function Why({ of }: { readonly of: Stake }) {
   return of.error === null ? <None /> : <Failed code={of.errorCode ?? ""} words={of.error} />;
 }
 
-function StationView({ station, mayStake }: StationProps) {
+function StationView({ station, mayStake, isBefore }: StationProps) {
   const { t } = useWords();
   const chainName = useChainName();
   const stake = station.stake ?? null;
   const coin = (value: string) => <Amount value={value} token={station.symbol} />;
-  const isLow = station.isLow === true || stake?.isLow === true;
+  const lowBelow = limitOf(station.lowBelow);
+  const stakeLowBelow = limitOf(stake?.lowBelow ?? null);
   return (
     <Section
       title={chainName(station.chain)}
@@ -112,21 +136,40 @@ function StationView({ station, mayStake }: StationProps) {
     >
       <Facts
         facts={[
-          [
-            t("record.state"),
-            <Chip key="low" tone={isLow ? "bad" : "good"}>
-              {t(isLow ? "gas.isLow" : "gas.enough")}
-            </Chip>,
-          ],
+          [t("record.state"), <Level key="level" station={station} />],
           [t("gas.balance"), station.balance === null ? t("gas.unknown") : coin(station.balance)],
+          [t("gas.lowBelow"), lowBelow === null ? null : coin(lowBelow)],
           [t("gas.waiting"), station.waiting],
-          [t("gas.checked"), station.checkedAt === null ? null : <When key="checked" at={station.checkedAt} />],
+          [
+            t("gas.checked"),
+            station.checkedAt === null ? null : (
+              <span key="checked">
+                <When at={station.checkedAt} />
+                {isBefore && <span className="muted">, {t("stake.before")}</span>}
+              </span>
+            ),
+          ],
           [t("stake.staked"), stake === null ? null : coin(stake.staked)],
+          [t("stake.left"), stake === null ? null : coin(plus(stake.lent, stake.lendable))],
+          [t("stake.lowBelow"), stakeLowBelow === null ? null : coin(stakeLowBelow)],
           [t("stake.leaving"), stake === null ? null : coin(stake.leaving)],
           [t("stake.withdrawable"), stake === null ? null : coin(stake.withdrawable)],
           [t("record.address"), <Address key="address" value={station.address} whole />],
         ]}
       />
     </Section>
+  );
+}
+
+/** Whether there is enough, and of what there is not. */
+function Level({ station: { isLow, stake } }: { readonly station: Station }) {
+  const { t } = useWords();
+  const isStakeLow = stake?.isLow === true;
+  return (
+    <span className="row">
+      {isLow === true && <Chip tone="bad">{t("gas.isLow")}</Chip>}
+      {isStakeLow && <Chip tone="care">{t("stake.isLow")}</Chip>}
+      {isLow !== true && !isStakeLow && <Chip tone="good">{t("gas.enough")}</Chip>}
+    </span>
   );
 }

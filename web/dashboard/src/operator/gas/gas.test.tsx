@@ -3,7 +3,7 @@ import { afterEach, expect, it } from "vitest";
 
 import { chooseLanguage } from "../../i18n";
 import { DESCRIBED } from "../../testing/described";
-import { json, knowOperator, mount, showOperator } from "../../testing/render";
+import { json, knowOperator, mount, showOperator, toldIn } from "../../testing/render";
 import { operatorSession, type Schemas } from "../api";
 
 import { GasPage } from "./GasPage";
@@ -112,4 +112,49 @@ it("a dialog sends nothing once there is nothing any more of what it is about", 
   await client.invalidateQueries({ queryKey: ["gas_station"] });
   await within(dialog).findByText("Nothing can be withdrawn yet");
   expect(act.disabled).toBe(true);
+});
+
+it.each([
+  [true, false, "It is low: fill it up"],
+  [false, true, "Too little stake: transfers burn coin"],
+  [true, true, "It is low: fill it upToo little stake: transfers burn coin"],
+  [false, false, "Enough"],
+])("what is low says so, and below how much it is: %s, %s", async (isLow, isStakeLow, level) => {
+  const { gasStations } = STATIONS as { readonly gasStations: readonly [Station] };
+  const [station] = gasStations;
+  const shownOne = {
+    ...station,
+    isLow,
+    lowBelow: "2.5",
+    stake: { ...station.stake, isLow: isStakeLow, lowBelow: "500" },
+  };
+  await showOperator(GasPage, {
+    path: "gas",
+    answers: {
+      "GET /api/admin/gas-stations": { gasStations: [shownOne] },
+      "GET /api/admin/stakes": { ...LISTED, stakes: [] },
+    },
+  });
+  const facts = new Map(toldIn(await screen.findByRole("region", { name: "ethereum" })));
+  expect(facts.get("State")).toBe(level);
+  expect(facts.get("Low below")).toContain("2.5 ETH");
+  expect(facts.get("Stake for transfers")).toContain("4,000 ETH");
+  expect(facts.get("Stake low below")).toContain("500 ETH");
+});
+
+it.each([
+  ["2026-01-31T12:00:01.000Z", true],
+  ["2026-01-31T11:59:59.000Z", false],
+])("what was read before the last change of the stake says so: %s", async (finishedAt, isBefore) => {
+  const { gasStations } = STATIONS as { readonly gasStations: readonly [Station] };
+  const change = { ...LISTED.stakes[0], chain: "ethereum", status: "done", finishedAt };
+  await showOperator(GasPage, {
+    path: "gas",
+    answers: {
+      "GET /api/admin/gas-stations": { gasStations: [{ ...gasStations[0], checkedAt: "2026-01-31T12:00:00.000Z" }] },
+      "GET /api/admin/stakes": { ...LISTED, stakes: [change] },
+    },
+  });
+  await screen.findByRole("table", { name: "Changes of stakes" });
+  expect(screen.queryAllByText(/before the last change of the stake/)).toHaveLength(Number(isBefore));
 });

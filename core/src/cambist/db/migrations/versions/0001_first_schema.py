@@ -178,6 +178,8 @@ TABLES = (
         waiting BIGINT DEFAULT '0' NOT NULL,
         is_low BOOLEAN DEFAULT 'false' NOT NULL,
         is_stake_low BOOLEAN DEFAULT 'false' NOT NULL,
+        low_below NUMERIC(78, 0) DEFAULT '0' NOT NULL,
+        stake_low_below NUMERIC(78, 0) DEFAULT '0' NOT NULL,
         checked_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         CONSTRAINT pk_gas_stations PRIMARY KEY (mode, chain)
     )

@@ -41,7 +41,8 @@ class LowMarks(Struct, frozen=True, kw_only=True):
 class GasStation(Struct, frozen=True, kw_only=True):
     """What a station held when it was last looked at. ``waiting`` is how many transfers wait for gas.
 
-    ``stake`` is None where its chain does not lend; it is low where hardly any of it is left to be lent.
+    ``stake`` is None where its chain does not lend; it is low where hardly any of it is left to be lent. ``low_below``
+    is the balance below which the station is low, ``stake_low_below`` what must be left of its stake.
     """
 
     chain: str
@@ -53,6 +54,8 @@ class GasStation(Struct, frozen=True, kw_only=True):
     waiting: int
     checked_at: datetime
     is_stake_low: bool = False
+    low_below: Units = Units(0)
+    stake_low_below: Units = Units(0)
     stake: Stake | None = None
 
     @property
@@ -78,16 +81,21 @@ async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> N
     balance = await chain.balance(own.address, info.native)
     stake = await chain.stake(own.address) if isinstance(chain, LendingChain) else None
     async with db.transaction() as conn:
+        low_below = await _limit(conn, info, marks.balances.get(info.id))
+        stake_low_below = Units(0) if stake is None else _stake_limit(stake, info, marks.stakes.get(info.id))
         station = GasStation(
             chain=info.id,
             address=own.address,
             symbol=info.native.symbol,
             decimals=info.native.decimals,
             balance=balance,
-            is_low=balance < await _limit(conn, info, marks.balances.get(info.id)),
+            is_low=balance < low_below,
             waiting=await _waiting(conn, info),
             checked_at=now,
-            is_stake_low=stake is not None and _is_low(stake, info, marks.stakes.get(info.id)),
+            # What is lent now comes back, so it counts as left.
+            is_stake_low=stake is not None and stake.lendable + stake.lent < stake_low_below,
+            low_below=low_below,
+            stake_low_below=stake_low_below,
             stake=stake,
         )
         row = (await conn.execute(_SELECT.where(models.GasStation.chain == info.id).with_for_update())).one_or_none()
@@ -99,18 +107,14 @@ async def check(db: Database, chain: Chain, marks: LowMarks, now: datetime) -> N
         _alert_stake(station, stake)
 
 
-def _is_low(stake: Stake, info: ChainInfo, low_stake: str | None) -> bool:
-    """Whether so little of a stake is left that native coin is burned instead. Where nothing is staked, none lacks.
-
-    What is lent now comes back, so it counts as left.
-    """
-    left = stake.lendable + stake.lent
+def _stake_limit(stake: Stake, info: ChainInfo, low_stake: str | None) -> Units:
+    """Return how much of a stake must be left, or native coin is burned instead; nothing where nothing is staked."""
     if stake.staked and low_stake is not None:
         try:
-            return left < parse_units(low_stake, info.native.decimals)
+            return parse_units(low_stake, info.native.decimals)
         except AmountError as error:
             log.warning("gas_low_stake_unusable", chain=info.id, low_stake=low_stake, reason=str(error))
-    return left * LOW_STAKE_PARTS < stake.staked
+    return Units(-(-stake.staked // LOW_STAKE_PARTS))
 
 
 async def check_all(db: Database, chains: Mapping[str, Chain], marks: LowMarks, now: datetime) -> None:
@@ -170,11 +174,11 @@ async def _waiting(conn: AsyncConnection, info: ChainInfo) -> int:
     return await conn.scalar(waiting) or 0
 
 
-async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None) -> int:
+async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None) -> Units:
     """Return the balance below which a station is low. An empty one always is."""
     if low_balance is not None:
         try:
-            return max(1, parse_units(low_balance, info.native.decimals))
+            return max(Units(1), parse_units(low_balance, info.native.decimals))
         except AmountError as error:
             log.warning("gas_low_balance_unusable", chain=info.id, low_balance=low_balance, reason=str(error))
     tx, intent = models.OutboundTx, models.OutboundIntent
@@ -190,7 +194,7 @@ async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None
         .limit(RECENT_TXS)
         .subquery()
     )
-    return max(1, int(await conn.scalar(select(func.max(recent.c.cost))) or 0) * LOW_TRANSFERS)
+    return Units(max(1, int(await conn.scalar(select(func.max(recent.c.cost))) or 0) * LOW_TRANSFERS))
 
 
 async def _save(conn: AsyncConnection, station: GasStation) -> None:

@@ -52,6 +52,7 @@ class StakeRequest(Struct, frozen=True, kw_only=True):
     reason: str | None
     tx_id: str | None
     created_at: datetime
+    finished_at: datetime | None
 
 
 async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
