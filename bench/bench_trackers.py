@@ -29,6 +29,7 @@ LISTS = 2
 """On how many trackers' lists each address is."""
 CONTRACT = "0x" + "ab" * 20
 FAMILY = "evm"
+_BEGUN, _BETWEEN_S = 1_800_000_000, 12
 
 _OWNER = """
 WITH merchant AS (
@@ -92,7 +93,12 @@ class Chain:
             )
             for number in range(TRANSFERS)
         ]
-        block = Block(height=self.height, hash=own_hash, parent_hash=f"0x{self.height - 1:064x}", time=1_800_000_000)
+        block = Block(
+            height=self.height,
+            hash=own_hash,
+            parent_hash=f"0x{self.height - 1:064x}",
+            time=_BEGUN + _BETWEEN_S * self.height,
+        )
         return ScanResult(blocks=(block,), transfers=transfers)
 
 

@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain, pairwise
 from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from cambist.domain.identifiers import DatedIds
+from cambist.domain.identifiers import DatedIds, sort_key
 from cambist.services.trackers.bodies import End, Matches, Movement, Stage, delivery_id, pieces, written
 from cambist.services.webhooks.outbox import TRACKER_COLUMNS
 
@@ -123,16 +124,20 @@ def test_who_hears_is_cut_before_an_end():
     assert matches.before(6) == matches
 
 
-def test_dated_identifiers_sort_by_their_second_and_tell_the_same_things_alike():
+def test_dated_identifiers_sort_by_their_second_and_their_group_and_tell_the_same_things_alike():
     earlier, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
     firsts = [str(number).encode() for number in range(50)]
-    made = [DatedIds("mov", at, "bench", "0x1").of(first) for at in (earlier, later) for first in firsts]
-    assert max(made[:50]) < min(made[50:])
-    assert len(set(made)) == 100
-    assert {len(one) for one in made} == {len("mov_") + 32}
-    assert DatedIds("mov", earlier, "bench", "0x1").of(b"7") == made[7]
+    groups = sorted((f"0x{number}" for number in range(20)), key=sort_key)
+    assert len({sort_key(group) for group in groups}) == 20
+    each = [(at, group) for at in (earlier, later) for group in groups]
+    made = [[DatedIds("mov", at, "bench", group, group=group).of(first) for first in firsts] for at, group in each]
+    assert all(max(one) < min(other) for one, other in pairwise(made))
+    assert len(set(chain.from_iterable(made))) == 2000
+    assert {len(one) for one in chain.from_iterable(made)} == {len("mov_") + 32}
+    assert DatedIds("mov", earlier, "bench", groups[0], group=groups[0]).of(b"7") == made[0][7]
     others = [("bench", "0x2"), ("bench0x1",), ("0x1", "bench"), ("bench", "0x1", "")]
-    assert not {DatedIds("mov", earlier, *rest).of(b"7") for rest in others} & set(made)
+    unlike = {DatedIds("mov", earlier, *rest, group="0x1").of(b"7") for rest in (*others, ("bench", "0x1"))}
+    assert len(unlike) == 5
 
 
 def test_what_tells_of_a_stage_has_an_id_of_its_own_in_each_incarnation():

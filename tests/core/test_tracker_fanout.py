@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from cambist.domain.identifiers import sort_key
 from cambist.hints import Hints
 from cambist.services.platform import PlatformSettings
 from cambist.services.trackers import fan_out, telling, transactions
@@ -141,6 +142,32 @@ async def test_several_transfers_of_one_transaction_are_told_one_by_one(shop, ch
     assert len({one["data"]["txHash"] for one in told}) == 1
 
 
+async def test_what_is_told_of_a_block_is_written_in_the_order_of_its_ids(
+    shop, chain, watcher, usdx, watchers, fan, monkeypatch
+):
+    await watchers.make([ALICE])
+    monkeypatch.setattr(fan_out, "STAGES_FIRST", 4)
+    amounts = range(1, 31)
+    for amount in amounts:
+        chain.submit(
+            [Output(contract=usdx.contract, recipient=ALICE, amount=part) for part in (amount * ONE, amount * ONE + 1)]
+        )
+    chain.mine()
+    await shop.poll(watcher)
+    await fan.drain("memory", 0)
+    written = await watchers.rows(
+        "SELECT d.delivery_id, m.units, m.ordinal FROM webhook_deliveries d"
+        " JOIN tracker_transactions t ON t.transaction_id = d.resource_id JOIN movements m ON m.id = t.movement_pk"
+        " ORDER BY d.id"
+    )
+    keys = [row.delivery_id[: len("evt_") + 8 + 4] for row in written]
+    assert (len(keys), len(set(keys))) == (60, 30)
+    assert keys == sorted(keys)
+    assert [row.ordinal for row in written] != list(range(60))
+    units = [int(row.units) for row in written]
+    assert [other - one for one, other in zip(units[::2], units[1::2], strict=True)] == [1] * 30
+
+
 @pytest.mark.parametrize("told_between", [True, False])
 async def test_a_reorg_is_told_and_what_is_mined_again_keeps_its_id(
     shop, chain, watcher, usdx, watchers, fan, told_between
@@ -226,7 +253,7 @@ async def test_a_death_at_any_moment_loses_and_doubles_nothing(
     outlived, moment_, sent = False, 0, []
     while not outlived:
         moment_ += 1
-        sent += [chain.transfer(usdx, ALICE, ONE) for _ in range(transfers)]
+        sent += sorted((chain.transfer(usdx, ALICE, ONE) for _ in range(transfers)), key=sort_key)
         chain.mine()
         await shop.poll(watcher)
         mortal = FanOut(FragileDatabase(db, Life(moment_)), clock, Hints(None))
@@ -272,7 +299,7 @@ async def test_what_comes_next_is_looked_up_while_what_came_before_is_written(
 
     monkeypatch.setattr(fan_out.Ahead, "take", taken)
     tracker = await watchers.make([ALICE])
-    sent = [chain.transfer(usdx, ALICE, ONE + number) for number in range(9)]
+    sent = sorted((chain.transfer(usdx, ALICE, ONE + number) for number in range(9)), key=sort_key)
     chain.mine()
     await shop.poll(watcher)
     workers = [FanOut(db, clock, Hints(None)) for _ in range(3)]

@@ -32,9 +32,9 @@ _MATCHES_AT_ONCE = 100
 TRANSACTION_PREFIX, DELIVERY_PREFIX = "mov", "evt"
 """Of the ids of trackers' transactions, and of what tells of them.
 
-They begin with the time of the transfer's first block: what is told of one block stands side
-by side in every index that holds them. Spread over all of it, each would be another page to read, and to write to the
-log.
+They begin with the time of the transfer's first block, and go on with the sort key of its transaction. The movements of
+a block are stored and told in the same order, so that each index that holds these ids grows at its end. Spread over all
+of it, each would be another page to look for, to read, and to write to the log.
 """
 _DELIVERY_PREFIX = DELIVERY_PREFIX.encode()
 
@@ -196,7 +196,8 @@ class End:
         # A transaction that is mined again may pay somebody else: what is told of one address ends with that one's
         # list.
         names = chain, movement.tx_id, movement.position, direction, address
-        self.transaction_id_of = DatedIds(TRANSACTION_PREFIX, movement.first_mined_at, *names).of
+        dated = DatedIds(TRANSACTION_PREFIX, movement.first_mined_at, *names, group=movement.tx_id)
+        self.transaction_id_of = dated.of
         self._suffix = _suffix(stage.stage, movement.incarnation).encode()
         self._transaction_fields = bigint_field(stage.movement_pk) + text_field(direction) + text_field(address)
         self._event_field = _EVENT_FIELDS[stage.stage]

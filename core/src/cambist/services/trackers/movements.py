@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
+from cambist.domain.identifiers import sort_key
 from cambist.domain.money import UNITS_MAX
 from cambist.plugin import Head, ScanResult, Token, Transfer
 from cambist.services.chain_scope import ChainScope
@@ -202,13 +203,13 @@ def _ends(transfers: Sequence[Transfer]) -> set[str]:
 
 
 def _rows(chain_scope: ChainScope, result: ScanResult, tracked: set[str]) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of what moved from or to these addresses: by block, and in it as what tells of them sorts."""
     tokens: Mapping[str | None, Token] = {token.contract: token for token in chain_scope.info.tokens}
     times = {block.height: datetime.fromtimestamp(block.time, UTC) for block in result.blocks}
-    for ordinal, transfer in enumerate(result.transfers):
+    moved = [one for one in enumerate(result.transfers) if one[1].recipient in tracked or one[1].sender in tracked]
+    for ordinal, transfer in sorted(moved, key=_in_order):
         token = tokens.get(transfer.contract)
-        if token is None or transfer.amount > UNITS_MAX:
-            continue
-        if transfer.recipient in tracked or transfer.sender in tracked:
+        if token is not None and transfer.amount <= UNITS_MAX:
             yield (
                 transfer.tx_id,
                 transfer.position,
@@ -223,3 +224,8 @@ def _rows(chain_scope: ChainScope, result: ScanResult, tracked: set[str]) -> Ite
                 ordinal,
                 times[transfer.height],
             )
+
+
+def _in_order(numbered: tuple[int, Transfer]) -> tuple[int, bytes]:
+    _, transfer = numbered
+    return transfer.height, sort_key(transfer.tx_id)
