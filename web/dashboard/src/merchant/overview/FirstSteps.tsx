@@ -33,13 +33,11 @@ export function FirstSteps({ project, children }: FirstStepsProps) {
   const { t } = useTranslation();
   const { projectId, paymentWebhookUrl, webhookSigning, signatureCheck } = project;
   const [isHidden, setHidden] = useState(() => hiddenIn().includes(projectId));
-  const mayBuild = usePermitted("projects.change");
   const mayCheck = usePermitted("webhooks");
   const isOffered = mayCheck && !isHidden;
   const keys = useQuery({ ...keysQuery(projectId), enabled: isOffered });
   const steps = useQuery({ ...stepsQuery(projectId), enabled: isOffered });
   const [wasOpen, setWasOpen] = useState(false);
-  const mayPay = usePermitted("payments");
   const hasKey = keys.data !== undefined && keys.data.length > 0;
   const { paidId, hasEndpoint, ...ofEndpoints } = steps.data ?? {
     paidId: null,
@@ -70,7 +68,7 @@ export function FirstSteps({ project, children }: FirstStepsProps) {
     setHidden(true);
     keepHidden(projectId);
   };
-  const at = (page: string, label: string) => mayBuild && <Link to={`/${projectId}/${page}`}>{label}</Link>;
+  const at = (page: string, label: string) => <Link to={`/${projectId}/${page}`}>{label}</Link>;
   return (
     <>
       <Section
@@ -95,7 +93,9 @@ export function FirstSteps({ project, children }: FirstStepsProps) {
             words={t("firstSteps.paymentWords")}
             page={paidId === null ? undefined : `/${projectId}/payments/${paidId}`}
           >
-            <div className="row">{mayPay && <PayOne projectId={projectId} />}</div>
+            <div className="row">
+              <PayOne projectId={projectId} />
+            </div>
           </Step>
           <Step isDone={isVerified} title={t("firstSteps.verified")} words={t("firstSteps.verifiedWords")}>
             <VerifyCode />

@@ -229,6 +229,18 @@ it("tells who has no second factor before somebody is invited in vain, in the sa
   expect(await screen.findByRole("note")).toBeTruthy();
 });
 
+/** Return what a field offers to be chosen. */
+async function offeredBy(choice: HTMLElement): Promise<readonly (string | null)[]> {
+  fireEvent.click(choice);
+  const list = await waitFor(() => {
+    const found = document.getElementById(choice.getAttribute("aria-controls") ?? "");
+    if (found === null) throw new Error("it offers nothing");
+    return found;
+  });
+  const options = await within(list).findAllByRole("option", { hidden: true });
+  return options.map(({ textContent }) => textContent);
+}
+
 it("offers an admin nothing about owners, which the API lets owners alone do", async () => {
   const admin = { ...ME, memberId: "mem_3", name: "Cleo", email: "cleo@shop.example", role: "admin" };
   await show(TeamPage, {
@@ -247,8 +259,17 @@ it("offers an admin nothing about owners, which the API lets owners alone do", a
   expect(other.getByRole("button", { name: "Remove" })).toBeTruthy();
   const form = within(screen.getByRole("region", { name: "Invite somebody" }));
   for (const choice of [other.getByRole("combobox"), form.getByRole("combobox", { name: "Role" })]) {
-    fireEvent.click(choice);
-    const options = await screen.findAllByRole("option", { hidden: true });
-    expect([...new Set(options.map(({ textContent }) => textContent))]).not.toContain("Owner");
+    const options = await offeredBy(choice);
+    expect(options).toContain("Admin");
+    expect(options).not.toContain("Owner");
+  }
+});
+
+it("offers an owner to make another one, of a member and of whoever is invited", async () => {
+  await open({});
+  const other = within(await screen.findByRole("row", { name: /bob@shop/ }));
+  const form = within(screen.getByRole("region", { name: "Invite somebody" }));
+  for (const choice of [other.getByRole("combobox"), form.getByRole("combobox", { name: "Role" })]) {
+    expect(await offeredBy(choice)).toContain("Owner");
   }
 });
