@@ -262,3 +262,23 @@ async def test_a_card_of_a_phone_is_headed_by_its_first_column_and_its_status_an
         assert await page.evaluate(BESIDE, short)
         whole = page.get_by_role("term").filter(has_text="To address").locator("..")
         assert (await whole.bounding_box())["width"] > 240
+
+
+async def test_a_form_of_payouts_has_fields_of_one_width_and_nothing_bright_stands_beside_a_dialog(chromium):
+    gateway = DescribedGateway("merchant", rows=1)
+    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        await go(page, f"{gateway.home}/payouts/new")
+        source = page.get_by_role("combobox", name="Out of")
+        await source.click()
+        await page.get_by_role("option").first.click()
+        widths = [
+            (await one.bounding_box())["width"] for one in (source, page.get_by_role("textbox", name="To address"))
+        ]
+        assert widths[0] == pytest.approx(widths[1], abs=1)
+        beside = page.locator("html")
+        await go(page, f"{gateway.home}/coins")
+        await page.get_by_role("button", name="Approve an address").click()
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        shade = await beside.evaluate("one => getComputedStyle(one).backgroundColor")
+        ground = await page.locator("body").evaluate("one => getComputedStyle(one).backgroundColor")
+        assert shade not in {ground, "rgba(0, 0, 0, 0)"}

@@ -118,7 +118,8 @@ function How({ deposit }: { readonly deposit: AccountDeposit }) {
 }
 
 function HowMuch({ deposit }: { readonly deposit: AccountDeposit }) {
-  const [fiat] = deposit.fiat;
+  // In the currency in which the wallet's statement says it.
+  const fiat = deposit.fiat.find(({ currency }) => currency.toLowerCase() === "usd") ?? deposit.fiat[0];
   return (
     <>
       <Amount value={deposit.amount} token={deposit.token} />

@@ -100,6 +100,7 @@ describe("the list of accounts", () => {
 describe("the page of one account", () => {
   const at = { path: "accounts/$accountId", at: "accounts/acc_1" };
   const account = `${LIST}/acc_1`;
+  const worth = (currency: string, amount: string) => ({ currency, amount, price: "1", source: "static" });
   const balance = { chain: "base", token: "USDC", contractAddress: null, decimals: 6, pending: "20", deposits: 4 };
   const answers: Answers = {
     ...PUBLIC,
@@ -107,6 +108,13 @@ describe("the page of one account", () => {
     [`${account}/balances`]: { success: true, balances: [{ ...balance, balance: "250", held: "3" }] },
     [`${account}/deposits`]: { ...one, deposits: [DEPOSIT] },
   };
+
+  it("says what a deposit was worth in the currency of the wallet's statement, where that is known", async () => {
+    const known = { ...DEPOSIT, fiat: [worth("eur", "2.76"), worth("usd", "3.01")] };
+    await show(AccountPage, { ...at, answers: { ...answers, [`${account}/deposits`]: { ...one, deposits: [known] } } });
+    expect(await screen.findByText("$3.01")).toBeTruthy();
+    expect(screen.queryByText(/2\.76/)).toBeNull();
+  });
 
   it("shows addresses by family, what is held and why, and what was sent in all", async () => {
     await show(AccountPage, { ...at, answers });

@@ -15,6 +15,7 @@ import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
+import { useRefused } from "../../ui/useRefused";
 import { coinKey } from "../coins/queries";
 import { feesQuery } from "../exchanges/queries";
 import { InMode } from "../InMode";
@@ -106,6 +107,7 @@ function Single({ balance }: { readonly balance: Balance }) {
   const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [isAsked, setAsked] = useState(false);
+  const refused = useRefused();
   const to = toAddress.trim();
 
   async function pay(): Promise<void> {
@@ -135,9 +137,22 @@ function Single({ balance }: { readonly balance: Balance }) {
           autoComplete="off"
           spellCheck={false}
           value={toAddress}
-          onText={setToAddress}
+          error={refused.of("toAddress")}
+          onText={(text) => {
+            refused.forget();
+            setToAddress(text);
+          }}
         />
-        <BalanceAmount label={t("payments.amount")} balance={balance} value={amount} onText={setAmount} />
+        <BalanceAmount
+          label={t("payments.amount")}
+          balance={balance}
+          value={amount}
+          refused={refused.of("amount")}
+          onText={(text) => {
+            refused.forget();
+            setAmount(text);
+          }}
+        />
         <div className="row">
           <Button type="submit" disabled={toUnits(amount.trim(), balance.decimals) === null || to === ""}>
             {t("payouts.check")}
@@ -149,7 +164,7 @@ function Single({ balance }: { readonly balance: Balance }) {
           title={t("payouts.confirm")}
           act={t("payouts.pay")}
           isDangerous
-          onConfirm={pay}
+          onConfirm={() => refused.noting(pay)}
           onClose={() => {
             setAsked(false);
           }}

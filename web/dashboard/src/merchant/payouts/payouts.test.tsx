@@ -205,6 +205,33 @@ describe("a payout of one coin", () => {
     expect(dialog.closest("form")).toBeNull();
   });
 
+  it("marks what was refused once the dialog is closed, until something is typed", async () => {
+    await show(NewPayout, {
+      path: "payouts/new",
+      answers: {
+        ...WALLET,
+        [`POST ${BASE}/wallet/payout`]: () => {
+          const details = [{ field: "toAddress", message: "is no address on Polygon" }];
+          return json({ success: false, error: "toAddress is wrong", code: "INVALID_ADDRESS", details }, 400);
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon 3,000", hidden: true }));
+    const to = screen.getByRole("textbox", { name: /^To address/ });
+    fireEvent.change(to, { target: { value: "0x55" } });
+    fireEvent.change(screen.getByRole("textbox", { name: /^Amount/ }), { target: { value: "1" } });
+    fireEvent.click(screen.getByRole("button", { name: "Check" }));
+    const dialog = await screen.findByRole("dialog", { name: "Pay this out?" });
+    fireEvent.click(within(dialog).getByRole("button", { name: "Pay out" }));
+    expect(await within(dialog).findByText("INVALID_ADDRESS")).toBeTruthy();
+    fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    expect(await screen.findByText("is no address on Polygon")).toBeTruthy();
+    expect(to.getAttribute("aria-invalid")).toBe("true");
+    fireEvent.change(to, { target: { value: TO } });
+    expect(screen.queryByText("is no address on Polygon")).toBeNull();
+  });
+
   it("offers nothing of a balance that is empty", async () => {
     const wallet = { success: true, mode: "live", balances: [{ ...BALANCE, available: "0" }] };
     await show(NewPayout, { path: "payouts/new", answers: { [`GET ${BASE}/wallet`]: wallet } });

@@ -7,6 +7,7 @@ import { Address } from "../../ui/Address";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
 import { Filters, TextFilter } from "../../ui/Filters";
+import { numbers } from "../../ui/format";
 import { List, type Column } from "../../ui/List";
 import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
@@ -42,7 +43,7 @@ function lineOf({ address, label }: Wanted): string {
 
 /** The addresses on a tracker's list. Its pages are no part of the page's address, which has those of what moved. */
 export function Watched({ tracker, token }: WatchedProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const projectId = useProjectId();
   const [page, setPage] = useState(1);
   const [address, setAddress] = useState("");
@@ -50,6 +51,10 @@ export function Watched({ tracker, token }: WatchedProps) {
   const query = useQuery(
     watchedQuery(projectId, tracker.webhookId, token, { page, ...(address === "" ? {} : { address }) }),
   );
+  const isEmpty = address === "" && query.data?.total === 0;
+  const add = () => {
+    setAdding(true);
+  };
   const columns: readonly Column<WatchedAddress>[] = [
     { id: "address", title: t("payment.address"), cell: (one) => <Address value={one.address} whole /> },
     { id: "label", title: t("projects.name"), cell: (one) => one.label ?? <None /> },
@@ -73,14 +78,11 @@ export function Watched({ tracker, token }: WatchedProps) {
             name="addresses"
             token={token}
           />
-          <Button
-            variant="default"
-            onClick={() => {
-              setAdding(true);
-            }}
-          >
-            {t("tracker.add")}
-          </Button>
+          {!isEmpty && (
+            <Button variant="default" onClick={add}>
+              {t("tracker.add")}
+            </Button>
+          )}
         </>
       }
     >
@@ -101,7 +103,16 @@ export function Watched({ tracker, token }: WatchedProps) {
         rowKey={(one) => one.address}
         onPage={setPage}
         isFiltered={address !== ""}
-        empty={<Empty title={t(address === "" ? "tracker.noAddresses" : "tracker.notWatched")} />}
+        empty={
+          address === "" ? (
+            <Empty title={t("tracker.noAddresses")}>
+              <p>{t("tracker.noAddressesWords", { block: numbers(i18n.language).format(tracker.startBlock) })}</p>
+              <Button onClick={add}>{t("tracker.add")}</Button>
+            </Empty>
+          ) : (
+            <Empty title={t("tracker.notWatched")} />
+          )
+        }
       />
       {isAdding && (
         <Add

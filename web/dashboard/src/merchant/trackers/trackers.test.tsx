@@ -80,6 +80,15 @@ describe("the page of one tracker", () => {
     }
   });
 
+  it("says from which block on it will tell where nothing is watched yet, and has one way to add what is", async () => {
+    const empty = { ...nothing, addresses: [] };
+    await show(TrackerPage, { ...at, answers: { ...answers, "GET /api/webhook/address/list": empty } });
+    const region = within(await screen.findByRole("region", { name: "Addresses" }));
+    expect(await region.findByText(/moved there from block 100 on/)).toBeTruthy();
+    fireEvent.click(region.getByRole("button", { name: "Add addresses" }));
+    expect(await screen.findByRole("dialog", { name: "Add addresses" })).toBeTruthy();
+  });
+
   it("saves addresses and movements as files, with its token", async () => {
     const sent = await show(TrackerPage, { ...at, at: `${at.at}?direction=in`, answers });
     const addresses = await screen.findByRole("region", { name: "Addresses" });

@@ -10,11 +10,13 @@ interface BalanceAmountProps {
   /** What it is to be taken of; none while that is not chosen. */
   readonly balance: Schemas["BalanceView"] | undefined;
   readonly value: string;
+  /** What the API says of it. */
+  readonly refused?: string | undefined;
   readonly onText: (amount: string) => void;
 }
 
 /** How much of a balance: with no more decimals than its token has, or all that is available. */
-export function BalanceAmount({ label, balance, value, onText }: BalanceAmountProps) {
+export function BalanceAmount({ label, balance, value, refused, onText }: BalanceAmountProps) {
   const { t } = useTranslation();
   const wanted = value.trim();
   const isWrong = wanted !== "" && balance !== undefined && toUnits(wanted, balance.decimals) === null;
@@ -26,7 +28,7 @@ export function BalanceAmount({ label, balance, value, onText }: BalanceAmountPr
         inputMode="decimal"
         autoComplete="off"
         value={value}
-        error={isWrong ? t("exchange.badAmount", { count: balance.decimals }) : undefined}
+        error={isWrong ? t("exchange.badAmount", { count: balance.decimals }) : refused}
         onText={onText}
       />
       {balance !== undefined && (

@@ -14,6 +14,7 @@ import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
+import { useRefused } from "../../ui/useRefused";
 import { CodeInput } from "../CodeInput";
 import { coinKey } from "../coins/queries";
 import { InMode } from "../InMode";
@@ -59,6 +60,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const [amount, setAmount] = useState("");
   const [code, setCode] = useState("");
   const [isAsked, setAsked] = useState(false);
+  const refused = useRefused();
   const balance = balances.find((one) => coinKey(one) === chosen);
   const wanted = amount.trim();
   const to = toAddress.trim();
@@ -104,7 +106,11 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           autoComplete="off"
           spellCheck={false}
           value={toAddress}
-          onText={setToAddress}
+          error={refused.of("toAddress")}
+          onText={(text) => {
+            refused.forget();
+            setToAddress(text);
+          }}
         />
         {balance !== undefined && (
           <Text
@@ -112,10 +118,23 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             description={t("withdrawal.tagWords")}
             autoComplete="off"
             value={toTag}
-            onText={setToTag}
+            error={refused.of("toTag")}
+            onText={(text) => {
+              refused.forget();
+              setToTag(text);
+            }}
           />
         )}
-        <BalanceAmount label={t("payments.amount")} balance={balance} value={amount} onText={setAmount} />
+        <BalanceAmount
+          label={t("payments.amount")}
+          balance={balance}
+          value={amount}
+          refused={refused.of("amount")}
+          onText={(text) => {
+            refused.forget();
+            setAmount(text);
+          }}
+        />
         <div className="row">
           <Button type="submit" disabled={!isAmount || to === ""}>
             {t("payouts.check")}
@@ -128,7 +147,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           act={t("withdrawal.act")}
           isDangerous
           isBlocked={code.trim() === ""}
-          onConfirm={() => withdraw(balance)}
+          onConfirm={() => refused.noting(() => withdraw(balance))}
           onClose={() => {
             setAsked(false);
           }}

@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
-import { json, nothing, one, PROJECT, refused, show } from "../../testing/render";
+import { json, nothing, one, PROJECT, show } from "../../testing/render";
 
 import { NewWithdrawal } from "./NewWithdrawal";
 import type { Withdrawal } from "./queries";
@@ -92,7 +92,10 @@ describe("a new withdrawal", () => {
         [wallet]: { success: true, mode: "live", balances: [balance] },
         "POST /api/dashboard/withdrawals": async (request) => {
           bodies.push((await request.json()) as Record<string, unknown>);
-          return bodies.length === 1 ? refused(401, "TWO_FACTOR_INVALID") : json({ withdrawal: WITHDRAWAL }, 201);
+          const details = [{ field: "toAddress", message: "is too new" }];
+          return bodies.length === 1
+            ? json({ success: false, error: "no", code: "TWO_FACTOR_INVALID", details }, 401)
+            : json({ withdrawal: WITHDRAWAL }, 201);
         },
       },
     });
@@ -113,6 +116,7 @@ describe("a new withdrawal", () => {
     fireEvent.change(code, { target: { value: "000000" } });
     fireEvent.click(act);
     expect(await within(dialog).findByText("TWO_FACTOR_INVALID")).toBeTruthy();
+    expect(screen.getByLabelText(/^To address/).getAttribute("aria-invalid")).toBe("true");
     fireEvent.change(code, { target: { value: "123456" } });
     fireEvent.click(act);
     expect(await screen.findByText("elsewhere")).toBeTruthy();
