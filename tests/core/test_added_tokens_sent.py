@@ -71,7 +71,7 @@ async def test_it_is_received_and_sent_only_after_the_signers_own_file_has_it(tr
     waits = await treasury.payout(payout)
     assert (waits.status, waits.waits_for, await treasury.on_chain(to_address, "EURX")) == (
         "processing",
-        "collection",
+        "token_not_sendable",
         0,
     )
     assert treasury.alerts["signer_refused"] == 0, "nothing was asked of it"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import ChainToken
+from cambist.db.structs import one_of
 from cambist.signer import Signer
 from cambist.signer.protocol import SignerUnavailableError
 
@@ -33,6 +37,18 @@ async def ask(db: Database, signer: Signer) -> None:
         if known is not row.sendable:
             async with db.transaction() as conn:
                 await conn.execute(update(ChainToken).where(ChainToken.id == row.id).values(sendable=known))
+
+
+async def not_sendable(conn: AsyncConnection, chain: str, contracts: Sequence[str]) -> Collection[str]:
+    """Return which of these contracts are added tokens that the signer does not know, or has not been asked about."""
+    wanted = select(ChainToken.contract).where(
+        ChainToken.chain == chain,
+        one_of(ChainToken.contract, contracts),
+        ChainToken.origin == "added",
+        ChainToken.state.in_(IN_USE),
+        ChainToken.sendable.is_not(True),
+    )
+    return {row.contract for row in await conn.execute(wanted)}
 
 
 def why_not(*, origin: str, sendable: bool | None) -> str | None:

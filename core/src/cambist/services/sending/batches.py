@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
@@ -14,6 +15,7 @@ from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import CANCELLABLE, WAITS_FOR_TURN, IntentKind
 from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Token
 from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.chains.sendable import not_sendable
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.signer.protocol import SignerUnavailableError
 
@@ -55,6 +57,7 @@ WAITS_FOR_FEES = "fees_above_ceiling"
 WAITS_FOR_CALL = "call"
 WAITS_FOR_OPERATOR = "paused"
 WAITS_FOR_REINSTATEMENT = "merchant_suspended"
+WAITS_FOR_SIGNERS_FILE = "token_not_sendable"
 
 _SHORTAGE = {
     "gas": (WAITS_FOR_STATION, EMPTY_STATION_PAUSE),
@@ -289,7 +292,9 @@ async def _store_waiting(  # noqa: PLR0913  each by name
         return
     async with context.db.transaction() as conn:
         await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now, keeps_retry=True)
-        await context.defer(conn, short, reason, now + pause, now)
+        unknown = await _unknown_to_signer(conn, context, short)
+        await context.defer(conn, unknown, WAITS_FOR_SIGNERS_FILE, now + REFUSED_PAUSE, now)
+        await context.defer(conn, [one for one in short if one not in unknown], reason, now + pause, now)
         fresh = await context.defer(conn, needs_gas, gas_reason, now + gas_pause, now)
         if needs_loan:
             await context.defer(conn, needs_loan, WAITS_FOR_GAS, now + GAS_PAUSE, now)
@@ -299,6 +304,17 @@ async def _store_waiting(  # noqa: PLR0913  each by name
     waiting = fresh + len(short)
     if is_station and waiting:
         context.alert("gas_station_empty", waiting=waiting, address=source.address)
+
+
+async def _unknown_to_signer(
+    conn: AsyncConnection, context: EngineContext, short: Sequence[IntentRow]
+) -> Sequence[IntentRow]:
+    """Return those whose token is not collected either, since it does not stand in the signer's file yet."""
+    contracts = {one.contract for one in short if one.contract is not None}
+    if not contracts or context.chain_scope.mode != "live":
+        return []
+    unknown = await not_sendable(conn, context.chain_scope.info.id, sorted(contracts))
+    return [one for one in short if one.contract in unknown]
 
 
 async def _fail(context: EngineContext, refused: Sequence[tuple[IntentRow, str]]) -> None:

@@ -31,6 +31,7 @@ const ENDS_THEN: ReadonlySet<string> = new Set([
   "signer: TARGET_TOO_FRESH",
 ]);
 const WAITS_FOR_PERSON = "signer: APPROVAL_NEEDED";
+const WAITS_FOR_FILE = "token_not_sendable";
 
 /** One thing that is to be sent: what it waits for, its transactions, and what can be done about it. */
 export function IntentPage() {
@@ -83,6 +84,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
               t("queue.cancelAsked"),
               intent.cancelAskedAt === null ? null : <When key="cancel" at={intent.cancelAskedAt} />,
             ],
+            [t("queue.money"), intent.state === "failed" && intent.payoutId !== null ? t("queue.moneyBack") : null],
             [t("queue.raiseAsked"), feeRaise?.askedAt == null ? null : <When key="raise" at={feeRaise.askedAt} />],
             [t("queue.raiseRefused"), feeRaise?.refusal == null ? null : <Refusal key="unraised" of={feeRaise} />],
             [t("queue.signedNonce"), settlement?.nonce],
@@ -166,10 +168,12 @@ function sentAs({ kind }: Intent): "payouts" | "refunds" | "withdrawals" {
 function Waiting({ what }: { readonly what: NonNullable<Intent["waitsFor"]> }) {
   const { t } = useWords();
   const maySee = usePermitted("signer.read");
+  const maySeeTokens = usePermitted("chains.read");
   return (
     <>
       <WaitsFor what={what} withOwn />{" "}
       {maySee && what.code === WAITS_FOR_PERSON && <Link to="/signer">{t("nav.signer")}</Link>}
+      {maySeeTokens && what.code === WAITS_FOR_FILE && <Link to="/tokens">{t("nav.tokens")}</Link>}
     </>
   );
 }

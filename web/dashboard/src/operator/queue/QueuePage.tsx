@@ -32,6 +32,7 @@ const REASONS = [
   "provider",
   "paused",
   "merchant_suspended",
+  "token_not_sendable",
   "cancellation",
   "signed_before",
   "new",

@@ -177,14 +177,30 @@ it.each([
 });
 
 it.each([
+  ["failed", "po_1", true],
+  ["failed", null, false],
+  ["done", "po_1", false],
+])("what became of a merchant's money is said where nothing was sent: %s, %s", async (state, payoutId, isBack) => {
+  const outbound = { ...INTENT, state, payoutId, waitsFor: null, settlement: null };
+  await showOperator(IntentPage, {
+    path: "queue/$intentId",
+    at: "queue/int_1",
+    answers: { "GET /api/admin/outbound/int_1": { success: true, outbound } },
+  });
+  expect(await screen.findByText("What came of it")).toBeTruthy();
+  expect(screen.queryByText("Back in the merchant's balance") !== null).toBe(isBack);
+});
+
+it.each([
   ["signer: APPROVAL_NEEDED", "Looked at next", ["Signer"]],
+  ["token_not_sendable", "Looked at next", ["Tokens"]],
   ["signer: HOURLY_CAP", "Until", []],
 ])("what waits for a person leads to where somebody agrees, and for no moment: %s", async (code, label, links) => {
   const waitsFor = { code, text: "It waits.", until: "2026-01-01T12:00:00.000Z" };
   await showOperator(IntentPage, {
     path: "queue/$intentId",
     at: "queue/int_1",
-    permissions: ["outbound.read", "signer.read"],
+    permissions: ["outbound.read", "signer.read", "chains.read"],
     answers: {
       "GET /api/admin/outbound/int_1": { success: true, outbound: { ...INTENT, state: "waiting", waitsFor } },
     },

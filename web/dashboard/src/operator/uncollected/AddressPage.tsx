@@ -58,6 +58,7 @@ function Part({ one }: { readonly one: AtAddress }) {
   const { t, i18n } = useWords();
   const chainName = useChainName();
   const maySeeQueue = usePermitted("outbound.read");
+  const maySeeTokens = usePermitted("chains.read");
   const number = numbers(i18n.language);
   return (
     <Section
@@ -78,6 +79,7 @@ function Part({ one }: { readonly one: AtAddress }) {
           <span>
             <Said of="waits" code={one.code} words={one.text} withOwn />
           </span>
+          {maySeeTokens && one.code === "token_not_sendable" && <Link to="/tokens">{t("nav.tokens")}</Link>}
         </p>
         <Facts
           facts={[

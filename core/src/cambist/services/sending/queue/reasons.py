@@ -16,6 +16,7 @@ from cambist.services.sending.batches import (
     WAITS_FOR_GAS,
     WAITS_FOR_OPERATOR,
     WAITS_FOR_REINSTATEMENT,
+    WAITS_FOR_SIGNERS_FILE,
     WAITS_FOR_STATION,
 )
 from cambist.services.sending.cancelling import WAITS_FOR_PROOF
@@ -43,6 +44,8 @@ _WAITING: Mapping[str, str] = {
     WAITS_FOR_CALL: "Its call is built right before it is signed.",
     WAITS_FOR_OPERATOR: "An operator has paused sending on this chain.",
     WAITS_FOR_REINSTATEMENT: "An operator has suspended its merchant: it waits until the merchant is reinstated.",
+    WAITS_FOR_SIGNERS_FILE: "Its token was added and does not stand in the signer's file yet, so that nothing of it can"
+    " be sent.",
     WAITS_FOR_CANCELLATION: "It is to be cancelled: the signer is asked to void it, and then its money goes back.",
     WAITS_FOR_PROOF: "It is to be cancelled, and the signer has signed it before: its money stays until what was signed"
     " is proven dead. Look on the chain for what used its nonce, and name it.",
