@@ -33,8 +33,8 @@ from .signer.keystore import Keystore
 
 Role: TypeAlias = Literal["web", "worker"]
 
-WORKER_KEEPS = 4
-"""Connections that a worker keeps open while it needs fewer: each takes six megabytes of the server's memory."""
+WORKER_KEEPS = 3
+"""Connections that a worker keeps open while it needs fewer: each takes 10 to 13 megabytes of the server's memory."""
 REDIS_TIMEOUT_S = 5
 
 log = structlog.get_logger(__name__)
