@@ -124,9 +124,7 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
 
         trials = await self.pool.ask_any(ask, lambda found: found is not None)
         if trials is None:
-            raise ChainUnavailableError(
-                f"no endpoint of {self.info.id} can try several calls together (eth_simulateV1)"
-            )
+            raise ChainUnavailableError("no endpoint can try several calls together (eth_simulateV1)")
         return trials
 
     async def receipt(self, tx_id: str) -> Receipt | None:

@@ -9,7 +9,9 @@ it.each([
   ["nothing is to come", [], false],
   ["each has ended", [null, null], false],
   ["one is due", [at(0)], 3_000],
-  ["the soonest is to come", [at(600), null, at(60)], 63_000],
+  ["the soonest may be under way", [at(600), null, at(60)], 3_000],
+  ["the soonest is to come", [at(600), null, at(300)], 233_000],
+  ["the soonest is to come in a month", [at(30 * 86_400)], 3_600_000],
   ["one is late", [at(-20)], 23_000],
 ] as const)("what came of an attempt is looked for once it was made: %s", (_, attempts, expected) => {
   expect(untilTried(attempts, NOW)).toBe(expected);

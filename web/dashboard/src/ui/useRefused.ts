@@ -4,13 +4,13 @@ import { asApiError, type ApiError } from "../api/errors";
 
 /**
  * What the API refused of a form that was sent from a dialog: its fields say so once the dialog is closed, until
- * something is typed.
+ * something is typed, or it is about another coin.
  */
-export function useRefused() {
-  const [refused, setRefused] = useState<ApiError | null>(null);
+export function useRefused(coin: string | null) {
+  const [refused, setRefused] = useState<{ readonly coin: string | null; readonly error: ApiError } | null>(null);
   return {
     /** What is wrong with one field. */
-    of: (field: string) => refused?.of(field),
+    of: (field: string) => (refused?.coin === coin ? refused.error.of(field) : undefined),
     forget: () => {
       setRefused(null);
     },
@@ -20,7 +20,7 @@ export function useRefused() {
       try {
         return await send();
       } catch (error) {
-        setRefused(asApiError(error));
+        setRefused({ coin, error: asApiError(error) });
         throw error;
       }
     },

@@ -107,7 +107,7 @@ function Single({ balance }: { readonly balance: Balance }) {
   const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [isAsked, setAsked] = useState(false);
-  const refused = useRefused();
+  const refused = useRefused(coinKey(balance));
   const to = toAddress.trim();
 
   async function pay(): Promise<void> {

@@ -205,19 +205,22 @@ describe("a payout of one coin", () => {
     expect(dialog.closest("form")).toBeNull();
   });
 
-  it("marks what was refused once the dialog is closed, until something is typed", async () => {
+  it("marks what was refused once the dialog is closed, for this coin, until something is typed", async () => {
     await show(NewPayout, {
       path: "payouts/new",
       answers: {
-        ...WALLET,
+        [`GET ${BASE}/wallet`]: { success: true, mode: "live", balances: [BALANCE, { ...BALANCE, token: "POL" }] },
         [`POST ${BASE}/wallet/payout`]: () => {
           const details = [{ field: "toAddress", message: "is no address on Polygon" }];
           return json({ success: false, error: "toAddress is wrong", code: "INVALID_ADDRESS", details }, 400);
         },
       },
     });
-    fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
-    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon 3,000", hidden: true }));
+    const choose = async (coin: string) => {
+      fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
+      fireEvent.click(await screen.findByRole("option", { name: `${coin} · polygon 3,000`, hidden: true }));
+    };
+    await choose("USDT");
     const to = screen.getByRole("textbox", { name: /^To address/ });
     fireEvent.change(to, { target: { value: "0x55" } });
     fireEvent.change(screen.getByRole("textbox", { name: /^Amount/ }), { target: { value: "1" } });
@@ -228,6 +231,10 @@ describe("a payout of one coin", () => {
     fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
     expect(await screen.findByText("is no address on Polygon")).toBeTruthy();
     expect(to.getAttribute("aria-invalid")).toBe("true");
+    await choose("POL");
+    expect(screen.queryByText("is no address on Polygon")).toBeNull();
+    await choose("USDT");
+    expect(screen.getByText("is no address on Polygon")).toBeTruthy();
     fireEvent.change(to, { target: { value: TO } });
     expect(screen.queryByText("is no address on Polygon")).toBeNull();
   });

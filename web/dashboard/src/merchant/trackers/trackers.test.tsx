@@ -84,7 +84,7 @@ describe("the page of one tracker", () => {
     const empty = { ...nothing, addresses: [] };
     await show(TrackerPage, { ...at, answers: { ...answers, "GET /api/webhook/address/list": empty } });
     const region = within(await screen.findByRole("region", { name: "Addresses" }));
-    expect(await region.findByText(/moved there from block 100 on/)).toBeTruthy();
+    expect(await region.findByText(/nothing before block 100/)).toBeTruthy();
     fireEvent.click(region.getByRole("button", { name: "Add addresses" }));
     expect(await screen.findByRole("dialog", { name: "Add addresses" })).toBeTruthy();
   });

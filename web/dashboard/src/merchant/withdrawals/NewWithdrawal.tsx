@@ -60,7 +60,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const [amount, setAmount] = useState("");
   const [code, setCode] = useState("");
   const [isAsked, setAsked] = useState(false);
-  const refused = useRefused();
+  const refused = useRefused(chosen);
   const balance = balances.find((one) => coinKey(one) === chosen);
   const wanted = amount.trim();
   const to = toAddress.trim();

@@ -9,6 +9,7 @@ import { Facts, Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
+import { limitOf } from "../gas/limit";
 import { usePermitted } from "../queries";
 
 import { Height, Lag, Problem, problemOf } from "./ChainsPage";
@@ -39,6 +40,7 @@ export function ChainPage() {
 function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
   const { t, i18n } = useWords();
   const station = chain.gasStation;
+  const lowBelow = limitOf(station?.lowBelow ?? null);
   const mayReadMoney = usePermitted("money.read");
   return (
     <Page
@@ -91,8 +93,8 @@ function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
               ],
               [
                 t("gas.lowBelow"),
-                station.isLow !== true || station.lowBelow === null ? null : (
-                  <Amount key="low" value={station.lowBelow} token={station.symbol} />
+                station.isLow !== true || lowBelow === null ? null : (
+                  <Amount key="low" value={lowBelow} token={station.symbol} />
                 ),
               ],
               [t("gas.low"), station.isLow === true ? t("gas.isLow") : null],

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 
 import { ChainName, useChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
@@ -17,10 +17,11 @@ import { api, unwrap, useWords, type Schemas } from "../api";
 import { ROWS, usePermitted } from "../queries";
 import { IntentState } from "../queue/IntentState";
 
+import { limitOf } from "./limit";
 import { StakeButton } from "./StakeButton";
 
-/** Of a smaller amount no decimal is shown. */
-const LEAST_SHOWN = 1e-8;
+/** That only a stake's parts differ, or when a station was read, is not told: it is asked for. */
+const POLL_MS = 10_000;
 
 type Station = Schemas["GasStationView"];
 type Stake = Schemas["StakeStakeView"];
@@ -33,16 +34,10 @@ export function GasPage() {
   const stations = useQuery({
     queryKey: ["gas_station"],
     queryFn: async ({ signal }) => (await unwrap(api.GET("/api/admin/gas-stations", { signal }))).gasStations,
+    refetchInterval: POLL_MS,
   });
-  const stakes = useQuery({
-    queryKey: ["stakes", search.page],
-    placeholderData: keepPreviousData,
-    queryFn: async ({ signal }) => {
-      const params = { query: { limit: ROWS, page: search.page } };
-      const answer = await unwrap(api.GET("/api/admin/stakes", { params, signal }));
-      return listed(answer.stakes, answer);
-    },
-  });
+  const stakes = useQuery({ ...stakesQuery(search.page), placeholderData: keepPreviousData });
+  const newest = useQuery(stakesQuery(1)).data?.rows ?? [];
   const columns: readonly Column<Stake>[] = [
     { id: "created", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
     { id: "action", title: t("record.kind"), cell: (one) => t(`stake.${one.action}`) },
@@ -66,12 +61,7 @@ export function GasPage() {
             </Section>
           ) : (
             all.map((one) => (
-              <StationView
-                key={one.chain}
-                station={one}
-                mayStake={mayStake}
-                isBefore={isBeforeChange(one, stakes.data?.rows ?? [])}
-              />
+              <StationView key={one.chain} station={one} mayStake={mayStake} isBefore={isBeforeChange(one, newest)} />
             ))
           )
         }
@@ -97,14 +87,20 @@ interface StationProps {
   readonly isBefore: boolean;
 }
 
+function stakesQuery(page: number) {
+  return queryOptions({
+    queryKey: ["stakes", page],
+    queryFn: async ({ signal }) => {
+      const params = { query: { limit: ROWS, page } };
+      const answer = await unwrap(api.GET("/api/admin/stakes", { params, signal }));
+      return listed(answer.stakes, answer);
+    },
+  });
+}
+
 function isBeforeChange({ chain, checkedAt }: Station, stakes: readonly Stake[]): boolean {
   if (checkedAt === null) return false;
   return stakes.some((one) => one.chain === chain && one.status === "done" && (one.finishedAt ?? "") > checkedAt);
-}
-
-/** Return what there is to say of a limit: nothing of one that is less than is shown of an amount. */
-function limitOf(amount: string | null): string | null {
-  return amount === null || Number(amount) < LEAST_SHOWN ? null : amount;
 }
 
 /** What it waits for, or what went wrong with it. */

@@ -149,11 +149,12 @@ function Recurring({ isAboveShown }: RecurringProps) {
                     id: "took",
                     title: t("jobs.took"),
                     atEnd: true,
-                    cell: (one) => (
-                      <span className="number">
-                        {one.durationMs === null ? <None /> : showTook(one.durationMs, i18n.language)}
-                      </span>
-                    ),
+                    cell: (one) =>
+                      one.durationMs === null ? (
+                        <None />
+                      ) : (
+                        <span className="number">{showTook(one.durationMs, i18n.language)}</span>
+                      ),
                   },
                   {
                     id: "error",

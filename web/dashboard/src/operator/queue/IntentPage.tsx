@@ -30,6 +30,8 @@ const ENDS_THEN: ReadonlySet<string> = new Set([
   "signer: HOURLY_FEES",
   "signer: TARGET_TOO_FRESH",
 ]);
+/** What fails of these is given back to the merchant; of refunds and exchanges it depends. */
+const GIVEN_BACK: ReadonlySet<string> = new Set(["payout", "auto_payout", "withdrawal"]);
 const WAITS_FOR_PERSON = "signer: APPROVAL_NEEDED";
 const WAITS_FOR_FILE = "token_not_sendable";
 
@@ -84,7 +86,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
               t("queue.cancelAsked"),
               intent.cancelAskedAt === null ? null : <When key="cancel" at={intent.cancelAskedAt} />,
             ],
-            [t("queue.money"), intent.state === "failed" && intent.payoutId !== null ? t("queue.moneyBack") : null],
+            [t("queue.money"), intent.state === "failed" && GIVEN_BACK.has(intent.kind) ? t("queue.moneyBack") : null],
             [t("queue.raiseAsked"), feeRaise?.askedAt == null ? null : <When key="raise" at={feeRaise.askedAt} />],
             [t("queue.raiseRefused"), feeRaise?.refusal == null ? null : <Refusal key="unraised" of={feeRaise} />],
             [t("queue.signedNonce"), settlement?.nonce],

@@ -177,11 +177,13 @@ it.each([
 });
 
 it.each([
-  ["failed", "po_1", true],
-  ["failed", null, false],
-  ["done", "po_1", false],
-])("what became of a merchant's money is said where nothing was sent: %s, %s", async (state, payoutId, isBack) => {
-  const outbound = { ...INTENT, state, payoutId, waitsFor: null, settlement: null };
+  ["failed", "payout", true],
+  ["failed", "withdrawal", true],
+  ["failed", "refund", false],
+  ["failed", "swap", false],
+  ["done", "payout", false],
+])("what became of a merchant's money is said where nothing was sent: %s %s", async (state, kind, isBack) => {
+  const outbound = { ...INTENT, state, kind, waitsFor: null, settlement: null };
   await showOperator(IntentPage, {
     path: "queue/$intentId",
     at: "queue/int_1",
