@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from sqlalchemy import insert
 
 from cambist.bootstrap import Gateway
+from cambist.db import models
 from cambist.services.accounting.statements import entries, export
 from cambist.services.accounting.statements.entries import Bounds, Filters
 from cambist_tasks.job_lease import Lease
@@ -43,10 +45,8 @@ async def export_statement(gateway: Gateway, lease: Lease) -> Mapping[str, Any] 
         pieces=done.pieces + 1, entries=done.entries + piece.entries, first=piece.left.first, end=piece.left.end
     )
     async with lease.saving(msgspec.to_builtins(done)) as conn:
-        await conn.exec_driver_sql(
-            "INSERT INTO job_outputs (job_pk, number, content) VALUES ($1, $2, $3)",
-            (job.pk, done.pieces - 1, gzip.compress(piece.text, mtime=0)),
-        )
+        content = gzip.compress(piece.text, mtime=0)
+        await conn.execute(insert(models.JobOutput).values(job_pk=job.pk, number=done.pieces - 1, content=content))
     if piece.more and done.entries < export.STORED_ENTRIES_MAX:
         return None
     return {"entries": done.entries, "complete": not piece.more, "mediaType": "text/csv", "encoding": "gzip"}

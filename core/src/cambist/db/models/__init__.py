@@ -41,6 +41,7 @@ from .platform import (
 from .projects import ApiKey, Project
 from .sandbox import SandboxBlock, SandboxChain, SandboxTransfer
 from .trackers import (
+    DeferredStage,
     Movement,
     MovementStage,
     TrackedAddress,

@@ -11,8 +11,11 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from sqlalchemy import delete, not_
 
+from cambist.db import models
 from cambist.db.engine import Database
+from cambist.db.structs import one_of
 from cambist.domain.prices import NoRateError, Observation, agree_on_rate
 
 from .prices import JudgedPrices, RateBook
@@ -37,14 +40,12 @@ ON CONFLICT (source) DO UPDATE SET verdict = excluded.verdict, symbols = exclude
     since = CASE WHEN price_source_states.verdict = excluded.verdict
         THEN price_source_states.since ELSE excluded.since END
 """
-_FORGET_SOURCES = "DELETE FROM price_source_states WHERE NOT source = ANY ($1::text[])"
 # What nobody has ever priced is no coin that lost its rate: payments in it are asked for in tokens.
 _SAVE_MISSING = """
 INSERT INTO prices_missing (symbol, reason, since) SELECT $1, $2, $3
 WHERE $4 OR EXISTS (SELECT FROM price_points WHERE symbol = $1)
 ON CONFLICT (symbol) DO UPDATE SET reason = excluded.reason WHERE prices_missing.reason <> excluded.reason
 """
-_FORGET_MISSING = "DELETE FROM prices_missing WHERE NOT symbol = ANY ($1::text[])"
 
 
 async def watch(db: Database, rates: RateBook, symbols: Sequence[str], currency: str, now: datetime) -> Watched:
@@ -59,11 +60,13 @@ async def watch(db: Database, rates: RateBook, symbols: Sequence[str], currency:
     async with db.transaction() as conn:
         for source, verdict, of in found.sources:
             await conn.exec_driver_sql(_SAVE_SOURCE, (source, verdict, list(of), now))
-        await conn.exec_driver_sql(_FORGET_SOURCES, ([source for source, _, _ in found.sources],))
+        sources = [source for source, _, _ in found.sources]
+        await conn.execute(delete(models.PriceSourceState).where(not_(one_of(models.PriceSourceState.source, sources))))
         for symbol, reason in found.missing:
             was_said = bool(polled.judged[symbol])
             await conn.exec_driver_sql(_SAVE_MISSING, (symbol, reason, now, was_said))
-        await conn.exec_driver_sql(_FORGET_MISSING, ([symbol for symbol, _ in found.missing],))
+        missing = [symbol for symbol, _ in found.missing]
+        await conn.execute(delete(models.PriceMissing).where(not_(one_of(models.PriceMissing.symbol, missing))))
     return found
 
 

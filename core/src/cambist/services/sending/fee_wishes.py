@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
+from cambist.db.structs import columns_of, literally, to_struct
 from cambist.plugin import Units
 from cambist.services.chain_scope import ChainScope
 
@@ -20,19 +23,27 @@ class FeeWish(Struct, frozen=True):
     fee_max: Units | None
 
 
+_RENAMED = {
+    "slot_pk": models.OutboundSlot.id,
+    "asked_at": models.OutboundSlot.raise_asked_at,
+    "fee_max": models.OutboundSlot.raise_fee_max,
+}
+_WISHES = (
+    select(*columns_of(FeeWish, models.OutboundSlot, **_RENAMED))
+    .where(literally(models.OutboundSlot.state, "open"), models.OutboundSlot.raise_asked_at.is_not(None))
+    .order_by(models.OutboundSlot.id)
+)
+
+
 async def fee_wishes(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[FeeWish]:
-    rows = await conn.exec_driver_sql(
-        "SELECT id, raise_asked_at, raise_fee_max FROM outbound_slots WHERE chain = $1 AND scope = $2"
-        " AND state = 'open' AND raise_asked_at IS NOT NULL ORDER BY id",
-        chain_scope.key,
-    )
-    found = [(row, row.raise_fee_max) for row in rows]
-    return [FeeWish(row.id, row.raise_asked_at, None if units is None else Units(int(units))) for row, units in found]
+    chain, scope = chain_scope.key
+    wishes = _WISHES.where(models.OutboundSlot.chain == chain, models.OutboundSlot.scope == scope)
+    return [to_struct(FeeWish, row) for row in await conn.execute(wishes)]
 
 
 async def answer_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None) -> None:
     """Note that a wish was met, or why not; one that came meanwhile stays."""
-    await conn.exec_driver_sql(
-        "UPDATE outbound_slots SET raise_asked_at = NULL, raise_refusal = $3 WHERE id = $1 AND raise_asked_at = $2",
-        (wish.slot_pk, wish.asked_at, refusal),
+    own = update(models.OutboundSlot).where(
+        models.OutboundSlot.id == wish.slot_pk, models.OutboundSlot.raise_asked_at == wish.asked_at
     )
+    await conn.execute(own.values(raise_asked_at=None, raise_refusal=refusal))

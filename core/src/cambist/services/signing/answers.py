@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import structlog
 from msgspec import Struct
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -94,15 +94,14 @@ async def list_latest(conn: AsyncConnection) -> Sequence[Answer]:
     return [to_struct(Answer, row) for row in await conn.execute(newest)]
 
 
-_EXPIRE = """
-UPDATE signer_answers SET outcome = 'expired', code = NULL, answered_at = $1
-WHERE outcome IS NULL AND asked_at < $2
-"""
-_TAKE = """
-SELECT id, answer_id, question_pk, question, verdict, code, asked_by FROM signer_answers
-WHERE outcome IS NULL ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
-"""
-_ANSWERED = "UPDATE signer_answers SET outcome = $2, code = NULL, answered_at = $3 WHERE id = $1"
+_WAITING = models.SignerAnswer.outcome.is_(None)
+_TAKE = (
+    select(models.SignerAnswer.id, models.SignerAnswer.code, *_COLUMNS)
+    .where(_WAITING)
+    .order_by(models.SignerAnswer.id)
+    .limit(1)
+    .with_for_update(skip_locked=True)
+)
 
 
 async def hand_on(db: Database, signer: Signer, clock: Clock) -> int:
@@ -112,16 +111,18 @@ async def hand_on(db: Database, signer: Signer, clock: Clock) -> int:
     """
     async with db.transaction() as conn:
         now = clock.now()
-        await conn.exec_driver_sql(_EXPIRE, (now, now - EXPIRES_AFTER))
+        expired = update(models.SignerAnswer).where(_WAITING, models.SignerAnswer.asked_at < now - EXPIRES_AFTER)
+        await conn.execute(expired.values(outcome="expired", code=None, answered_at=now))
     for handed_on in range(HANDED_ON_MAX):
         async with db.transaction() as conn:
-            row = (await conn.exec_driver_sql(_TAKE)).one_or_none()
+            row = (await conn.execute(_TAKE)).one_or_none()
             if row is None:
                 return handed_on
             given = AnswerToQuestion(pk=row.question_pk, question=row.question, verdict=row.verdict, code=row.code)
             # The row stays locked meanwhile, and nobody else waits for it: one answer is one try.
             outcome = await signer.answer(given)
-            await conn.exec_driver_sql(_ANSWERED, (row.id, outcome, clock.now()))
+            answered = update(models.SignerAnswer).where(models.SignerAnswer.id == row.id)
+            await conn.execute(answered.values(outcome=outcome, code=None, answered_at=clock.now()))
             told = {"answer": row.answer_id, "verdict": row.verdict, "outcome": outcome, "question": row.question}
             await record(conn, GATEWAY, Action.SIGNER_ANSWERED, clock.now(), subject=str(row.question_pk), details=told)
     return HANDED_ON_MAX

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
 from cambist.db.structs import AnyRow
 
 DEFERRED_MAX = 1_000
@@ -32,7 +34,6 @@ _DEFER = """
 INSERT INTO deferred_stages (stage_pk, chain, scope, movement_pk, due_at)
 SELECT id, chain, scope, movement_pk, $2 FROM movement_stages WHERE id = ANY($1::bigint[])
 """
-_COUNT = "SELECT count(*) FROM deferred_stages WHERE chain = $1 AND scope = $2"
 _NEXT = """
 SELECT s.id, s.movement_pk, s.stage, s.head, s.at, d.attempts
 FROM deferred_stages d
@@ -59,8 +60,8 @@ async def defer(conn: AsyncConnection, stage_pks: Sequence[int], now: datetime) 
 
 async def is_full(conn: AsyncConnection, chain: str, scope: int) -> bool:
     """Say whether so many stages are put aside already that one movement cannot be what is wrong."""
-    count: int = (await conn.exec_driver_sql(_COUNT, (chain, scope))).scalar_one()
-    return count >= DEFERRED_MAX
+    of_chain = select(func.count()).where(models.DeferredStage.chain == chain, models.DeferredStage.scope == scope)
+    return (await conn.execute(of_chain)).scalar_one() >= DEFERRED_MAX
 
 
 async def next_due(conn: AsyncConnection, chain: str, scope: int, now: datetime) -> AnyRow | None:
@@ -70,18 +71,22 @@ async def next_due(conn: AsyncConnection, chain: str, scope: int, now: datetime)
 
 async def done(conn: AsyncConnection, stage_pk: int) -> None:
     """Forget a stage that was told."""
-    await conn.exec_driver_sql("DELETE FROM deferred_stages WHERE stage_pk = $1", (stage_pk,))
+    await conn.execute(delete(models.DeferredStage).where(models.DeferredStage.stage_pk == stage_pk))
 
 
 async def postpone(conn: AsyncConnection, stage_pk: int, attempts: int, now: datetime) -> None:
     """Have a stage tried again later, after as many failures as there are now."""
     pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempts, 20))
-    await conn.exec_driver_sql(
-        "UPDATE deferred_stages SET attempts = $2, due_at = $3 WHERE stage_pk = $1", (stage_pk, attempts, now + pause)
-    )
+    later = update(models.DeferredStage).where(models.DeferredStage.stage_pk == stage_pk)
+    await conn.execute(later.values(attempts=attempts, due_at=now + pause))
 
 
 async def counts(conn: AsyncConnection) -> Mapping[str, int]:
     """Return how many stages are put aside, by live chain."""
-    statement = "SELECT chain, count(*) AS stages FROM deferred_stages WHERE scope = 0 GROUP BY chain"
-    return {row.chain: row.stages for row in await conn.exec_driver_sql(statement)}
+    stages = func.count().label("stages")
+    by_chain = (
+        select(models.DeferredStage.chain, stages)
+        .where(models.DeferredStage.scope == 0)
+        .group_by(models.DeferredStage.chain)
+    )
+    return {row.chain: row.stages for row in await conn.execute(by_chain)}

@@ -11,8 +11,11 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from sqlalchemy import delete as deletion
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
 from cambist.services.chain_scope import DEEPEST, ChainScope
 
 State = Literal["reading", "done", "cancelled"]
@@ -35,13 +38,6 @@ ON CONFLICT (tracker_pk) DO UPDATE SET
     state = 'reading', xid = excluded.xid, again = false, from_block = NULL, to_block = NULL, read_block = NULL,
     version = h.version + 1, failures = 0, error = NULL, error_code = NULL, due_at = NULL
 """
-_CANCEL = """
-UPDATE tracker_histories SET
-    state = 'cancelled', again = false, version = version + 1, error = NULL, error_code = NULL, due_at = NULL
-WHERE tracker_pk = $1 AND state = 'reading'
-"""
-_READ_AGAIN = "UPDATE tracker_histories SET version = version + 1 WHERE tracker_pk = $1"
-_DELETE = "DELETE FROM tracker_histories WHERE tracker_pk = $1"
 
 # Blocks of a span that was scanned by who may not have known the newest addresses: the history reads on to its end.
 # A dump brings along numbers that may be far ahead of this server's: those rows cannot be new here.
@@ -92,17 +88,23 @@ async def restart(conn: AsyncConnection, tracker_pk: int) -> None:
 
 async def cancel(conn: AsyncConnection, tracker_pk: int) -> None:
     """Stop reading the tracker's past; what was told stays told. Changes nothing where nothing is being read."""
-    await conn.exec_driver_sql(_CANCEL, (tracker_pk,))
+    reading = update(models.TrackerHistory).where(
+        models.TrackerHistory.tracker_pk == tracker_pk, models.TrackerHistory.state == "reading"
+    )
+    nothing_wrong = {"error": None, "error_code": None, "due_at": None}
+    cancelled = {"state": "cancelled", "again": False, "version": models.TrackerHistory.version + 1}
+    await conn.execute(reading.values(**cancelled, **nothing_wrong))
 
 
 async def read_again(conn: AsyncConnection, tracker_pk: int) -> None:
     """Have what is being read for the tracker right now read again: it was switched off or on meanwhile."""
-    await conn.exec_driver_sql(_READ_AGAIN, (tracker_pk,))
+    own = update(models.TrackerHistory).where(models.TrackerHistory.tracker_pk == tracker_pk)
+    await conn.execute(own.values(version=models.TrackerHistory.version + 1))
 
 
 async def delete(conn: AsyncConnection, tracker_pk: int) -> None:
     """Forget the history of a tracker that is deleted."""
-    await conn.exec_driver_sql(_DELETE, (tracker_pk,))
+    await conn.execute(deletion(models.TrackerHistory).where(models.TrackerHistory.tracker_pk == tracker_pk))
 
 
 async def extend(conn: AsyncConnection, chain_scope: ChainScope, height: int, known_xid: int) -> None:

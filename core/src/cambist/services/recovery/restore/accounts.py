@@ -29,7 +29,9 @@ from typing import IO, Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
+from sqlalchemy import func, select
 
+from cambist.db import models
 from cambist.db.engine import Database
 
 from .manifest import INDEX_MAX, RestoreError, Text
@@ -86,8 +88,7 @@ def accounts_path(manifest: Path) -> Path:
 async def newest_account(db: Database) -> int:
     """Return a number that grows with every account."""
     async with db.autocommit() as conn:
-        found: int = (await conn.exec_driver_sql("SELECT coalesce(max(id), 0) FROM accounts")).scalar_one()
-    return found
+        return (await conn.execute(select(func.coalesce(func.max(models.Account.id), 0)))).scalar_one()
 
 
 async def write_accounts(db: Database, path: Path) -> int:
