@@ -13,9 +13,11 @@ from typing import Any, Protocol
 import structlog
 from msgspec import Struct
 from msgspec.structs import asdict, replace
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
+from cambist.db.models import Cursor
 from cambist.domain.troubles import Said, Trouble, say, unread
 from cambist.hints import Hints
 from cambist.plugin import Chain, ChainError, InconsistentChainError, ScanResult, Span, SpanTooWideError, Transfer
@@ -40,7 +42,7 @@ ASKED_AT_ONCE_MAX = 250
 RETRY_S = 10.0
 FAILED_RETRY_S = 30.0
 
-_BOUNDS = "SELECT height, head, books_from FROM chain_cursors WHERE chain = $1 AND scope = 0"
+_BOUNDS = select(Cursor.height, Cursor.head, Cursor.books_from).where(Cursor.scope == 0)
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ async def ask(  # noqa: PLR0913, PLR0917  who asks for what
     InvalidError and ConflictError.
     """
     open_end = last is None
-    row = (await conn.exec_driver_sql(_BOUNDS, (chain,))).one_or_none()
+    row = (await conn.execute(_BOUNDS.where(Cursor.chain == chain))).one_or_none()
     if row is None or row.books_from is None:
         raise ConflictError("CHAIN_NOT_READ", f"{chain} has not been read yet, so nothing of it can be read again.")
     last = row.height if last is None else last
@@ -176,7 +178,7 @@ class Rescanner:
     async def _why_not_now(self) -> Said | None:
         """Return why the live watch comes first, or None where it leaves room."""
         async with self._db.autocommit() as conn:
-            row = (await conn.exec_driver_sql(_BOUNDS, (self._chain.info.id,))).one_or_none()
+            row = (await conn.execute(_BOUNDS.where(Cursor.chain == self._chain.info.id))).one_or_none()
         if row is None or row.height < self._bounds.last:
             return say(Trouble.BLOCKS_LEFT, blocks="blocks that were to be read")
         return say(Trouble.WATCH_BEHIND) if row.head - row.height > BEHIND_MAX else None
