@@ -32,8 +32,8 @@ async def insert_told(watchers, tracker, count, *, orphaned):
     """Have a tracker have told of so many transactions, of which these numbers left the chain."""
     await watchers.rows(
         "WITH moved AS (INSERT INTO movements (chain, scope, tx_id, position, recipient, token, decimals, units,"
-        " height, block_hash, ordinal, mined_at, first_mined_at, required_confirmations, status)"
-        " SELECT 'memory', 0, 'tx' || n, '0', 'a', 'USDX', 6, n, n, '0x', n, now(), now(), 3,"
+        " height, block_hash, mined_at, first_mined_at, required_confirmations, status)"
+        " SELECT 'memory', 0, 'tx' || n, '0', 'a', 'USDX', 6, n, n, '0x', now(), now(), 3,"
         " CASE WHEN n = ANY($3::bigint[]) THEN 'orphaned' ELSE 'confirmed' END"
         " FROM generate_series(1, $2::bigint) n RETURNING id, units)"
         " INSERT INTO tracker_transactions (transaction_id, tracker_pk, movement_pk, direction, address)"

@@ -106,8 +106,8 @@ async def test_what_trackers_were_told_goes_when_nothing_needs_it_any_more(run, 
     ]:  # fmt: skip
         [movement] = await run(
             "INSERT INTO movements (chain, scope, tx_id, position, recipient, token, decimals, units, height,"
-            " block_hash, ordinal, mined_at, first_mined_at, required_confirmations, status, stored_at)"
-            " VALUES ('memory', 0, $1, '0', 'a', 'USDX', 6, 1, 1, '0x', 1, $3, $3, 3, $2, $3) RETURNING id",
+            " block_hash, mined_at, first_mined_at, required_confirmations, status, stored_at)"
+            " VALUES ('memory', 0, $1, '0', 'a', 'USDX', 6, 1, 1, '0x', $3, $3, 3, $2, $3) RETURNING id",
             (name, status, moment),
         )
         [stages[name]] = await run(

@@ -187,8 +187,8 @@ async def test_a_trackers_transactions_and_an_endpoints_deliveries_take_a_time(t
 TOLD = """
 WITH moved AS (
     INSERT INTO movements (chain, scope, tx_id, position, recipient, token, decimals, units, height, block_hash,
-        ordinal, mined_at, first_mined_at, required_confirmations, status)
-    SELECT chain, scope, 'tx' || n, '0', 'a', 'USDX', 6, n, n, '0x', n, now(), now(), 3, 'confirmed'
+        mined_at, first_mined_at, required_confirmations, status)
+    SELECT chain, scope, 'tx' || n, '0', 'a', 'USDX', 6, n, n, '0x', now(), now(), 3, 'confirmed'
     FROM trackers, generate_series(1, 3) n WHERE webhook_id = $2 RETURNING id, units
 )
 INSERT INTO tracker_transactions (transaction_id, tracker_pk, movement_pk, direction, address, created_at)

@@ -271,8 +271,8 @@ async def told(gateway, tracker, number, **changed):
         pk = (
             await conn.exec_driver_sql(
                 "INSERT INTO movements (chain, scope, tx_id, position, sender, recipient, token, contract, decimals,"
-                " units, height, block_hash, ordinal, mined_at, first_mined_at, required_confirmations, status)"
-                " SELECT $1, scope, $2, '0', $3, $4, $5, NULL, 6, $6, $7, 'b', 0, now(), now(), 3, $8 FROM trackers"
+                " units, height, block_hash, mined_at, first_mined_at, required_confirmations, status)"
+                " SELECT $1, scope, $2, '0', $3, $4, $5, NULL, 6, $6, $7, 'b', now(), now(), 3, $8 FROM trackers"
                 " WHERE webhook_id = $9 RETURNING id",
                 (*row.values(), tracker.webhook_id),
             )

@@ -194,7 +194,6 @@ class Movement(Base):
     units: Mapped[int] = mapped_column(UnitsType)
     height: Mapped[int]
     block_hash: Mapped[str]
-    ordinal: Mapped[int]
     mined_at: Mapped[datetime]
     first_mined_at: Mapped[datetime]
     required_confirmations: Mapped[int]

@@ -40,14 +40,14 @@ WHERE chain = $1 AND scope = $2 AND tracker_pk = ANY($3::bigint[]) AND address =
 _INSERT = """
 INSERT INTO movements (
     chain, scope, required_confirmations, status, incarnation, first_mined_at, tx_id, position, sender, recipient,
-    token, contract, decimals, units, height, block_hash, ordinal, mined_at
+    token, contract, decimals, units, height, block_hash, mined_at
 )
 SELECT $1, $2, $3, $4, coalesce(earlier.incarnation, 0) + 1, coalesce(earlier.first_mined_at, new.mined_at), new.*
 FROM unnest(
     $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[]::numeric[],
-    $13::bigint[], $14::text[], $15::bigint[], $16::timestamptz[]
+    $13::bigint[], $14::text[], $15::timestamptz[]
 ) AS new (
-    tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, ordinal, mined_at
+    tx_id, position, sender, recipient, token, contract, decimals, units, height, block_hash, mined_at
 )
 LEFT JOIN LATERAL (
     SELECT m.incarnation, m.first_mined_at FROM movements m
@@ -206,8 +206,8 @@ def _rows(chain_scope: ChainScope, result: ScanResult, tracked: set[str]) -> Ite
     """Return the rows of what moved from or to these addresses: by block, and in it as what tells of them sorts."""
     tokens: Mapping[str | None, Token] = {token.contract: token for token in chain_scope.info.tokens}
     times = {block.height: datetime.fromtimestamp(block.time, UTC) for block in result.blocks}
-    moved = [one for one in enumerate(result.transfers) if one[1].recipient in tracked or one[1].sender in tracked]
-    for ordinal, transfer in sorted(moved, key=_in_order):
+    moved = [one for one in result.transfers if one.recipient in tracked or one.sender in tracked]
+    for transfer in sorted(moved, key=lambda one: (one.height, sort_key(one.tx_id))):
         token = tokens.get(transfer.contract)
         if token is not None and transfer.amount <= UNITS_MAX:
             yield (
@@ -221,11 +221,5 @@ def _rows(chain_scope: ChainScope, result: ScanResult, tracked: set[str]) -> Ite
                 str(transfer.amount),  # which the driver writes in a fifth of a number's time
                 transfer.height,
                 transfer.block_hash,
-                ordinal,
                 times[transfer.height],
             )
-
-
-def _in_order(numbered: tuple[int, Transfer]) -> tuple[int, bytes]:
-    _, transfer = numbered
-    return transfer.height, sort_key(transfer.tx_id)

@@ -1150,7 +1150,6 @@ TABLES = (
         units NUMERIC(78, 0) NOT NULL,
         height BIGINT NOT NULL,
         block_hash TEXT NOT NULL,
-        ordinal BIGINT NOT NULL,
         mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
         first_mined_at TIMESTAMP WITH TIME ZONE NOT NULL,
         required_confirmations BIGINT NOT NULL,
