@@ -7,7 +7,19 @@ from sqlalchemy import CheckConstraint
 
 from cambist.db.engine import Database
 from cambist.db.models.outbound import OutboundIntent
-from cambist.domain.intents import DELAYED, EXCHANGING, FACTS, SPENDING, STAKING, HandlerName, IntentKind, metered_as
+from cambist.domain.intents import (
+    CARRIERS,
+    DELAYED,
+    EXCHANGING,
+    FACTS,
+    FOR_ITS_MOMENT,
+    PAYOUTS,
+    SPENDING,
+    STAKING,
+    HandlerName,
+    IntentKind,
+    metered_as,
+)
 from cambist.domain.usage import Operation
 from cambist.ports import system_ids
 from cambist.services.intent_handlers import intent_handlers
@@ -39,6 +51,18 @@ def test_the_facts_are_these() -> None:
         "bridge": "bridge",
     }
     assert {"swap", "bridge"} == EXCHANGING
+    assert sorted(FOR_ITS_MOMENT) == ["bridge", "swap", "sweep"]
+    assert CARRIERS == ("sweep",)
+    assert PAYOUTS == ("payout", "auto_payout")
+    assert {kind: facts.shown_as for kind, facts in FACTS.items() if facts.shown_as is not None} == {
+        "payout": "payout",
+        "refund": "refund",
+        "withdrawal": "withdrawal",
+        "auto_payout": "payout",
+        "collection": "collection",
+        "swap": "exchange",
+        "bridge": "exchange",
+    }
     assert {kind: facts.action for kind, facts in FACTS.items() if facts.action != "transfer"} == {
         "repair": "nothing",
         "loan": "lend",

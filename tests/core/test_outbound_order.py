@@ -16,9 +16,9 @@ from cambist.services.sending.giving_way import postpone
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, internal_intent, mark_cancelled, submit
 from cambist.services.sending.queue import acts
 from cambist.services.sending.queue.listing import find_intent
-from cambist.services.sending.turns import PAUSE, SUSPECT_PAUSE_MAX
+from cambist.services.sending.rests import PAUSE, SUSPECT_PAUSE_MAX
 from tests.core.test_outbound_apart import merchants, pay_outs, statuses
-from tests.core.test_outbound_turns import intents_of
+from tests.core.test_outbound_rests import intents_of
 from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from cambist.services.sending.queue import acts, listing
 from cambist.services.sending.queue.listing import QueuedIntent
 from cambist.services.sending.queue.reasons import Why, why
 from cambist.services.sending.queue.waits import Seen
-from cambist.services.sending.turns import PAUSE
+from cambist.services.sending.rests import PAUSE
 from cambist.signer.rules import Rules
 from tests.support.dated_treasury import dated_treasury
 from tests.support.treasury import Treasury

@@ -10,13 +10,13 @@ from cambist.plugin import ChainUnavailableError, InconsistentChainError
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.sending import giving_way, store
 from cambist.services.sending.engine import Engine
-from cambist.services.sending.giving_way import Failed, Tried, end_rest, give_way, note_turn, postpone
+from cambist.services.sending.giving_way import Failed, Tried, end_rest, give_way, note_rest, postpone
 from cambist.services.sending.intents import internal_intent, submit
 from cambist.services.sending.queue import acts
 from cambist.services.sending.queue.listing import find_intent
-from cambist.services.sending.turns import APART_MAX, PAUSE, PAUSE_MAX, SUSPECT_PAUSE_MAX, Turns
+from cambist.services.sending.rests import APART_MAX, PAUSE, PAUSE_MAX, SUSPECT_PAUSE_MAX, Rests
 from tests.core.test_outbound_apart import Unplannable, merchants, pay_outs, statuses, wallet_of
-from tests.core.test_outbound_turns import Poisoned, drive, dues_of, intents_of
+from tests.core.test_outbound_rests import Poisoned, drive, dues_of, intents_of
 from tests.support.fragile import Life
 from tests.support.pausing import paused
 
@@ -42,21 +42,21 @@ async def test_what_an_operator_has_tried_again_ends_its_wallets_rest(treasury):
 async def test_what_gave_way_to_a_rest_that_is_shorter_now_waits_no_longer_than_that(treasury):
     found = await merchants(treasury, 2)
     (merchant, project), to_address = found[0], await treasury.stranger(500)
-    context, turns = treasury.engine().context, Turns()
+    context, rests = treasury.engine().context, Rests()
     payout = await treasury.pay_out("USDX", 7, to_address, merchant=merchant, project=project)
     source = next(iter(await waiting_of(treasury, context))).source
     for _ in range(9):
-        until = turns.failed(source.pk, treasury.clock.now(), [1, 2])
-        turns.served(99)
+        until = rests.failed(source.pk, treasury.clock.now(), [1, 2])
+        rests.served(99)
     await give_way(context, source, until)
-    assert not await end_rest(context, turns, source, until), "it rests as before"
+    assert not await end_rest(context, rests, source, until), "it rests as before"
     assert await dues_of(treasury, [payout]) == [until]
-    turns.served(source.pk, [1])
-    shorter = turns.failed(source.pk, treasury.clock.now(), [2, 3])
-    assert not await end_rest(context, turns, source, until)
+    rests.served(source.pk, [1])
+    shorter = rests.failed(source.pk, treasury.clock.now(), [2, 3])
+    assert not await end_rest(context, rests, source, until)
     assert await dues_of(treasury, [payout]) == [shorter] == [treasury.clock.now() + PAUSE]
-    turns.served(source.pk, [2])
-    assert await end_rest(context, turns, source, shorter)
+    rests.served(source.pk, [2])
+    assert await end_rest(context, rests, source, shorter)
     assert await dues_of(treasury, [payout]) == [treasury.clock.now()]
     await treasury.work(treasury.engine())
 
@@ -101,7 +101,7 @@ async def resting(treasury):
 
 
 def until_of(treasury, engine):
-    return engine._turns.rests_until(treasury.wallet.pk, treasury.clock.now())
+    return engine._rests.until(treasury.wallet.pk, treasury.clock.now())
 
 
 async def test_a_retry_ends_the_rest_also_where_one_before_had_failed_and_made_it_longer(treasury):
@@ -180,7 +180,7 @@ async def test_what_an_operator_has_tried_again_while_sending_was_paused_is_trie
 
 async def test_what_closes_a_gap_waits_no_longer_than_a_sender_rests(treasury):
     found = await merchants(treasury, 1)
-    context, turns, now = treasury.engine().context, Turns(), treasury.clock.now()
+    context, rests, now = treasury.engine().context, Rests(), treasury.clock.now()
     await pay_outs(treasury, found)
     source = next(iter(await waiting_of(treasury, context))).source
     gap = internal_intent(
@@ -197,11 +197,11 @@ async def test_what_closes_a_gap_waits_no_longer_than_a_sender_rests(treasury):
     (repair,) = (one for one in await waiting_of(treasury, context) if one.id == pk)
     for one in (*range(1_000, 1_030), pk):
         for _ in range(8):
-            turns.failed(source.pk, now, [one], alone=True)
-            turns.served(99)
+            rests.failed(source.pk, now, [one], alone=True)
+            rests.served(99)
     failed = Tried(failed=[Failed([repair], InconsistentChainError("its nodes differ"))])
-    await note_turn(context, turns, source, failed, met=[], is_alone=False)
-    assert turns._failing[source.pk].until == now + SUSPECT_PAUSE_MAX
+    await note_rest(context, rests, source, failed, met=[], is_alone=False)
+    assert rests._failing[source.pk].until == now + SUSPECT_PAUSE_MAX
     async with treasury.db.transaction() as conn:
         query = "SELECT due_at FROM outbound_intents WHERE id = $1"
         assert (await conn.exec_driver_sql(query, (pk,))).scalar_one() == now + PAUSE_MAX

@@ -28,8 +28,8 @@ from cambist.services.reversals.refunds.read import list_refunds
 from cambist.services.reversals.resolutions.read import list_resolutions
 from cambist.services.sending.collections.listing import list_collections
 from cambist.services.sending.gas.stakes import list_stake_requests
+from cambist.services.webhooks.delivery_log import list_deliveries
 from cambist.services.webhooks.events import EventFilters, list_events
-from cambist.services.webhooks.log import list_deliveries
 
 MANY, LIMIT = 40_000, 10
 OWNERS = """

@@ -20,8 +20,8 @@ from cambist.ports import Ids, SystemClock
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.listing import Part
 from cambist.services.webhooks import claims, delivery, recording
+from cambist.services.webhooks.delivery_log import get_delivery, list_deliveries
 from cambist.services.webhooks.lanes import Lanes, Limits
-from cambist.services.webhooks.log import get_delivery, list_deliveries
 from cambist.services.webhooks.redelivery import redeliver
 from cambist.services.webhooks.secrets import FIELD
 from cambist.services.webhooks.sender import AttemptResult

@@ -47,7 +47,6 @@ BANNED: Mapping[str, Mapping[str, str]] = {
         f"{S}exchanges/": "the right of one exchange to use an allowance",
         "core/src/cambist/db/models/exchanges.py": "the same right, in the exchange's row",
         "core/src/cambist/domain/intents.py": "what merchants are told that waits for its turn: `turn`",
-        SENDING: "who is tried when on a chain (`turns.py`)",
         "out_of_turn": "a request budget is used up",
         "in_turn": "one after the other",
         "turn_on": "switch on",

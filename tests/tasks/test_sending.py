@@ -9,7 +9,7 @@ import pytest
 from cambist.hints import Hints
 from cambist.plugin import ChainUnavailableError
 from cambist.services.sending.giving_way import postpone
-from cambist.services.sending.turns import PAUSE_MAX, SUSPECT_PAUSE_MAX
+from cambist.services.sending.rests import PAUSE_MAX, SUSPECT_PAUSE_MAX
 from cambist_tasks.chain_loops import Pauses
 from cambist_tasks.leases import Leases
 from cambist_tasks.sending import ChainSender

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import CARRIERS, IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.refusals import WishRefusal, refusal_of
 from cambist.plugin import ChainInfo, Units
@@ -126,7 +126,7 @@ def outbound_view(web: Web, one: QueuedIntent, txs: Sequence[QueuedTx], pauses: 
         txn_id=one.txn_id,
         token=one.token,
         contract_address=one.contract,
-        amount=None if one.kind is IntentKind.SWEEP else format_units(one.units, one.decimals),
+        amount=None if one.kind in CARRIERS else format_units(one.units, one.decimals),
         from_address=one.source,
         to_address=one.to_address,
         to_tag=one.tag,

@@ -76,8 +76,11 @@ class KindFacts(Struct, frozen=True, kw_only=True):
     That counts to the operator's limits for merchants. ``is_delayed``: asked for by one person's credentials, so that
     the signer never sends it to a fresh address before its delay, however small it is. ``is_held_back``: not sent while
     its merchant is suspended; what only moves between addresses of ours goes on. ``metered_as``: the operation whose
-    usage credits it costs; None is free. ``action``: what its transaction does. ``priority``: among the intents
-    of one sender, lower goes first. What closes a gap in its nonces comes before all else, which waits behind the gap.
+    usage credits it costs; None is free. ``shown_as``: the kind of thing that a merchant knows it as; gas and the like
+    is nobody's. ``action``: what its transaction does. ``is_for_its_moment``: what its transaction says is right now
+    only, so that one which is stuck is given up and never replaced at a higher fee. ``carries_others``: its units count
+    the intents that it carries out, and these have other ways where it fails. ``priority``: among the intents of one
+    sender, lower goes first. What closes a gap in its nonces comes before all else, which waits behind the gap.
     """
 
     handler: HandlerName
@@ -86,22 +89,34 @@ class KindFacts(Struct, frozen=True, kw_only=True):
     is_delayed: bool = False
     is_held_back: bool = False
     metered_as: Operation | None = None
+    shown_as: str | None = None
+    is_for_its_moment: bool = False
+    carries_others: bool = False
     action: Action = "transfer"
     priority: int = 100
 
 
 _merchants = partial(KindFacts, handler=HandlerName.PAYOUTS, spends_merchant_money=True, is_held_back=True)
 _internal = partial(KindFacts, is_internal=True)
-_exchange = partial(KindFacts, handler=HandlerName.EXCHANGES, action="call", is_held_back=True)
+_exchange = partial(
+    KindFacts,
+    handler=HandlerName.EXCHANGES,
+    action="call",
+    shown_as="exchange",
+    is_held_back=True,
+    is_for_its_moment=True,
+)
 
 FACTS: Final[Mapping[IntentKind, KindFacts]] = MappingProxyType(
     {
-        IntentKind.PAYOUT: _merchants(metered_as=Operation.PAYOUT),
-        IntentKind.REFUND: _merchants(metered_as=Operation.REFUND),
-        IntentKind.WITHDRAWAL: _merchants(metered_as=Operation.WITHDRAWAL, is_delayed=True),
-        IntentKind.AUTO_PAYOUT: _merchants(metered_as=Operation.PAYOUT, is_delayed=True),
-        IntentKind.COLLECTION: _internal(handler=HandlerName.COLLECTIONS, priority=50, metered_as=Operation.COLLECTION),
-        IntentKind.SWEEP: _internal(handler=HandlerName.SWEEPS),
+        IntentKind.PAYOUT: _merchants(metered_as=Operation.PAYOUT, shown_as="payout"),
+        IntentKind.REFUND: _merchants(metered_as=Operation.REFUND, shown_as="refund"),
+        IntentKind.WITHDRAWAL: _merchants(metered_as=Operation.WITHDRAWAL, shown_as="withdrawal", is_delayed=True),
+        IntentKind.AUTO_PAYOUT: _merchants(metered_as=Operation.PAYOUT, shown_as="payout", is_delayed=True),
+        IntentKind.COLLECTION: _internal(
+            handler=HandlerName.COLLECTIONS, metered_as=Operation.COLLECTION, shown_as="collection", priority=50
+        ),
+        IntentKind.SWEEP: _internal(handler=HandlerName.SWEEPS, is_for_its_moment=True, carries_others=True),
         IntentKind.REPAIR: _internal(handler=HandlerName.NONE, action="nothing", priority=0),
         IntentKind.TOP_UP: _internal(handler=HandlerName.TOP_UPS, priority=10),
         IntentKind.LOAN: _internal(handler=HandlerName.NONE, action="lend", priority=10),
@@ -123,6 +138,10 @@ CANCELLABLE: Final = SPENDING | EXCHANGING
 """Money of merchants that was set aside for somebody else: it can go back. All else is the gateway's own."""
 HELD_BACK: Final = tuple(sorted(kind for kind, facts in FACTS.items() if facts.is_held_back))
 STAKING: Final = tuple(kind for kind, facts in FACTS.items() if facts.handler is HandlerName.STAKES)
+FOR_ITS_MOMENT: Final = frozenset(kind for kind, facts in FACTS.items() if facts.is_for_its_moment)
+CARRIERS: Final = tuple(kind for kind, facts in FACTS.items() if facts.carries_others)
+PAYOUTS: Final = tuple(kind for kind, facts in FACTS.items() if facts.shown_as == "payout")
+"""What merchants know as payouts, whoever asked for them."""
 
 
 def metered_as(kind: str) -> Operation:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from cambist.plugin import Units
 
-from .intents import IntentKind
+from .intents import FACTS, PAYOUTS, IntentKind
 
 
 class Status(StrEnum):
@@ -46,9 +46,7 @@ def while_waiting(status: Status) -> Status:
     return status if status is Status.CANCELLING else Status.PROCESSING
 
 
-RESOURCES = MappingProxyType(
-    {IntentKind.PAYOUT: "payout", IntentKind.AUTO_PAYOUT: "payout", IntentKind.WITHDRAWAL: "withdrawal"}
-)
+RESOURCES = MappingProxyType({kind: str(FACTS[kind].shown_as) for kind in (*PAYOUTS, IntentKind.WITHDRAWAL)})
 """The kinds that have events of their own, and what they are told to be. A refund is told of with its payment."""
 
 

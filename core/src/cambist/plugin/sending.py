@@ -22,7 +22,7 @@ or proven to be dead, and only then are others signed.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -32,6 +32,9 @@ Action: TypeAlias = Literal["transfer", "nothing", "approve", "call", "lend", "r
 """What a transaction does. ``nothing`` only uses up a sequence: it is asked for, and on most chains written, as a
 transfer of no native coin from the sender to itself. ``approve`` and ``call`` only on a chain that runs contracts, see
 ``cambist.plugin.calls``; those that follow only on one that lends, see ``cambist.plugin.lending``."""
+
+GIVING: Final[frozenset[Action]] = frozenset({"transfer", "stake", "call"})
+"""Actions by which the amount leaves the balance of the sender."""
 
 
 class Fee(Struct, frozen=True, kw_only=True):
@@ -126,7 +129,7 @@ class Step(Struct, frozen=True, kw_only=True):
     @property
     def native_needed(self) -> Units:
         """What the sender must hold of the native coin."""
-        given = self.amount if self.token.is_native and self.action in {"transfer", "stake", "call"} else 0
+        given = self.amount if self.token.is_native and self.action in GIVING else 0
         return Units(self.fee.cost_max + self.fee.reserve + given)
 
 

@@ -17,16 +17,16 @@ from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
 from cambist.services.jobs.requests import Kind, NewJob
 from cambist.services.listing import Listed, Part, Period, Sort
-from cambist.services.webhooks import endpoints, redelivery, troubles
-from cambist.services.webhooks.bulk import Failed
-from cambist.services.webhooks.redelivery import REDELIVERED_MAX
-from cambist.services.webhooks.troubles import (
+from cambist.services.webhooks import all_deliveries, endpoints, redelivery
+from cambist.services.webhooks.all_deliveries import (
     DeliveryFilters,
     DeliveryOfMerchant,
     FailingTarget,
     OperatorDelivery,
     Status,
 )
+from cambist.services.webhooks.bulk import Failed
+from cambist.services.webhooks.redelivery import REDELIVERED_MAX
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
@@ -115,7 +115,7 @@ class AllWebhooks(Controller):
         )
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[OperatorDelivery]:
-            return await troubles.list_deliveries(conn, wanted, period, part)
+            return await all_deliveries.list_deliveries(conn, wanted, period, part)
 
         query = asked.of(web, "deliveries", "operator", sort=sort, filters=(wanted, period))
         return await query.answer(OperatorDeliveryList, found)
@@ -124,7 +124,7 @@ class AllWebhooks(Controller):
     async def read(self, delivery_id: FromPath[str], web: NamedDependency[Web]) -> OperatorDeliveryDetail:
         """Return one delivery with whose it is, its body and its attempts."""
         async with web.db.transaction() as conn:
-            return OperatorDeliveryDetail(delivery=await troubles.get_delivery(conn, delivery_id))
+            return OperatorDeliveryDetail(delivery=await all_deliveries.get_delivery(conn, delivery_id))
 
     @post(
         "/deliveries/{delivery_id:str}/redeliver",
@@ -138,7 +138,7 @@ class AllWebhooks(Controller):
         """Make the delivery due at once, with a fresh set of attempts. 409 while it is still being delivered."""
         async with web.db.transaction() as conn:
             await redelivery.redeliver(conn, None, delivery_id, now=web.clock.now())
-            found = await troubles.get_delivery(conn, delivery_id)
+            found = await all_deliveries.get_delivery(conn, delivery_id)
             whose = audit.about(found.merchant_id, found.project_id)
             await whose.record(conn, Action.DELIVERY_SENT_AGAIN, subject=delivery_id, event=found.event)
         await web.gateway.hints.publish("webhooks")
@@ -154,7 +154,7 @@ class AllWebhooks(Controller):
         """
         query = asked.of(web, "failing-webhooks", "operator", sort="failingSince", filters=merchant_id)
         return await query.answer(
-            FailingList, lambda conn, part: troubles.list_failing(conn, part, merchant_id=merchant_id)
+            FailingList, lambda conn, part: all_deliveries.list_failing(conn, part, merchant_id=merchant_id)
         )
 
     @post("/redeliver", status_code=201, summary="Send again in bulk", opt=permits("webhooks.redeliver"))

@@ -16,8 +16,8 @@ from cambist.services.identity.projects import Url
 from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.trackers import transactions
 from cambist.services.trackers.bodies import TRANSACTION_PREFIX
-from cambist.services.webhooks import log, redelivery, samples
-from cambist.services.webhooks.log import DeliveryAnswer, Json
+from cambist.services.webhooks import delivery_log, redelivery, samples
+from cambist.services.webhooks.delivery_log import DeliveryAnswer, Json
 from cambist.services.webhooks.sender import AttemptResult, Message, Sender
 from cambist_web.auth import needs, owned_project_routes, project_routes
 from cambist_web.context import Web
@@ -88,7 +88,7 @@ class Deliveries(Controller):
             told = None
             if resource_id is not None and resource_id.startswith(f"{TRANSACTION_PREFIX}_"):
                 told = await transactions.delivery_ids(conn, resource_id)
-            return await log.list_deliveries(
+            return await delivery_log.list_deliveries(
                 conn,
                 actor.project_pk,
                 part,
@@ -109,7 +109,7 @@ class Deliveries(Controller):
     ) -> DeliveryDetail:
         """Return one delivery with its attempts."""
         async with web.db.transaction() as conn:
-            found = await log.get_delivery(conn, actor.project_pk, delivery_id)
+            found = await delivery_log.get_delivery(conn, actor.project_pk, delivery_id)
         return DeliveryDetail(delivery=found)
 
     @post(

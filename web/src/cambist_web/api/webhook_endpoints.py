@@ -16,9 +16,9 @@ from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Listed, Part, Period, Sort
-from cambist.services.webhooks import endpoints, log
+from cambist.services.webhooks import delivery_log, endpoints
+from cambist.services.webhooks.delivery_log import DeliveryAnswer
 from cambist.services.webhooks.endpoints import ChangeEndpoint, Endpoint, EventNames, Url
-from cambist.services.webhooks.log import DeliveryAnswer
 from cambist.services.webhooks.sender import Sender
 from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
@@ -237,7 +237,7 @@ class WebhookEndpoints(Controller):
 
         async def found(conn: AsyncConnection, part: Part) -> Listed[DeliveryAnswer]:
             endpoint = await endpoints.find(conn, actor.project_pk, endpoint_id)
-            return await log.list_deliveries(
+            return await delivery_log.list_deliveries(
                 conn,
                 actor.project_pk,
                 part,

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import FACTS
 from cambist.domain.payments import OPEN
 from cambist.services.changes import Change
 
@@ -39,15 +39,7 @@ WHOLE_MERCHANTS = frozenset({"withdrawal"})
 """What concerns the merchant as a whole: members to whom only some projects are open do not see it."""
 OF_PROJECTS = frozenset({"exchange", "payout", "refund"})
 """What is always some project's: told without one, it may be any's, and such members do not see it either."""
-SENT_FOR: Mapping[str, str] = {
-    IntentKind.PAYOUT: "payout",
-    IntentKind.AUTO_PAYOUT: "payout",
-    IntentKind.REFUND: "refund",
-    IntentKind.WITHDRAWAL: "withdrawal",
-    IntentKind.COLLECTION: "collection",
-    IntentKind.SWAP: "exchange",
-    IntentKind.BRIDGE: "exchange",
-}
+SENT_FOR: Mapping[str, str] = {kind: facts.shown_as for kind, facts in FACTS.items() if facts.shown_as is not None}
 """What a merchant reads again where something is to be sent, by what that is for. Gas and the like is nobody's."""
 
 EndReason: TypeAlias = Literal["session_ended", "access_changed", "token_expired", "closing"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, TypeAlias
@@ -36,9 +37,14 @@ class Xid8(UserDefinedType[int]):
 PrimaryKey: TypeAlias = Annotated[int, mapped_column(Identity(always=True), primary_key=True)]
 
 
+def listed(values: Iterable[str]) -> str:
+    """Return constants as the text between the brackets of ``IN``."""
+    return ", ".join(f"'{value}'" for value in values)
+
+
 def holds_one_of(column: str, *values: str) -> CheckConstraint:
     """Return the constraint that a column holds one of these."""
-    return CheckConstraint(f"{column} IN ({', '.join(repr(str(value)) for value in values)})", name=column)
+    return CheckConstraint(f"{column} IN ({listed(values)})", name=column)
 
 
 def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:

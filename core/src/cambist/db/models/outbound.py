@@ -12,10 +12,10 @@ from typing import get_args
 from sqlalchemy import CheckConstraint, Computed, ForeignKey, PrimaryKeyConstraint, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cambist.domain.intents import AskedBy, IntentKind
+from cambist.domain.intents import STAKING, AskedBy, IntentKind
 from cambist.plugin import Action
 
-from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
+from .base import Base, PrimaryKey, UnitsType, holds_one_of, listed, partial_index
 
 GAVE_WAY = "state = 'waiting' AND due_at = gave_way_until AND cancel_asked_at IS NULL"
 """What of the intents gives way, or did until now: what waits for something else by now is due at another moment."""
@@ -123,9 +123,7 @@ class OutboundIntent(Base):
             "id",
             where=f"kind = '{IntentKind.COLLECTION}'",
         ),
-        partial_index(
-            "ix_outbound_intents_stakes", "created_at", "id", where="kind IN ('stake', 'unstake', 'withdraw_stake')"
-        ),
+        partial_index("ix_outbound_intents_stakes", "created_at", "id", where=f"kind IN ({listed(STAKING)})"),
     )
 
     id: Mapped[PrimaryKey]

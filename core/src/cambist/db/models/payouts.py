@@ -8,10 +8,10 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, PrimaryKeyConstraint,
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cambist.domain.intents import SPENDING, AskedBy, IntentKind
+from cambist.domain.intents import PAYOUTS, SPENDING, AskedBy, IntentKind
 from cambist.domain.payouts import Status
 
-from .base import Base, PrimaryKey, UnitsType, holds_one_of, partial_index
+from .base import Base, PrimaryKey, UnitsType, holds_one_of, listed, partial_index
 
 
 class Payout(Base):
@@ -32,9 +32,7 @@ class Payout(Base):
         holds_one_of("mode", "live", "sandbox"),
         holds_one_of("asked_by", *AskedBy),
         # One for each list, newest first.
-        partial_index(
-            "ix_payouts_payouts", "project_pk", "created_at", "id", where="kind IN ('payout', 'auto_payout')"
-        ),
+        partial_index("ix_payouts_payouts", "project_pk", "created_at", "id", where=f"kind IN ({listed(PAYOUTS)})"),
         partial_index("ix_payouts_refunds", "project_pk", "created_at", "id", where="kind = 'refund'"),
         partial_index("ix_payouts_withdrawals", "merchant_pk", "created_at", "id", where="kind = 'withdrawal'"),
         # The same of a merchant's and of all, for operators.
@@ -43,10 +41,10 @@ class Payout(Base):
             "merchant_pk",
             "created_at",
             "id",
-            where="kind IN ('payout', 'auto_payout')",
+            where=f"kind IN ({listed(PAYOUTS)})",
         ),
         partial_index("ix_payouts_merchants_refunds", "merchant_pk", "created_at", "id", where="kind = 'refund'"),
-        partial_index("ix_payouts_all_payouts", "created_at", "id", where="kind IN ('payout', 'auto_payout')"),
+        partial_index("ix_payouts_all_payouts", "created_at", "id", where=f"kind IN ({listed(PAYOUTS)})"),
         partial_index("ix_payouts_all_refunds", "created_at", "id", where="kind = 'refund'"),
         partial_index("ix_payouts_all_withdrawals", "created_at", "id", where="kind = 'withdrawal'"),
         # What went to an address: of all for operators, and of one project, however much others sent there.

@@ -94,6 +94,10 @@ class Movement(Struct, frozen=True):
     credit: Account
     units: Units
 
+    def back(self) -> Movement:
+        """Return the same units on their way back."""
+        return Movement(self.credit, self.debit, self.units)
+
 
 class Posting(Struct, frozen=True, kw_only=True):
     """Movements that happen together, once for all time under ``(kind, reference)``."""

@@ -56,10 +56,10 @@ _MISSING = (
     " ORDER BY place, wanted LIMIT $4"
 )
 _CLAIM = (
-    "WITH slot AS (SELECT account_index FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0"
+    "WITH unused AS (SELECT account_index FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0"
     " AND mode = 'live' AND coin_type = (SELECT min(coin_type) FROM account_keys)"
     " ORDER BY account_index LIMIT 1 FOR UPDATE SKIP LOCKED)"
-    " UPDATE account_keys AS key SET merchant_pk = $1 FROM slot WHERE key.account_index = slot.account_index"
+    " UPDATE account_keys AS key SET merchant_pk = $1 FROM unused WHERE key.account_index = unused.account_index"
     " RETURNING key.account_index"
 )
 _LEASE = (

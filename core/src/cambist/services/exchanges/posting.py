@@ -39,7 +39,7 @@ async def post_sent(conn: AsyncConnection, row: ExchangeRow, life: str, *, back:
     pending, is_bridge = row.account(Purpose.PENDING), row.kind is Kind.BRIDGE
     moves = [Movement(between if is_bridge else pending, wallet, row.given)]
     if back:
-        moves = [Movement(move.credit, move.debit, move.units) for move in moves]
+        moves = [move.back() for move in moves]
     elif row.status is Status.FAILED and not row.is_closed:
         log.error("failed_exchange_was_mined", txn_id=row.txn_id, tx_id=row.tx_id)
         available, debt = row.account(Purpose.AVAILABLE), row.account(Purpose.RECEIVABLE)
@@ -83,7 +83,7 @@ async def post_closed(conn: AsyncConnection, row: ExchangeRow, *, refunded: bool
             fee = [Movement(pending, available, parts.available), Movement(pending, debt, parts.repaid)]
     moves = [Movement(pending, between, row.given), *fee]
     if back:
-        moves = [Movement(move.credit, move.debit, move.units) for move in moves]
+        moves = [move.back() for move in moves]
     await _post(conn, row, "reopened" if back else "closed", str(row.closings), moves)
 
 

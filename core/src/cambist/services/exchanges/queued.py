@@ -89,7 +89,7 @@ async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
     except NotNow as error:
         pause = max(RETRY_PAUSE, timedelta(seconds=min(error.retry_after_s, 600)))
         log.warning("exchange_waits", txn_id=row.txn_id, reason=str(error))
-        await _wait(worker, row, WAITS_FOR_PROVIDER, worker.clock.now() + pause, gives_way=True)
+        await _wait(worker, row, WAITS_FOR_PROVIDER, worker.clock.now() + pause, gives_turn_back=True)
     except Never as error:
         await _fail(worker, row, str(error), now)
 
@@ -305,13 +305,13 @@ async def _store(worker: ExchangeWorker, row: ExchangeRow, call: Call) -> None:
 
 
 async def _wait(
-    worker: ExchangeWorker, row: ExchangeRow, reason: str, due_at: datetime, *, gives_way: bool = False
+    worker: ExchangeWorker, row: ExchangeRow, reason: str, due_at: datetime, *, gives_turn_back: bool = False
 ) -> None:
-    """Look again later. Who ``gives_way`` keeps no turn, unless an allowance for it has been asked for."""
+    """Look again later. Who ``gives_turn_back`` keeps no turn, unless an allowance for it has been asked for."""
     async with worker.db.transaction() as conn:
         locked = await lock(conn, row.pk)
         if locked.step is Step.QUEUED:
-            has_turn = locked.has_turn and not (gives_way and not locked.approvals)
+            has_turn = locked.has_turn and not (gives_turn_back and not locked.approvals)
             await save(conn, locked, worker.clock.now(), waits_for=reason, due_at=due_at, has_turn=has_turn)
 
 

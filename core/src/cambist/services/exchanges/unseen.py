@@ -5,13 +5,15 @@ from __future__ import annotations
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.base import listed
+from cambist.domain.intents import CARRIERS
 from cambist.plugin import Units
 
 from .rows import ExchangeRow
 from .worker import ExchangeWorker
 
 # All that is known to have moved the address' native coin in one block: deposits, what we sent, and credits like this.
-_KNOWN = """
+_KNOWN = f"""
 SELECT coalesce((SELECT sum(units) FROM deposits WHERE chain = $1 AND scope = $2 AND height = $4 AND address_pk = $3
         AND contract IS NULL AND status <> 'orphaned'), 0)
     + coalesce((SELECT sum(unseen_units) FROM exchanges WHERE dest_chain = $1 AND scope = $2 AND unseen_height = $4
@@ -21,14 +23,14 @@ SELECT coalesce((SELECT sum(units) FROM deposits WHERE chain = $1 AND scope = $2
         WHERE t.chain = $1 AND t.scope = $2
             AND (t.state = 'final' AND t.height = $4 OR t.state = 'mined' AND t.height = $4)
             AND t.succeeded AND t.role = 'main' AND i.recipient_address_pk = $3 AND i.contract IS NULL
-            AND i.action = 'transfer' AND i.kind <> 'sweep'), 0)
+            AND i.action = 'transfer' AND i.kind NOT IN ({listed(CARRIERS)})), 0)
     - coalesce((SELECT sum(t.fee_paid + CASE WHEN t.succeeded AND t.role = 'main' AND i.contract IS NULL
             AND i.action IN ('transfer', 'call') THEN i.units ELSE 0 END)
         FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i ON i.id = s.intent_pk
         WHERE t.chain = $1 AND t.scope = $2
             AND (t.state = 'final' AND t.height = $4 OR t.state = 'mined' AND t.height = $4)
             AND i.source_address_pk = $3), 0) AS units
-"""
+"""  # noqa: S608  constants
 # What other swaps of the block have been promised, and nobody has credited yet.
 _PROMISED = """
 SELECT coalesce(sum(e.units_min), 0) FROM exchanges e JOIN outbound_slots s ON s.intent_pk = e.intent_pk

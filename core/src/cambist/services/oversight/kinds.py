@@ -13,7 +13,7 @@ from cambist.db.models import Account, Address, Deposit, Exchange, Merchant, Pay
 from cambist.db.models.base import Base
 from cambist.db.structs import AnySelect, Column, literally
 from cambist.domain import exchanges, payments, payouts
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import PAYOUTS, IntentKind
 from cambist.services.errors import InvalidError, NotFoundError
 from cambist.services.listing import ListOf
 
@@ -98,7 +98,7 @@ _project_of_deposit = func.coalesce(
     select(Account.project_pk).where(Account.id == Deposit.account_pk).correlate(Deposit).scalar_subquery(),
 )
 _SENT = {
-    Name.PAYOUTS: literally(Payout.kind, IntentKind.PAYOUT, IntentKind.AUTO_PAYOUT),
+    Name.PAYOUTS: literally(Payout.kind, *PAYOUTS),
     Name.REFUNDS: literally(Payout.kind, IntentKind.REFUND),
     Name.WITHDRAWALS: literally(Payout.kind, IntentKind.WITHDRAWAL),
 }

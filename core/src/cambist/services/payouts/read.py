@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Exchange, OutboundSlot, OutboundTx, Payout, PayoutBatch
 from cambist.db.structs import AnyRow, Column, columns_of, literally, one_of, to_struct
 from cambist.domain.failures import Failure, code_of
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import PAYOUTS, IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payouts import Status
 from cambist.plugin import Units
@@ -141,8 +141,7 @@ async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> d
 
 
 # Refunds and withdrawals are read where they are made.
-_KINDS = (IntentKind.PAYOUT, IntentKind.AUTO_PAYOUT)
-_SELECT = select(*COLUMNS, FEE, SWAP).where(literally(Payout.kind, *_KINDS))
+_SELECT = select(*COLUMNS, FEE, SWAP).where(literally(Payout.kind, *PAYOUTS))
 
 
 _LIST = ListOf(Payout.id, Payout.created_at)

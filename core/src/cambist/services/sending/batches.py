@@ -25,12 +25,12 @@ from .context import EngineContext
 from .failures import Failures
 from .gas.funding import ask_for_gas, gas_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
-from .giving_way import Failed, Tried, end_rest, forget_gone, give_way, note_turn
+from .giving_way import Failed, Tried, end_rest, forget_gone, give_way, note_rest
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
+from .rests import Rests
 from .rows import IntentRow, OwnPath
-from .turns import Turns
 
 GAS_PAUSE = timedelta(seconds=1)
 FUNDS_PAUSE = timedelta(seconds=2)
@@ -67,11 +67,11 @@ _SHORTAGE = {
 }
 
 
-async def send_waiting(context: EngineContext, failures: Failures, turns: Turns) -> bool:
+async def send_waiting(context: EngineContext, failures: Failures, rests: Rests) -> bool:
     """Send one batch of each sender; return True if more intents could be sent at once.
 
     What is raised about one sender is noted, and keeps none of the others from sending. An outage of the chain or the
-    signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``. ``turns`` says who comes last.
+    signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``. ``rests`` says who comes last.
     """
     now = context.clock.now()
     async with context.db.transaction() as conn:
@@ -84,13 +84,13 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         by_sender.setdefault(intent.source.pk, []).append(intent)
-    turns.forget_past(now)
+    rests.forget_past(now)
     more, met, is_alone = False, list[Exception](), len(by_sender) == 1
-    for source_pk in turns.in_order(by_sender):
+    for source_pk in rests.in_order(by_sender):
         if await context.is_paused():
             more = True
             break
-        intents, until = by_sender[source_pk], turns.rests_until(source_pk, now)
+        intents, until = by_sender[source_pk], rests.until(source_pk, now)
         source = intents[0].source
         if until is not None and not is_alone:
             # What is new of a sender that rests waits: were it tried at once, whoever asks often would fail every tick.
@@ -99,9 +99,9 @@ async def send_waiting(context: EngineContext, failures: Failures, turns: Turns)
             intents = [one for one in intents if one.is_retried]
             if not intents:
                 continue
-        found = await _try(context, failures, turns, intents, station)
-        await note_turn(context, turns, source, found, met=met, is_alone=is_alone)
-        if until is not None and await end_rest(context, turns, source, until):
+        found = await _try(context, failures, rests, intents, station)
+        await note_rest(context, rests, source, found, met=met, is_alone=is_alone)
+        if until is not None and await end_rest(context, rests, source, until):
             found.more = True
         more |= found.more
         met += [one.error for one in found.failed]
@@ -118,15 +118,15 @@ class _Asked(Struct):
 
 
 async def _try(
-    context: EngineContext, failures: Failures, turns: Turns, intents: Sequence[IntentRow], station: OwnAddress | None
+    context: EngineContext, failures: Failures, rests: Rests, intents: Sequence[IntentRow], station: OwnAddress | None
 ) -> Tried:
     """Send what can be sent of one sender: together, or after failures one by one until the chain or signer is silent.
 
     One more is begun as long as it has half of the sender's time.
     """
     source, loop = intents[0].source, asyncio.get_running_loop()
-    await forget_gone(context, turns, source.pk)
-    groups, found, deadline = turns.groups(source.pk, intents), Tried(), loop.time() + SENDER_TIMEOUT_S
+    await forget_gone(context, rests, source.pk)
+    groups, found, deadline = rests.groups(source.pk, intents), Tried(), loop.time() + SENDER_TIMEOUT_S
     for number, group in enumerate(groups):
         if number and (loop.time() > deadline - SENDER_TIMEOUT_S / 2 or await context.is_paused()):
             break

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import OutboundIntent, OutboundSlot, OutboundTx
 from cambist.services.chain_scope import ChainScope
 from cambist.signer.protocol import Voided
 
@@ -37,17 +39,12 @@ async def lock_cancelling(conn: AsyncConnection, intents: Sequence[IntentRow]) -
 async def note_signed(conn: AsyncConnection, intent: IntentRow, signed: Voided) -> None:
     """Remember what the signer has told of an intent that may have been sent, for whoever looks for it on the chain."""
     sequence = signed.slot_number if signed.tx_id is None else None
-    await conn.exec_driver_sql(
-        "UPDATE outbound_intents SET signed_sequence = $2, signed_tx_id = $3 WHERE id = $1",
-        (intent.id, sequence, signed.tx_id),
-    )
+    own = update(OutboundIntent).where(OutboundIntent.id == intent.id)
+    await conn.execute(own.values(signed_sequence=sequence, signed_tx_id=signed.tx_id))
 
 
 async def dead_txs(conn: AsyncConnection, intent: IntentRow) -> set[str]:
     """Return the ids of the intent's transactions that can never be mined, as was proven."""
-    rows = await conn.exec_driver_sql(
-        "SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk WHERE s.intent_pk = $1"
-        " AND s.state = 'dead'",
-        (intent.id,),
-    )
-    return set(rows.scalars())
+    dead = select(OutboundTx.tx_id).join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
+    dead = dead.where(OutboundSlot.intent_pk == intent.id, OutboundSlot.state == "dead")
+    return set((await conn.execute(dead)).scalars())

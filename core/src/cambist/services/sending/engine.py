@@ -26,10 +26,10 @@ from .failures import Failures
 from .finalizing import finalize
 from .following import Follower
 from .gas.loans import ask_back
-from .giving_way import learn_turns
+from .giving_way import learn_rests
 from .pausing import defer_paused, release_paused
+from .rests import PAUSE_MAX, Rests
 from .sweeps.building import sweep_waiting
-from .turns import PAUSE_MAX, Turns
 
 Result = TypeVar("Result")
 
@@ -59,7 +59,7 @@ class Engine:
         """What the newest tick did, also where it failed after that."""
         self._follower = Follower(context)
         self._collector = Collector(context, keys)
-        self._turns = Turns()
+        self._rests = Rests()
         self._is_new = True
         self._learnt_at: float | None = None
         self._collected_at: float | None = None
@@ -128,7 +128,7 @@ class Engine:
         """
         now = self.context.clock.monotonic()
         if self._is_new and (self._learnt_at is None or now - self._learnt_at >= PAUSE_MAX.total_seconds()):
-            self._turns = await learn_turns(self.context)
+            self._rests = await learn_rests(self.context)
             self._is_new, self._learnt_at = False, now
 
     async def _collect_and_send(
@@ -143,8 +143,8 @@ class Engine:
         if not (agenda.send or agenda.ask_back or done.collected or len(failures) > failed_before):
             return False
         # Together where that is possible.
-        swept = await self._try("sweeping_failed", sweep_waiting(self.context, self._turns), failures)
-        return await send_waiting(self.context, failures, self._turns) or swept is True
+        swept = await self._try("sweeping_failed", sweep_waiting(self.context, self._rests), failures)
+        return await send_waiting(self.context, failures, self._rests) or swept is True
 
     async def _try(self, name: str, step: Awaitable[Result], failures: Failures) -> Result | None:
         """Do a step; note what it raises among the failures, and return None."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import CARRIERS
 from cambist.plugin import Broadcast, ChainError, Dated, SignedTx, TxStatus
 from cambist.services.receiving.deposits.rows import lock_cursor
 
@@ -177,7 +177,7 @@ class Follower:
                     # As long as it could have been mined, no node took it: the next would fare no better.
                     await finality_store.finish(conn, [intent], "failed", CANCELLED, now)
                     await context.handlers.on_failed(conn, [updated(intent.update, reason=CANCELLED)], now)
-                elif intent.update.kind == IntentKind.SWEEP:
+                elif intent.update.kind in CARRIERS:
                     # Its collections have other ways, and its authorizations may be used up.
                     await finality_store.finish(conn, [intent], "failed", why, now)
                     await context.handlers.on_failed(conn, [updated(intent.update, reason=why)], now)

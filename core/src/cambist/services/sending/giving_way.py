@@ -1,4 +1,4 @@
-"""Has a sender that fails let the others come first: ``turns.py`` says who, and for how long."""
+"""Has a sender that fails let the others come first: ``rests.py`` says who, and for how long."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from cambist.db.models.base import listed
 from cambist.db.models.outbound import GAVE_WAY
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import CARRIERS, IntentKind
 from cambist.plugin import ChainUnavailableError
 from cambist.signer.protocol import SignerUnavailableError
 
 from .context import EngineContext
+from .rests import PAUSE, PAUSE_MAX, TRIED_MAX, Rests
 from .rows import IntentRow, OwnPath
-from .turns import PAUSE, PAUSE_MAX, TRIED_MAX, Turns
 
 POSTPONED_MAX = 5_000
 """Intents of one sender that give way at once, and of one chain that a process learns of as it begins."""
@@ -22,7 +23,7 @@ POSTPONED_MAX = 5_000
 _POSTPONE = f"""
 WITH due AS (
     SELECT id FROM outbound_intents WHERE chain = $1 AND scope = $2 AND source_address_pk = $3 AND state = 'waiting'
-        AND kind <> '{IntentKind.SWEEP}' AND due_at <= $5 AND retried_at IS NULL AND cancel_asked_at IS NULL
+        AND kind NOT IN ({listed(CARRIERS)}) AND due_at <= $5 AND retried_at IS NULL AND cancel_asked_at IS NULL
     ORDER BY id LIMIT $6 FOR UPDATE
 )
 UPDATE outbound_intents i SET due_at = $4, gave_way_until = $4, updated_at = $5 FROM due WHERE i.id = due.id
@@ -86,8 +87,8 @@ class Tried(Struct):
     failed: list[Failed] = []
 
 
-async def note_turn(  # noqa: PLR0913  each by name
-    context: EngineContext, turns: Turns, source: OwnPath, found: Tried, *, met: Sequence[Exception], is_alone: bool
+async def note_rest(  # noqa: PLR0913  each by name
+    context: EngineContext, rests: Rests, source: OwnPath, found: Tried, *, met: Sequence[Exception], is_alone: bool
 ) -> None:
     """Have a sender that failed come last from now on, and give way to the others.
 
@@ -96,38 +97,38 @@ async def note_turn(  # noqa: PLR0913  each by name
     is away. One that is alone is in nobody's way, until others have shown what it is.
     """
     now = context.clock.now()
-    rested, just_failed = turns.rests(source.pk, now), [pk for one in found.failed for pk in one.primary_keys]
-    if found.planned and (woken := turns.served(source.pk, found.planned, just_failed, rested=rested)):
+    rested, just_failed = rests.is_resting(source.pk, now), [pk for one in found.failed for pk in one.primary_keys]
+    if found.planned and (woken := rests.served(source.pk, found.planned, just_failed, rested=rested)):
         await wake(context, woken)
         found.more = True
     is_met = any(isinstance(error, ChainUnavailableError) for error in met)
-    known = set(turns.failed_intents(source.pk))
+    known = set(rests.failed_intents(source.pk))
     for one in found.failed:
         if isinstance(one.error, SignerUnavailableError):
-            turns.unsigned(source.pk)
+            rests.unsigned(source.pk)
             continue
         failed = one.primary_keys
         if is_met and isinstance(one.error, ChainUnavailableError):
             failed = [] if known.isdisjoint(one.not_retried) else one.not_retried
         if failed:
-            until = turns.failed(source.pk, now, failed, alone=len(one.intents) == 1)
+            until = rests.failed(source.pk, now, failed, alone=len(one.intents) == 1)
             if all(intent.update.kind == IntentKind.REPAIR for intent in one.intents):
                 until = min(until, now + PAUSE_MAX)  # all else of the sender waits for it
             if not (is_alone and until - now <= PAUSE):
                 retried = {intent.id: intent.retried_at for intent in one.intents if intent.id in failed}
                 await postpone(context, retried, until)
-    rests_until = turns.rests_until(source.pk, now)
+    rests_until = rests.until(source.pk, now)
     if rests_until is not None and not (is_alone and rests_until - now <= PAUSE):
         await give_way(context, source, rests_until)
 
 
-async def forget_gone(context: EngineContext, turns: Turns, source_pk: int) -> None:
+async def forget_gone(context: EngineContext, rests: Rests, source_pk: int) -> None:
     """Forget the failures of what was sent or cancelled since."""
-    failed = turns.failed_intents(source_pk)
+    failed = rests.failed_intents(source_pk)
     if failed:
         async with context.db.autocommit() as conn:
             still = set((await conn.exec_driver_sql(_STILL_WAITING, (list(failed),))).scalars())
-        turns.gone(source_pk, set(failed) - still)
+        rests.gone(source_pk, set(failed) - still)
 
 
 async def give_way(context: EngineContext, source: OwnPath, until: datetime) -> None:
@@ -140,37 +141,37 @@ async def give_way(context: EngineContext, source: OwnPath, until: datetime) -> 
         await conn.exec_driver_sql(_POSTPONE, (*context.chain_scope.key, source.pk, until, now, POSTPONED_MAX))
 
 
-async def end_rest(context: EngineContext, turns: Turns, source: OwnPath, until: datetime) -> bool:
+async def end_rest(context: EngineContext, rests: Rests, source: OwnPath, until: datetime) -> bool:
     """Have what gave way to a rest until then, or to one before, be due once its sender rests no longer.
 
     Suspects wait by themselves. Return whether the rest is over.
     """
     now = context.clock.now()
-    rests_until = turns.rests_until(source.pk, now)
+    rests_until = rests.until(source.pk, now)
     if rests_until is not None and rests_until >= until:
         return False
     due_at = now if rests_until is None else rests_until
-    which = (*context.chain_scope.key, source.pk, list(turns.suspects(source.pk, now)))
+    which = (*context.chain_scope.key, source.pk, list(rests.suspects(source.pk, now)))
     async with context.db.transaction() as conn:
         await conn.exec_driver_sql(_END_REST_OF_SENDER, (due_at, now, *which))
     return rests_until is None
 
 
-async def learn_turns(context: EngineContext) -> Turns:
-    """Return turns that know what gave way on a chain, a bounded number of it, and have some of each sender's be due.
+async def learn_rests(context: EngineContext) -> Rests:
+    """Return the rests of what gave way on a chain, a bounded number of it, and have some of each sender's be due.
 
     For a process that begins: it does not know what another one had found out, nor what would wake what waits.
     """
-    turns, dues = Turns(), dict[int, dict[int, datetime]]()
+    rests, dues = Rests(), dict[int, dict[int, datetime]]()
     async with context.db.autocommit() as conn:
         bounds = TRIED_MAX, POSTPONED_MAX
         rows = (await conn.exec_driver_sql(_ALL_THAT_GAVE_WAY, (*context.chain_scope.key, *bounds))).all()
     for row in rows:
         dues.setdefault(row.source_address_pk, {})[row.id] = row.due_at
-    woken = [pk for source_pk, given in dues.items() for pk in turns.learn(source_pk, given)]
+    woken = [pk for source_pk, given in dues.items() for pk in rests.learn(source_pk, given)]
     if woken:
         await wake(context, woken)
-    return turns
+    return rests
 
 
 async def postpone(context: EngineContext, retried: Mapping[int, datetime | None], until: datetime) -> None:

@@ -135,11 +135,7 @@ async def post_reversible(conn: AsyncConnection, mode: str, made: Sequence[Posti
     """Post what was made; with ``back`` the opposite, as ``<kind>_reversal``."""
     if back:
         made = [
-            structs.replace(
-                one,
-                kind=f"{one.kind}_reversal",
-                movements=[Movement(move.credit, move.debit, move.units) for move in one.movements],
-            )
+            structs.replace(one, kind=f"{one.kind}_reversal", movements=[move.back() for move in one.movements])
             for one in made
         ]
     await ledger.post(conn, mode, made)

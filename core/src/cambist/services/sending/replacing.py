@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from cambist.domain.intents import IntentKind
+from cambist.domain.intents import FOR_ITS_MOMENT
 from cambist.domain.money import format_units
 from cambist.domain.refusals import SENTENCES, WishRefusal
 from cambist.plugin import Broadcast, Fee, FeeAboveCeilingError, SignedTx, Step, Units, Unprepared
@@ -133,4 +133,4 @@ def is_given_up(tx: TxRow) -> bool:
 
 
 def _is_for_its_moment(tx: TxRow) -> bool:
-    return tx.intent.update.kind == IntentKind.SWEEP or tx.intent.action == "call"
+    return tx.intent.update.kind in FOR_ITS_MOMENT

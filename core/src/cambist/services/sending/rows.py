@@ -10,6 +10,7 @@ from sqlalchemy import Row
 
 from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import Action, Call, Fee, Intent, Step, Token, Units
+from cambist.plugin.sending import GIVING
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.signer.protocol import KeyPath
 
@@ -89,7 +90,7 @@ class IntentRow(Struct, frozen=True, kw_only=True):
     @property
     def outgoing_units(self) -> int:
         """Return how much of its token leaves the source's balance."""
-        return self.update.units if self.action in {"transfer", "stake", "call"} else 0
+        return self.update.units if self.action in GIVING else 0
 
 
 class TxRow(Struct, frozen=True, kw_only=True):

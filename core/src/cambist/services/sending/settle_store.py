@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db import models
+from cambist.db.structs import one_of
 from cambist.plugin import FoundTx, TxStatus
 from cambist.services.chain_scope import ChainScope
 
 from . import finality_store, store
 from .rows import IntentRow
+
+_INTENT, _SLOT, _TX = models.OutboundIntent, models.OutboundSlot, models.OutboundTx
 
 
 class Mined(Struct, frozen=True, kw_only=True):
@@ -24,35 +29,28 @@ class Mined(Struct, frozen=True, kw_only=True):
 
 async def named(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Mapping[int, str]:
     """Return by intent the transaction that an operator has named, as it was written."""
-    rows = await conn.exec_driver_sql(
-        "SELECT id, settle_tx_id FROM outbound_intents WHERE id = ANY($1::bigint[]) AND settle_asked_at IS NOT NULL",
-        ([one.id for one in intents],),
+    known = select(_INTENT.id, _INTENT.settle_tx_id).where(
+        one_of(_INTENT.id, [one.id for one in intents]), _INTENT.settle_asked_at.is_not(None)
     )
-    return {row.id: row.settle_tx_id for row in rows}
+    return {row.id: str(row.settle_tx_id) for row in await conn.execute(known)}
 
 
 async def public_id(conn: AsyncConnection, intent: IntentRow) -> str:
     """Return the intent's public identifier, by which operators know it."""
-    row = await conn.exec_driver_sql("SELECT intent_id FROM outbound_intents WHERE id = $1", (intent.id,))
-    return str(row.scalar_one())
+    return (await conn.execute(select(_INTENT.intent_id).where(_INTENT.id == intent.id))).scalar_one()
 
 
 async def note(conn: AsyncConnection, intent: IntentRow, tx_id: str, refusal: str | None, now: datetime) -> None:
     """Say what came of a transaction that was named, unless another one was named meanwhile."""
-    await conn.exec_driver_sql(
-        "UPDATE outbound_intents SET settle_asked_at = NULL, settle_refusal = $3, updated_at = $4"
-        " WHERE id = $1 AND settle_tx_id = $2",
-        (intent.id, tx_id, refusal, now),
-    )
+    own = update(_INTENT).where(_INTENT.id == intent.id, _INTENT.settle_tx_id == tx_id)
+    await conn.execute(own.values(settle_asked_at=None, settle_refusal=refusal, updated_at=now))
 
 
 async def note_waiting(conn: AsyncConnection, intent: IntentRow, tx_id: str, why: str | None, now: datetime) -> None:
     """Say why a transaction that was named is looked at again, unless that is said, or another one was named."""
-    await conn.exec_driver_sql(
-        "UPDATE outbound_intents SET settle_refusal = $3, updated_at = $4 WHERE id = $1 AND settle_tx_id = $2"
-        " AND settle_asked_at IS NOT NULL AND settle_refusal IS DISTINCT FROM $3",
-        (intent.id, tx_id, why, now),
-    )
+    own = update(_INTENT).where(_INTENT.id == intent.id, _INTENT.settle_tx_id == tx_id)
+    own = own.where(_INTENT.settle_asked_at.is_not(None), _INTENT.settle_refusal.is_distinct_from(why))
+    await conn.execute(own.values(settle_refusal=why, updated_at=now))
 
 
 async def is_final(conn: AsyncConnection, chain_scope: ChainScope, mined: Mined) -> bool:
@@ -64,22 +62,16 @@ async def is_final(conn: AsyncConnection, chain_scope: ChainScope, mined: Mined)
     depth, block = await finality_store.depth(conn, chain_scope), mined.status.block
     if depth is None or block is None or block.height > depth.deep:
         return False
-    known = await conn.exec_driver_sql(
-        "SELECT hash FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height = $3",
-        (*chain_scope.key, block.height),
-    )
-    hash_ = known.scalar_one_or_none()
-    return block.height < depth.height - chain_scope.info.hashes_kept if hash_ is None else bool(hash_ == block.hash)
+    hash_ = await store.stored_hash(conn, chain_scope, block.height)
+    return block.height < depth.height - chain_scope.info.hashes_kept if hash_ is None else hash_ == block.hash
 
 
 async def owner_of(conn: AsyncConnection, chain_scope: ChainScope, tx_id: str) -> int | None:
     """Return whose transaction it is by the gateway's books, None where they have none of this id."""
-    owner = await conn.exec_driver_sql(
-        "SELECT s.intent_pk FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
-        " WHERE t.chain = $1 AND t.scope = $2 AND t.tx_id = $3",
-        (*chain_scope.key, tx_id),
-    )
-    return owner.scalar_one_or_none()
+    chain, scope = chain_scope.key
+    owner = select(_SLOT.intent_pk).join(_TX, _TX.slot_pk == _SLOT.id)
+    owner = owner.where(_TX.chain == chain, _TX.scope == scope, _TX.tx_id == tx_id)
+    return (await conn.execute(owner)).scalar_one_or_none()
 
 
 _REMEMBER = """

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.base import listed
 from cambist.domain import intents as kinds
 from cambist.domain.allocation import PendingOutflow
-from cambist.domain.intents import IntentKind
 from cambist.plugin import Fee, SignedTx
 from cambist.services.chain_scope import ChainScope
 
@@ -24,7 +24,7 @@ SWEPT = """EXISTS (
 )"""
 """Whether the source of an intent ``w`` is part of a sweep: its next nonce slot is taken."""
 
-IS_HELD_BACK = f"""(w.units > 0 AND w.kind IN ({", ".join(f"'{kind}'" for kind in kinds.HELD_BACK)}) AND EXISTS (
+IS_HELD_BACK = f"""(w.units > 0 AND w.kind IN ({listed(kinds.HELD_BACK)}) AND EXISTS (
     SELECT FROM merchants m WHERE m.id = w.merchant_pk AND m.suspended_at IS NOT NULL
 ))"""
 """Whether an intent ``w`` waits for its merchant to be reinstated. Taking an allowance back, to 0, does not."""
@@ -110,8 +110,8 @@ async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime,
     rows = await conn.exec_driver_sql(
         f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
         " (PARTITION BY source_address_pk ORDER BY priority, retried_at, due_at, id) AS nth FROM outbound_intents"
-        f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind <> '{IntentKind.SWEEP}' AND due_at <= $3"
-        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK}) i"
+        f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind NOT IN ({listed(kinds.CARRIERS)})"
+        f" AND due_at <= $3 AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK}) i"
         f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
         (*chain_scope.key, now, limit, limit * 4),
     )

@@ -16,7 +16,7 @@ from cambist.services.errors import NotFoundError
 from cambist.services.listing import Listed, ListOf, Owner, Part, Period, read_list
 from cambist.services.paging import read_one
 
-from .log import Json
+from .delivery_log import Json
 
 
 class EventDelivery(Struct, frozen=True, kw_only=True, rename="camel"):

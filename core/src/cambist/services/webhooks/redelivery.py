@@ -17,8 +17,8 @@ from cambist.services.errors import ConflictError
 from cambist.services.paging import read_one
 
 from . import endpoints
+from .delivery_log import DeliveryAnswer, delivery_not_found, get_delivery
 from .events import EventAnswer, event_not_found, get_event
-from .log import DeliveryAnswer, delivery_not_found, get_delivery
 
 REDELIVERED_MAX = 10_000
 """Deliveries that one request can start."""

@@ -66,11 +66,16 @@ const KINDS = [
   "auto_payout",
   "collection",
   "sweep",
+  "repair",
   "top_up",
+  "loan",
+  "loan_return",
+  "approval",
   "swap",
   "bridge",
   "stake",
   "unstake",
+  "withdraw_stake",
 ] as const satisfies readonly NonNullable<Asked["kind"]>[];
 const MODES = ["live", "sandbox"] as const;
 const POLL_MS = 10_000;

@@ -23,7 +23,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cambist.domain.intents import FACTS
+from cambist.domain.intents import EXCHANGING, FACTS
 
 ADJUSTMENT = "adjustment"
 
@@ -34,7 +34,7 @@ PATTERNS: Mapping[str, str] = MappingProxyType(
         "release": "(release|resolution|accept)(_.*)?",
         "reversal": "deposit_reversal|reversal",
         **{str(kind): f"{kind}(_.*)?" for kind, facts in FACTS.items() if facts.spends_merchant_money},
-        "exchange": "(swap|bridge|exchange|auto_convert)(_.*)?",
+        "exchange": f"({'|'.join(sorted(EXCHANGING))})(_.*)?",
         "restore": "restore(_.*)?",
     }
 )

@@ -21,7 +21,7 @@ from cambist.db.models import (
     OutboundTx,
 )
 from cambist.db.structs import one_of
-from cambist.domain.intents import INTERNAL, IntentKind
+from cambist.domain.intents import CARRIERS, INTERNAL
 from cambist.plugin import ChainInfo
 from cambist.services.accounting.ledger import PLATFORM, asset_key
 
@@ -247,7 +247,7 @@ async def _transactions(
     for row in rows:
         # A sweep moves what its collections say, and pays the fee for all of them. Only a transfer and the call of an
         # exchange give something away, and a transaction that only uses a nonce gives nothing.
-        moves = row.action in {"transfer", "call"} and row.kind != IntentKind.SWEEP
+        moves = row.action in {"transfer", "call"} and row.kind not in CARRIERS
         sending = Sending(
             tx_id=row.tx_id,
             source_pk=row.source_address_pk,

@@ -26,6 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit
 from cambist.db.structs import columns_of, one_of, to_struct
+from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainInfo, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.recovery.reconcile.books import MODE, SCOPE, Books, Holding
@@ -76,21 +77,21 @@ class Share(Struct, kw_only=True):
     gas_held: int = 0
 
 
-_COLLECTION = """
+_COLLECTION = f"""
 WITH intent AS (
     INSERT INTO outbound_intents (
         reference, kind, mode, chain, scope, merchant_pk, source_address_pk, recipient_address_pk, to_address, token,
         contract, decimals, units, state, due_at, created_at, updated_at, finished_at
     )
-    SELECT $1, 'collection', 'live', $2, $3, a.merchant_pk, a.id, w.id, w.address, $5, $6, $7, $8, 'done', $9, $9, $9,
-        $9
+    SELECT $1, '{IntentKind.COLLECTION}', 'live', $2, $3, a.merchant_pk, a.id, w.id, w.address, $5, $6, $7, $8, 'done',
+        $9, $9, $9, $9
     FROM addresses a JOIN addresses w ON w.merchant_pk = a.merchant_pk AND w.mode = a.mode AND w.family = a.family
         AND w.purpose = 'wallet'
     WHERE a.id = $4
     ON CONFLICT (reference) DO NOTHING RETURNING id
 )
 UPDATE deposits SET collection_pk = intent.id FROM intent WHERE deposits.id = ANY($10::bigint[])
-"""
+"""  # noqa: S608  a constant
 
 
 def wallet_floats(manifest: Manifest, chain: str, merchants: Mapping[int, str]) -> Mapping[int, int]:

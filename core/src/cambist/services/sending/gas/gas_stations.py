@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.db.engine import Database
-from cambist.db.structs import AnyRow, columns_of, to_struct
-from cambist.domain.intents import IntentKind
+from cambist.db.structs import AnyRow, columns_of, literally, to_struct
+from cambist.domain.intents import CARRIERS
 from cambist.domain.money import AmountError, format_units, parse_units
 from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, Units
 from cambist.services.addresses.wallets import gas_station
@@ -184,7 +184,7 @@ async def _limit(conn: AsyncConnection, info: ChainInfo, low_balance: str | None
     tx, intent = models.OutboundTx, models.OutboundIntent
     cost = func.greatest(tx.fee_limit - tx.fee_covered, 0) * tx.fee_price + tx.fee_extra
     # A sweep is many transfers at once; its units count them.
-    transfers = case((intent.kind == IntentKind.SWEEP, intent.units), else_=1)
+    transfers = case((literally(intent.kind, *CARRIERS), intent.units), else_=1)
     recent = (
         select((cost / transfers).label("cost"))
         .join_from(tx, models.OutboundSlot, models.OutboundSlot.id == tx.slot_pk)

@@ -5,10 +5,10 @@ What is staked still belongs to the gas station, so in the books it only changes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 from sqlalchemy import exists, select
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import GasStation, OutboundIntent, OutboundSlot, OutboundTx
 from cambist.db.structs import columns_of, literally, to_struct
-from cambist.domain.intents import STAKING, AskedBy, IntentKind
+from cambist.domain.intents import FACTS, STAKING, AskedBy, IntentKind
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
 from cambist.ports import Ids
@@ -34,11 +34,7 @@ from .gas_stations import MODE, SCOPE
 StakeAction: TypeAlias = Literal["stake", "unstake", "withdraw"]
 """``unstake`` begins the chain's waiting time, ``withdraw`` takes back what has waited."""
 
-KINDS: Final[Mapping[StakeAction, IntentKind]] = {
-    "stake": IntentKind.STAKE,
-    "unstake": IntentKind.UNSTAKE,
-    "withdraw": IntentKind.WITHDRAW_STAKE,
-}
+KINDS: Final = {cast("StakeAction", FACTS[kind].action): kind for kind in STAKING}
 
 
 class StakeRequest(Struct, frozen=True, kw_only=True):

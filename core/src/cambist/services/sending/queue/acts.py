@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Exchange, OutboundIntent, OutboundSlot, OutboundTx
-from cambist.domain.intents import EXCHANGING, IntentKind
+from cambist.domain.intents import FOR_ITS_MOMENT
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
 from cambist.services.errors import ConflictError, InvalidError
@@ -53,7 +53,7 @@ async def ask_to_raise(  # noqa: PLR0913, PLR0917  of what, how far
         raise ConflictError("FEE_NOT_RAISABLE", "It has no transaction of its own yet: there is no fee to raise.")
     if one.state != "sending" or not await _lock_slot(conn, one):
         raise ended()
-    if one.kind in EXCHANGING or one.kind is IntentKind.SWEEP:
+    if one.kind in FOR_ITS_MOMENT:
         raise ConflictError("FEE_NOT_RAISABLE", "It is for its moment: it is not replaced, but given up when stuck.")
     if one.sequence is None:
         raise ConflictError("FEE_NOT_RAISABLE", f"Nothing is replaced on {info.name}: it is mined, or expires.")

@@ -22,9 +22,9 @@ from cambist.services.sending.batches import EMPTY_STATION_PAUSE, WAITS_FOR_FEES
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.handler import updated
 from cambist.services.sending.intents import NewIntent, submit
+from cambist.services.sending.rests import SWEEPS, Rests
 from cambist.services.sending.rows import IntentRow
 from cambist.services.sending.store import NewTx
-from cambist.services.sending.turns import SWEEPS, Turns
 from cambist.signer.protocol import SignRequest
 
 from . import sweep_store
@@ -45,7 +45,7 @@ class PlannedSweep(Struct, frozen=True, kw_only=True):
     intents: Sequence[IntentRow]
 
 
-async def sweep_waiting(context: EngineContext, turns: Turns) -> bool:
+async def sweep_waiting(context: EngineContext, rests: Rests) -> bool:
     """Send one sweep of what waits for its collection; return whether there may be more for another.
 
     One that fails is not tried again for a while: what looks like an outage would have nobody else send in that tick.
@@ -54,7 +54,7 @@ async def sweep_waiting(context: EngineContext, turns: Turns) -> bool:
     if not isinstance(chain, SweepingChain) or context.chain_scope.info.sweeper is None:
         return False
     now = context.clock.now()
-    if await context.is_paused() or turns.rests(SWEEPS, now):
+    if await context.is_paused() or rests.is_resting(SWEEPS, now):
         return False
     async with context.db.transaction() as conn:
         if not (await load(conn)).collection.batched:
@@ -69,14 +69,14 @@ async def sweep_waiting(context: EngineContext, turns: Turns) -> bool:
             is_sent = await _sweep(context, chain, found, station)
     except _NotPlannedError as error:
         # It goes one by one.
-        turns.failed(SWEEPS, now)
+        rests.failed(SWEEPS, now)
         why = error.__cause__
         log.warning("sweep_not_planned", chain=context.chain_scope.info.id, error=f"{type(why).__name__}: {why}")
         return False
     except Exception:
-        turns.failed(SWEEPS, now)
+        rests.failed(SWEEPS, now)
         raise
-    turns.served(SWEEPS)
+    rests.served(SWEEPS)
     return is_sent and len(found) == SWEPT_MAX
 
 

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from cambist.plugin import ChainUnavailableError, InconsistentChainError
 from cambist.services.sending import batches
 from cambist.services.sending.engine import Engine
-from cambist.services.sending.turns import PAUSE_MAX, SUSPECT_PAUSE_MAX
+from cambist.services.sending.rests import PAUSE_MAX, SUSPECT_PAUSE_MAX
 from tests.core.test_outbound_apart import AMOUNT, Unplannable, merchants, pay_outs, statuses, wallet_of
 from tests.core.test_outbound_review import bring_back, steal
 from tests.support.fragile import Fragile, Life

@@ -16,8 +16,8 @@ from cambist.db.structs import AnyRow, columns_of, literally, one_of, to_struct
 from cambist.services.listing import Listed, ListOf, Part, Period, check_depth, micros, read_list
 from cambist.services.paging import TOTAL_MAX, Place
 
-from . import log
-from .log import DeliveryAnswer
+from . import delivery_log
+from .delivery_log import DeliveryAnswer
 
 Status: TypeAlias = Literal["failing", "pending", "paused", "delivered", "dropped", "no_target", "cancelled"]
 """Of a delivery; ``failing`` are those that are pending after an attempt that failed."""
@@ -189,7 +189,7 @@ async def list_deliveries(
 
 async def get_delivery(conn: AsyncConnection, delivery_id: str) -> DeliveryOfMerchant:
     """Return one delivery of anybody's. Raises NotFoundError."""
-    found = await log.get_delivery(conn, None, delivery_id)
+    found = await delivery_log.get_delivery(conn, None, delivery_id)
     whose = (await conn.execute(_WHOSE.where(_d.delivery_id == delivery_id))).mappings().one()
     shown = {name: getattr(found, name) for name in DeliveryAnswer.__struct_fields__}
     return DeliveryOfMerchant(**shown, **whose)

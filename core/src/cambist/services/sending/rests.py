@@ -7,7 +7,7 @@ to be the sender's own counts in a row: in an outage, where nobody is served, al
 
 A chain plans all that a sender sends together, or none of it. So what a sender sends that failed twice is tried one by
 one. What fails by itself is a suspect: it waits by itself, each time longer up to a bound, and its sender rests no
-longer for it. Once one of them is planned after all, others are due again at once. Suspects take turns, so that none of
+longer for it. Once one of them is planned after all, others are due again at once. Suspects take rests, so that none of
 them keeps another from being tried, and how often one has failed counts until it is planned: many of them fail ticks so
 often that one is due long before its turn.
 While something else of the sender can be planned, some suspects keep it from nothing; of more, each new one has it rest
@@ -104,10 +104,10 @@ class _Sender(Struct):
         return bool(self.unjudged or self.suspects)
 
 
-class Turns:
+class Rests:
     """Which senders of one chain failed lately, as this process knows it.
 
-    A new one knows nothing: see ``giving_way.learn_turns()``.
+    A new one knows nothing: see ``giving_way.learn_rests()``.
     A sender goes by its address' primary key; ``SWEEPS`` stands for what is planned for many of them together.
     """
 
@@ -143,14 +143,14 @@ class Turns:
 
         return sorted(source_pks, key=place)
 
-    def rests_until(self, source_pk: int, now: datetime) -> datetime | None:
+    def until(self, source_pk: int, now: datetime) -> datetime | None:
         """Return until when nothing of a sender is to be tried, None where it may be tried."""
         sender = self._failing.get(source_pk)
         rest = None if sender is None else sender.rest
         return rest.until if rest is not None and now < rest.until else None
 
-    def rests(self, source_pk: int, now: datetime) -> bool:
-        return self.rests_until(source_pk, now) is not None
+    def is_resting(self, source_pk: int, now: datetime) -> bool:
+        return self.until(source_pk, now) is not None
 
     def groups(self, source_pk: int, intents: Sequence[IntentRow]) -> Sequence[Sequence[IntentRow]]:
         """Return what of a sender is planned together now: all of it, but for suspects, which come last.
