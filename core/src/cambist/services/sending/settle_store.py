@@ -13,6 +13,7 @@ from cambist.db import models
 from cambist.db.structs import one_of
 from cambist.plugin import FoundTx, TxStatus
 from cambist.services.chain_scope import ChainScope
+from cambist.services.receiving.deposits.store import stored_hash
 
 from . import finality_store, store
 from .rows import IntentRow
@@ -62,7 +63,7 @@ async def is_final(conn: AsyncConnection, chain_scope: ChainScope, mined: Mined)
     depth, block = await finality_store.depth(conn, chain_scope), mined.status.block
     if depth is None or block is None or block.height > depth.deep:
         return False
-    hash_ = await store.stored_hash(conn, chain_scope, block.height)
+    hash_ = await stored_hash(conn, chain_scope, block.height)
     return block.height < depth.height - chain_scope.info.hashes_kept if hash_ is None else hash_ == block.hash
 
 
