@@ -243,7 +243,7 @@ async def test_wallets_with_payouts_that_nobody_can_plan_blame_none_of_each_othe
         before = asked
     assert failed >= 4, "they are tried again"
     assert late == 0, "what met the outage that another's looked like goes out with the next tick"
-    blamed = {pk for sender in engine._turns._failing.values() for pk in sender.failed}
+    blamed = {pk for sender in engine._rests._failing.values() for pk in sender.failed}
     assert blamed <= await intents_of(treasury, poison)
     chain.amounts, chain.rests = frozenset(), False
     await treasury.mine(seconds=SUSPECT_PAUSE_MAX.total_seconds())
@@ -320,12 +320,12 @@ async def test_while_the_chain_is_asked_for_nothing_of_a_sender_its_failures_are
     big = await treasury.pay_out("USDX", 10 * AMOUNT, to_address, merchant=merchant, project=project)
     await engine.tick()
     assert (await treasury.payout(big)).waits_for == "collection"
-    assert engine._turns.failed_intents(treasury.wallet.pk)
+    assert engine._rests.failed_intents(treasury.wallet.pk)
     chain.amounts = frozenset()
     await bring_back(treasury, 15 * AMOUNT)
     await treasury.pay_out("USDX", 7, to_address, merchant=merchant, project=project)
     await engine.tick()
-    assert not engine._turns.failed_intents(treasury.wallet.pk), "what failed is gone"
+    assert not engine._rests.failed_intents(treasury.wallet.pk), "what failed is gone"
     await treasury.work(engine)
 
 
@@ -342,9 +342,9 @@ async def test_a_signer_that_is_away_is_no_failure_of_the_sender(treasury, monke
             with pytest.raises(batches.SignerUnavailableError):
                 await engine.tick()
     pk = treasury.wallet.pk
-    assert not engine._turns.failed_intents(pk)
-    assert engine._turns.in_order([pk, pk + 1]) == [pk + 1, pk]
+    assert not engine._rests.failed_intents(pk)
+    assert engine._rests.in_order([pk, pk + 1]) == [pk + 1, pk]
     await engine.tick()
     assert await statuses(treasury, payouts) == ["broadcast"]
-    assert engine._turns.in_order([pk, pk + 1]) == [pk, pk + 1]
+    assert engine._rests.in_order([pk, pk + 1]) == [pk, pk + 1]
     await treasury.work(engine)

@@ -68,7 +68,7 @@ WHERE m.chain = $1 AND m.scope = $2 AND m.tx_id = seen.tx_id AND m.position = se
 _INSERT_AND_TELL = f"""
 WITH stored AS ({_INSERT})
 INSERT INTO movement_stages (chain, scope, movement_pk, stage, head, at)
-SELECT $1, $2, id, 'detected', $17, $18 FROM stored ORDER BY id
+SELECT $1, $2, id, 'detected', $16, $17 FROM stored ORDER BY id
 """  # noqa: S608  constants
 _ALL_NEW = _INSERT_AND_TELL.replace("ON CONFLICT DO NOTHING", "")
 """As long as none stands already, which is rare: it takes four fifths of the time."""
