@@ -35,7 +35,7 @@ class Database:
     """A pool of connections. Only ``transaction`` commits, and it does so in one place: its end."""
 
     def __init__(self, engine: AsyncEngine, direct: Direct) -> None:
-        """Take an engine and its fast lane over; ``close`` ends both."""
+        """``close`` ends both."""
         self.engine = engine
         self.fetch_row = direct.fetch_row
         self._direct = direct

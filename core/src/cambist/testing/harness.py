@@ -146,7 +146,7 @@ class ChainHarness(ABC):
     """The largest sequence that a transaction can have."""
 
     def __init__(self, chain: Chain, family: AddressFamily, samples: FamilySamples) -> None:
-        """Keep the connected chain and its family; the first xpub of the samples gives recipients."""
+        """Take recipients from the first xpub of the samples."""
         self.chain = chain
         self.family = family
         self.samples = samples

@@ -114,7 +114,6 @@ class LegacyApi(AcrossApi):
     """Asks the older interface. Whatever is not as it should be is ProviderUnavailableError."""
 
     def __init__(self, client: ProviderClient, integrator_id: str | None) -> None:
-        """Ask over this client, under the name of this integrator."""
         self._client = client
         self._integrator = {} if integrator_id is None else {"integratorId": integrator_id}
 

@@ -14,7 +14,7 @@ export interface Act {
   /** What will happen, in plain words, and fields of the dialog's own. */
   readonly children: ReactNode;
   readonly isDangerous?: boolean;
-  /** What the dialog's own fields say is not settled. */
+  /** What the dialog's own fields say is not complete. */
   readonly isBlocked?: boolean;
   /** What has to be typed first, for what cannot be undone. */
   readonly typed?: string;

@@ -13,7 +13,7 @@ interface SearchSelectProps extends Omit<
 > {
   readonly data: readonly (Option | { readonly group: string; readonly items: readonly Option[] })[];
   readonly value: string | null;
-  /** Takes what is chosen. What is typed and not chosen is nothing, and not settled either. */
+  /** Takes what is chosen. While something is typed and not chosen, it is null, and `isSettled` is false. */
   readonly onChoice: (value: string | null, isSettled: boolean) => void;
   readonly onSearch?: (typed: string) => void;
   /** Whether what is offered is what is typed asks for; it may be on its way. */

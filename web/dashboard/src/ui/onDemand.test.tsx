@@ -31,7 +31,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const settle = () => act(() => vi.advanceTimersByTimeAsync(0));
+const wait = () => act(() => vi.advanceTimersByTimeAsync(0));
 
 function show(Lazy: ReturnType<typeof onDemand<Said>>) {
   const Page = () => {
@@ -73,12 +73,12 @@ it("is asked for again where it did not come, and what stands for it stays meanw
   const button = show(onDemand(load, { meanwhile: Meanwhile }));
   button.focus();
   fireEvent.click(button);
-  await settle();
+  await wait();
   expect(screen.getByText("A part, on its way")).toBeTruthy();
   expect(screen.getByRole("alert").textContent).toContain("OFFLINE");
   isLost = false;
   fireEvent.click(screen.getByRole("button", { name: "Try again" }));
-  await settle();
+  await wait();
   expect(screen.getByText("A part, here")).toBeTruthy();
   expect(screen.queryByRole("alert")).toBeNull();
   expect(document.activeElement).toBe(button);
@@ -87,6 +87,6 @@ it("is asked for again where it did not come, and what stands for it stays meanw
 it("says nothing where the page is whole without it", async () => {
   isLost = true;
   fireEvent.click(show(onDemand(load, { isDispensable: true })));
-  await settle();
+  await wait();
   expect(screen.queryByRole("alert")).toBeNull();
 });

@@ -83,7 +83,7 @@ function MerchantSelect(props: MerchantSelectProps) {
   );
 }
 
-/** Whom an act concerns: an id, all as none is chosen, or `null` as long as it is not settled. */
+/** Whom an act concerns: an id, `NOT_CHOSEN` for all, or `null` until one is chosen. */
 export type Concerned = string | null;
 /** The field is empty. */
 export const NOT_CHOSEN = "";

@@ -75,7 +75,6 @@ class FlorinHarness(BridgeHarness):
     lies = tuple(LIES)
 
     def __init__(self, provider: BridgeProvider, config: FlorinConfig, service: ExampleService) -> None:
-        """Read with the reader that the signer would have."""
         self.provider = provider
         (self.reader,) = FlorinPlugin().readers(config)
         self.chains = {chain.id: chain for chain in (HERE, THERE, ELSEWHERE)}

@@ -57,7 +57,6 @@ class FlorinHarness(ExchangeHarness[SwapProvider]):
     lies = tuple(LIES)
 
     def __init__(self, provider: SwapProvider, config: FlorinConfig, service: ExampleService) -> None:
-        """Read with the reader that the signer would have."""
         self.provider = provider
         (self.reader,) = FlorinPlugin().readers(config)
         self.chains = {chain.id: chain for chain in (HERE, ELSEWHERE)}

@@ -21,7 +21,7 @@ GROWTH_PARTS = 4
 LAYERS_WANTED_MAX = 4
 ERRORS_PER_LAYER = 2e-4
 ERRORS_MAX = ERRORS_PER_LAYER * (LAYERS_WANTED_MAX + 1)
-"""The share of strange keys that a filter of as many layers as are wanted, and one more, says yes to: the target."""
+"""The share of strange keys that a filter is built to say yes to, with as many layers as are wanted and one more."""
 
 _SEGMENT_OF = SEGMENTS - 1
 

@@ -50,7 +50,6 @@ class FlorinBridge(BridgeProvider):
     name: ClassVar[str] = "florin"
 
     def __init__(self, service: Service, reader: FlorinReader, now: Callable[[], datetime]) -> None:
-        """Ask this service, and read its calls back with this reader."""
         self._service = service
         self.reader = reader
         self._now = now

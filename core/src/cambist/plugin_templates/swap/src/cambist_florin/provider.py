@@ -37,7 +37,6 @@ class FlorinSwaps(SwapProvider):
     name: ClassVar[str] = "florin"
 
     def __init__(self, service: Service, reader: FlorinReader) -> None:
-        """Ask this service, and read its calls back with this reader."""
         self._service = service
         self.reader = reader
 
