@@ -69,6 +69,7 @@ exchange  -        POST   /api/merchant/swap-bridge/bridge/quote
 exchange  step-up  POST   /api/merchant/swap-bridge/bridge/execute
 read      -        GET    /api/merchant/swap-bridge/history
 read      -        GET    /api/merchant/swap-bridge/history/{txnId}
+read      -        GET    /api/merchant/swap-bridge/pairs
 read      -        GET    /api/merchant/swap-bridge/platform-fees
 read      -        GET    /api/merchant/plan
 read      -        GET    /api/merchant/usage

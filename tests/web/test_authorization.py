@@ -287,7 +287,11 @@ async def test_whose_it_is_reaches_all_of_it_by_the_same_requests(strangers, tri
 
 SHARED = re.compile(r"/wallet(/|$)|/(usage|plan)$")
 """What projects of one merchant and mode have together."""
-QUERIES = {"/wallet/balance": "?chain=memory&token=USDX", "/search": "?q=nothing"}
+QUERIES = {
+    "/wallet/balance": "?chain=memory&token=USDX",
+    "/swap-bridge/pairs": "?srcChain=memory&srcToken=USDX",
+    "/search": "?q=nothing",
+}
 """What cannot be left out."""
 
 

@@ -17,6 +17,7 @@ async def test_live_projects_are_told_of_chains_that_are_read_and_of_those_that_
         "chainIdNum": None,
         "isEvm": False,
         "defaultConfirmations": 3,
+        "hasTags": True,
     }
 
 

@@ -13,6 +13,7 @@ from cambist.services.exchanges import execute
 from cambist.services.exchanges.offers import CODES
 from tests.support.exchange_offers import (
     ADMIN,
+    HERE,
     ONE,
     Meanwhile,
     Offering,
@@ -114,6 +115,33 @@ async def test_a_provider_that_makes_no_sense_is_as_good_as_away_and_hurts_no_ot
     refused(await ask("swap/execute"), 503, "EXCHANGE_UNAVAILABLE")
     provided(client, Offering("bad", said), GOOD)
     assert (await ask()).json()["quote"]["provider"] == "good"
+
+
+async def pairs(client, headers, chain="memory"):
+    answer = await client.get(f"{HERE}/pairs?srcChain={chain}&srcToken=MEM", headers=headers)
+    assert answer.status_code == 200, answer.text
+    return {(one["kind"], one["destChain"], one["destToken"]) for one in answer.json()["pairs"]}
+
+
+async def test_a_token_is_exchanged_for_what_a_provider_may_be_asked_for(client, merchant):
+    swaps = {("swap", "memory", token) for token in ("USDX", "DAIX")}
+    bridges = {("bridge", "other", token) for token in ("MEM", "USDX", "DAIX")}
+    assert await pairs(client, merchant.key) == swaps | bridges
+    assert await pairs(client, merchant.key, "plain") == set(), "it runs no contracts"
+    await put(client, swapEnabled=False)
+    assert await pairs(client, merchant.key) == bridges
+    await put(client, swapEnabled=True, providers={"fair-bridge": False})
+    assert await pairs(client, merchant.key) == swaps
+    await merchant.add_project(mode="sandbox")
+    assert {chain for _, chain, _ in await pairs(client, merchant.key)} == {
+        "memory", "other", "third", "pretend", "idle",
+    }  # fmt: skip
+    for query, code in (
+        ("srcChain=nowhere&srcToken=MEM", "UNSUPPORTED_CHAIN"),
+        ("srcChain=memory&srcToken=NONE", "UNSUPPORTED_TOKEN"),
+        ("srcChain=memory", "VALIDATION_ERROR"),
+    ):
+        refused(await client.get(f"{HERE}/pairs?{query}", headers=merchant.key), 400, code)
 
 
 class Confused(Offering):

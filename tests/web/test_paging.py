@@ -20,6 +20,7 @@ BOUNDED = {
     "/api/merchant/wallet",
     "/api/merchant/wallet/addresses",
     "/api/merchant/wallet/coins",
+    "/api/merchant/swap-bridge/pairs",
     "/api/dashboard/members/me",
     "/api/dashboard/overview",
     "/api/admin/overview",

@@ -159,7 +159,8 @@ async def test_a_batch_is_answered_with_its_payouts_and_the_rows_that_were_refus
     }.items() <= made["batch"].items()
     assert [payout["toAddress"] for payout in made["payouts"]] == [person("ann"), person("bob")]
     (rejected,) = made["rejected"]
-    assert {"row": 1, "toAddress": "nobody", "amount": "1", "code": "INVALID_ADDRESS"}.items() <= rejected.items()
+    named = {"row": 1, "toAddress": "nobody", "amount": "1", "code": "INVALID_ADDRESS", "field": "toAddress"}
+    assert named.items() <= rejected.items()
     again = await client.post(f"{WALLET}/payout/batch", json=body, headers=headers)
     assert (again.status_code, again.json()) == (200, {**made, "idempotent": True})
     page = await client.get(f"{WALLET}/payouts?batchId={made['batch']['batchId']}&limit=1", headers=rich.key)
@@ -181,9 +182,14 @@ async def test_a_batch_is_checked_row_by_row_before_anything_is_paid(client, ric
     for _ in range(2):
         answer = await client.post(f"{WALLET}/payout/batch/check", json=body, headers=rich.key)
         assert answer.status_code == 200, answer.text
-        found.append([(one["row"], one["code"]) for one in answer.json()["rejected"]])
+        found.append([(one["row"], one["code"], one["field"]) for one in answer.json()["rejected"]])
     # More than there is refuses the whole batch, and no row of it alone.
-    refusals = [(1, "INVALID_ADDRESS"), (2, "INVALID_AMOUNT"), (4, "INVALID_TAG"), (5, "DUPLICATE_IDEMPOTENCY_KEY")]
+    refusals = [
+        (1, "INVALID_ADDRESS", "toAddress"),
+        (2, "INVALID_AMOUNT", "amount"),
+        (4, "INVALID_TAG", "toTag"),
+        (5, "DUPLICATE_IDEMPOTENCY_KEY", None),
+    ]
     assert found == [refusals] * 2
     paid = await client.post(
         f"{WALLET}/payout/batch", json={**body, "destinations": [rows[0], *rows[4:]]}, headers=rich.key
@@ -275,6 +281,9 @@ async def test_a_sandbox_project_pays_with_money_of_its_mode(client, gateway, ri
 
 async def test_coins_are_listed_enabled_and_set(client, rich, pay):
     coins = (await client.get(f"{WALLET}/coins", headers=rich.key)).json()["coins"]
+    assert {coin["chain"]: coin["availability"] for coin in coins} == {
+        "memory": "live", "pretend": "simulated", "idle": "unconfigured",
+    }  # fmt: skip
     (usdx,) = [coin for coin in coins if (coin["chain"], coin["token"]) == ("memory", "USDX")]
     assert {
         "enabled": True,

@@ -161,6 +161,7 @@ UNTOLD = {
     "/api/auth/sessions": "one's own, and noted about once a minute",
     "/api/merchant/plan": "an operator changes it, seldom",
     "/api/merchant/usage": "it grows with every request",
+    "/api/merchant/swap-bridge/pairs": "operators and plugins change them, seldom",
     "/api/merchant/swap-bridge/platform-fees": "an operator changes them, seldom",
     "/api/merchant/wallet/addresses": "they are made once for each chain",
     "/api/payment/{paymentId}/receipt-links": "worked out of the payment",

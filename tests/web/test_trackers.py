@@ -67,8 +67,9 @@ async def test_a_key_makes_a_tracker_whose_token_and_secret_are_shown_once_and_s
 
 async def test_without_a_start_block_it_begins_at_the_newest_block_that_is_known(client, head):
     merchant = await Merchant(client).open("zoe@shop.example")
-    assert (await make(client, merchant.key)).made["startBlock"] == head
-    assert (await make(client, merchant.key, startBlock=12)).made["startBlock"] == 12
+    newest, past = await make(client, merchant.key), await make(client, merchant.key, startBlock=12)
+    assert (newest.made["startBlock"], past.made["startBlock"]) == (head, 12)
+    assert [(await one.told())["webhook"]["readsPast"] for one in (newest, past)] == [False, True]
     assert (await make(client, merchant.key, startBlock=9_000)).made["startBlock"] == 9_000
     await merchant.add_project(mode="sandbox")
     await client.post("/api/sandbox/mine", json={"chain": "memory", "blocks": 5}, headers=merchant.key)

@@ -59,6 +59,7 @@ async def test_it_is_listed_with_its_coin_and_tokens(client):
         "chainIdNum": None,
         "isEvm": False,
         "defaultConfirmations": CONFIRMATIONS,
+        "hasTags": False,
     }
     tokens = (await client.get("/api/public/tokens?chain=tron")).json()["tokens"]
     assert [(token["symbol"], token["isNative"]) for token in tokens][:2] == [("TRX", True), ("USDT", False)]

@@ -60,7 +60,7 @@ events.Events                    list listEvents · read getEvent · redeliver r
 events.Events                    redeliver_failed redeliverFailedEvents
 exchanges.Exchanges              quote_swap quoteSwap · execute_swap executeSwap · quote_bridge quoteBridge
 exchanges.Exchanges              execute_bridge executeBridge · list listExchanges · read getExchange
-exchanges.Exchanges              platform_fees getPlatformFees
+exchanges.Exchanges              platform_fees getPlatformFees · pairs listPairs
 gas_stations.GasStations         list listGasStations
 merchant_pages.MerchantPages     list listMerchants · read getMerchant · limit setMerchantLimits
 merchants.Auth                   register register · login signIn · logout signOut · refresh refreshSession

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from litestar import Controller, get, patch, put
 from litestar.di import NamedDependency
@@ -10,6 +11,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Struct, UnsetType
 
 from cambist.domain.money import format_units
+from cambist.plugin import ChainInfo
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import Action
 from cambist.services.payouts import auto_convert_reasons, auto_payout_reasons, coin_settings
@@ -29,6 +31,8 @@ from .discovery import least_amount
 class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A coin, and what the merchant has decided about it.
 
+    `availability` is its chain's: live projects can use `live` ones alone, sandbox projects all.
+
     `autopayoutWaitsFor` says all that keeps the policy `limit` from paying out now; it is empty where it is about to
     or off. What is above the threshold has to be worth `autopayoutMinimumUsd`. `autoConvertWaitsFor` and
     `autoConvertMinimumUsd` say the same of converting. `leastAmount` is there where less than that does not arrive, and
@@ -41,6 +45,7 @@ class CoinView(Struct, frozen=True, kw_only=True, rename="camel"):
     decimals: int
     label: str
     least_amount: str | UnsetType = UNSET
+    availability: Literal["live", "simulated", "unconfigured"]
     enabled: bool
     auto_convert_enabled: bool
     auto_convert_dest_chain: str | None
@@ -68,7 +73,7 @@ class CoinAnswer(Answer, frozen=True, kw_only=True):
     coin: CoinView
 
 
-def coin_view(explained: Coin, conversion: Conversion) -> CoinView:
+def coin_view(chain: ChainInfo, explained: Coin, conversion: Conversion) -> CoinView:
     coin = explained.settings
     token, threshold = coin.token, coin.autopayout_threshold
     return CoinView(
@@ -78,6 +83,7 @@ def coin_view(explained: Coin, conversion: Conversion) -> CoinView:
         decimals=token.decimals,
         label=token.label,
         least_amount=least_amount(token),
+        availability=chain.availability,
         enabled=coin.enabled,
         auto_convert_enabled=coin.auto_convert_enabled,
         auto_convert_dest_chain=coin.auto_convert_dest_chain,
@@ -99,7 +105,8 @@ async def explained(web: Web, actor: Actor, coins: Sequence[CoinSettings]) -> Se
     converted = await auto_convert_reasons.explain(
         web.db, gateway.registry, gateway.rates, actor, coins, web.clock.now()
     )
-    return [coin_view(*both) for both in zip(paid_out, converted, strict=True)]
+    chains = gateway.registry.chains
+    return [coin_view(chains[one.settings.chain], one, rule) for one, rule in zip(paid_out, converted, strict=True)]
 
 
 class Coins(Controller):

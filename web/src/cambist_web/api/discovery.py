@@ -28,7 +28,10 @@ ChainFilter = Annotated[str | None, QueryParameter(description="Tokens of this c
 
 
 class ChainView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A chain. `chainIdNum` is null where it runs no EVM; `sandboxOnly` is there with chains for sandbox projects."""
+    """A chain. `chainIdNum` is null where it runs no EVM; `sandboxOnly` is there with chains for sandbox projects.
+
+    `hasTags` says whether a payee may be named by a tag beside the address.
+    """
 
     chain: str
     name: str
@@ -36,6 +39,7 @@ class ChainView(Struct, frozen=True, kw_only=True, rename="camel"):
     chain_id_num: int | None
     is_evm: bool
     default_confirmations: int
+    has_tags: bool
     sandbox_only: bool | UnsetType = UNSET
 
 
@@ -76,7 +80,7 @@ def chains_of(registry: Registry, mode: Mode) -> Mapping[str, ChainInfo]:
     }
 
 
-def chain_view(chain: ChainInfo, mode: Mode) -> ChainView:
+def chain_view(registry: Registry, chain: ChainInfo, mode: Mode) -> ChainView:
     return ChainView(
         chain=chain.id,
         name=chain.name,
@@ -84,6 +88,7 @@ def chain_view(chain: ChainInfo, mode: Mode) -> ChainView:
         chain_id_num=chain.chain_id_num if chain.is_evm else None,  # TRON has one, which no wallet is told of so
         is_evm=chain.is_evm,
         default_confirmations=chain.confirmations,
+        has_tags=registry.families[chain.family].tags,
         sandbox_only=chain.availability == "simulated" if mode == "sandbox" else UNSET,
     )
 
@@ -111,7 +116,8 @@ class Discovery(Controller):
     @get("/chains", summary="List chains")
     async def chains(self, web: NamedDependency[Web], mode: ModeChoice = "live") -> ChainList:
         """Return the chains for live projects, or with `mode=sandbox` those for sandbox projects, with a flag."""
-        return ChainList(chains=[chain_view(chain, mode) for chain in chains_of(web.gateway.registry, mode).values()])
+        registry = web.gateway.registry
+        return ChainList(chains=[chain_view(registry, chain, mode) for chain in chains_of(registry, mode).values()])
 
     @get("/tokens", summary="List tokens")
     async def tokens(

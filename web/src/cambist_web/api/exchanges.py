@@ -17,9 +17,11 @@ from cambist.services.exchanges import execute, read
 from cambist.services.exchanges.create import Prepared
 from cambist.services.exchanges.execute import Order
 from cambist.services.exchanges.offers import Offer, best_offer
+from cambist.services.exchanges.owner import Owner
+from cambist.services.exchanges.pairs import Pair, list_pairs
 from cambist.services.exchanges.quoted import BridgeQuoteView, QuoteView, bridge_offer_view, offer_view, taken_view
 from cambist.services.exchanges.read import ExchangeView, FoundExchange, exchange_view
-from cambist.services.exchanges.requests import BridgeAsk, BridgeOrder, SwapAsk, SwapOrder
+from cambist.services.exchanges.requests import BridgeAsk, BridgeOrder, SwapAsk, SwapOrder, read_source
 from cambist.services.idempotency import Made
 from cambist.services.listing import Period, Sort
 from cambist_web.auth import key_routes, needs, project_routes
@@ -29,6 +31,8 @@ from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, CursorPageAnswer, Filter, MadeAnswer, idempotency_header
 from cambist_web.sending import sent_on
 
+Source = Annotated[str, QueryParameter(name="srcChain", min_length=1, max_length=64)]
+SourceToken = Annotated[str, QueryParameter(name="srcToken", min_length=1, max_length=64)]
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never exchanges twice.")]
 
 
@@ -65,6 +69,12 @@ class ExchangeList(CursorPageAnswer, frozen=True, kw_only=True):
     """One page of swaps and bridges. `total` counts all pages."""
 
     exchanges: Sequence[ExchangeView]
+
+
+class PairList(Answer, frozen=True, kw_only=True):
+    """What a token can be exchanged for: a swap on its own chain, a bridge to another one."""
+
+    pairs: Sequence[Pair]
 
 
 class PlatformFees(Answer, frozen=True, kw_only=True):
@@ -201,6 +211,16 @@ class Exchanges(Controller):
         async with web.db.autocommit() as conn:
             found = await read.find_exchange(conn, actor.project_pk, txn_id)
         return ExchangeAnswer(exchange=exchange_view(found))
+
+    @get("/pairs", summary="What a token can be exchanged for", opt=needs("read"))
+    async def pairs(
+        self, actor: NamedDependency[Actor], web: NamedDependency[Web], src_chain: Source, src_token: SourceToken
+    ) -> PairList:
+        """Return each token that some provider may be asked for. Whether it offers anything, a quote says."""
+        context = exchange_context(web.gateway)
+        source = read_source(context.registry.chains, src_chain, src_token)
+        owner = Owner(project_pk=actor.project_pk, merchant_pk=actor.merchant_pk, mode=actor.mode)
+        return PairList(pairs=list(list_pairs(context, await web.platform.get(), owner, source)))
 
     @get("/platform-fees", summary="What the platform keeps", opt=needs("read"))
     async def platform_fees(self, web: NamedDependency[Web]) -> PlatformFees:

@@ -137,6 +137,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/wallet/payout$", "post", {400: [*_SWAPPED, *_SENT_TO], 403: _SENT, 409: _REPEATED, 503: _AWAY}),
         (r"/swap-bridge/(swap|bridge)/", "post", _EXCHANGED),
         (r"/swap-bridge/(swap/quote|swap/execute|bridge/execute)$", "post", {402: ["INSUFFICIENT_CPT"]}),
+        (r"/swap-bridge/pairs$", "get", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
         (r"/swap-bridge/swap/", "post", {503: ["SWAP_DISABLED"]}),
         (r"/swap-bridge/bridge/", "post", {503: ["BRIDGE_DISABLED"]}),
         (r"/swap-bridge/(swap|bridge)/execute$", "post", _TAKEN),

@@ -29,6 +29,8 @@ VERSION_WORDS: Mapping[str, str] = {
 }
 
 MERCHANT_VALUES: Mapping[str, Any] = {
+    "Pair.kind": "bridge",
+    "Rejected.field": "toAddress",
     "DeliveryOfMerchant.endpoint_id": None,
     "DeliveryOfMerchant.event": "payment.paid",
     "DeliveryOfMerchant.status": "delivered",

@@ -101,6 +101,7 @@ PlanUsed.month                The calendar month, in UTC.
 PublicDeposit.counted         Whether it counts; false where it is held for a decision.
 ReadInvitation.token          The token out of the invitation's link.
 Ready.success                 Whether requests can be served.
+Rejected.field                Which field of the row is wrong; null where it is not one alone.
 Rejected.error                Why the row was refused, in a sentence.
 ResetConfirm.token            The token out of the link.
 ResolutionView.reason         Why the deposit waits for a decision.
@@ -200,6 +201,8 @@ parameter.revokeKeys          Whether the API keys that the member made are revo
 parameter.status              Only those with this status.
 parameter.token               Only what is of this token.
 parameter.txHash              Only what is in this transaction.
+parameter.srcChain            The chain of what is given.
+parameter.srcToken            What is given, by its symbol.
 changeCoinSettings.chain      The coin's chain.
 changeCoinSettings.symbol     The coin's symbol.
 """),

@@ -175,6 +175,8 @@ VALUES: Mapping[str, Any] = {
     "from_height": 23_990_000,
     "to_height": 23_999_999,
     "grace_hours": 24,
+    "has_tags": False,
+    "reads_past": True,
     "has_tracker": True,
     "has_two_factor": True,
     "head": 24_000_002,

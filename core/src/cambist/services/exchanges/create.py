@@ -80,6 +80,15 @@ def check(  # noqa: PLR0913  what is wished for, by whom, for whom
     What a bridge would bring is told without usage credits, too. What is given may leave, whatever operators decided
     about its token.
     """
+    check_open(context, settings, owner, wish, made_for)
+    if not is_quote or wish.kind is Kind.SWAP:
+        usage.refuse_without_credit(facts.credits, settings, PaymentRequiredError)
+
+
+def check_open(
+    context: ExchangeContext, settings: PlatformSettings, owner: Owner, wish: Wish, made_for: MadeFor = MadeFor.MANUAL
+) -> None:
+    """Refuse what operators let nobody exchange now. Raises InvalidError and UnavailableError."""
     context.token_rules.check(owner.merchant_pk, wish.dest.chain.id, wish.dest.token, _DEST_FIELDS[made_for])
     rule = settings.exchanges
     if not (rule.swap_enabled if wish.kind is Kind.SWAP else rule.bridge_enabled):
@@ -88,8 +97,6 @@ def check(  # noqa: PLR0913  what is wished for, by whom, for whom
     for asset in (wish.source, wish.dest):
         if owner.mode == "live" and asset.chain.availability != "live":
             raise UnavailableError("CHAIN_UNAVAILABLE", f"{asset.chain.name} is not available right now.")
-    if not is_quote or wish.kind is Kind.SWAP:
-        usage.refuse_without_credit(facts.credits, settings, PaymentRequiredError)
 
 
 def prepared_of(  # noqa: PLR0913  what is wished for, by whom, for whom

@@ -9,7 +9,7 @@ from decimal import Decimal
 import structlog
 from msgspec import Struct
 
-from cambist.domain.exchanges import BPS, Side, least_at_rate, least_worth, share_of
+from cambist.domain.exchanges import BPS, Kind, Side, least_at_rate, least_worth, share_of
 from cambist.domain.money import UNITS_MAX, format_units
 from cambist.plugin import (
     BridgeProvider,
@@ -89,16 +89,12 @@ async def best_offer(context: ExchangeContext, settings: PlatformSettings, wish:
         fee_bps=terms.fee_bps,
         fee_recipient=terms.fee_recipient,
     )
-    asked = [
-        one
-        for one in context.quoting(wish.kind, terms.mode)
-        if settings.exchanges.is_enabled(one.name) and _supports(one, request)
-    ][:PROVIDERS_MAX]
+    asked = supporting(context, settings, wish.kind, terms.mode, request.sells, request.buys)[:PROVIDERS_MAX]
     if request.units <= 0:
         raise InvalidError("EXCHANGE_AMOUNT_TOO_LOW", "Nothing is left of so little after the platform's fee.")
     if not asked:
         raise InvalidError("PAIR_NOT_SUPPORTED", "No provider of this gateway exchanges these two tokens.")
-    asked = [one for one in asked if _comes_back(one, request.sells)]
+    asked = [one for one in asked if comes_back(one, request.sells)]
     if not asked:
         sentence = f"What nobody pays out comes back wrapped, and {wish.source.chain.name} has no such token here."
         raise InvalidError("PAIR_NOT_SUPPORTED", sentence)
@@ -172,16 +168,27 @@ def _name(asset: Asset) -> str:
     return f"{asset.chain.id}/{asset.token.symbol}"
 
 
-def _supports(provider: Quoting, request: ExchangeRequest) -> bool:
+def supporting(  # noqa: PLR0913, PLR0917  what is exchanged for what, and whose providers decide
+    context: ExchangeContext, settings: PlatformSettings, kind: Kind, mode: str, sells: ChainToken, buys: ChainToken
+) -> list[Quoting]:
+    """Return the providers that may be asked about a pair, without asking any."""
+    return [
+        one
+        for one in context.quoting(kind, mode)
+        if settings.exchanges.is_enabled(one.name) and _supports(one, sells, buys)
+    ]
+
+
+def _supports(provider: Quoting, sells: ChainToken, buys: ChainToken) -> bool:
     """Whether it may be asked. A bug of one provider hurts no other."""
     try:
-        return provider.supports(request.sells, request.buys)
+        return provider.supports(sells, buys)
     except Exception:  # a plugin may raise anything, and only it is affected
         log.exception("exchange_provider_broken", provider=provider.name)
         return False
 
 
-def _comes_back(provider: Quoting, sells: ChainToken) -> bool:
+def comes_back(provider: Quoting, sells: ChainToken) -> bool:
     """Whether what a bridge gives back would be seen: the watcher knows registered tokens alone."""
     if not isinstance(provider, BridgeProvider):
         return True

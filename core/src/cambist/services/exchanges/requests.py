@@ -67,7 +67,7 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 def read_wish(chains: Mapping[str, ChainInfo], ask: SwapAsk) -> Wish:
     """Return what is asked for. Raises InvalidError, naming the field."""
-    source = _asset(chains, ask.src_chain, ask.src_token, ("srcChain", "srcToken"))
+    source = read_source(chains, ask.src_chain, ask.src_token)
     dest_chain = ask.dest_chain if isinstance(ask, BridgeAsk) else ask.src_chain
     dest = _asset(chains, dest_chain, ask.dest_token, ("destChain", "destToken"))
     units = int(ask.src_amount_raw)
@@ -78,6 +78,11 @@ def read_wish(chains: Mapping[str, ChainInfo], ask: SwapAsk) -> Wish:
     check_pair(source, dest)
     slippage = ask.slippage if isinstance(ask, SwapOrder | BridgeOrder) else None
     return Wish(source=source, units=Units(units), dest=dest, slippage_bps=slippage_in_bps(slippage))
+
+
+def read_source(chains: Mapping[str, ChainInfo], chain: str, token: str) -> Asset:
+    """Return what is given. Raises InvalidError, naming the field."""
+    return _asset(chains, chain, token, ("srcChain", "srcToken"))
 
 
 def check_pair(source: Asset, dest: Asset) -> None:

@@ -70,6 +70,7 @@ class _Entry(Struct, frozen=True, kw_only=True, rename="camel"):
     amount: str = ""
     code: str = ""
     error: str = ""
+    field: str | None = None
     payout_id: str | None = None
 
 

@@ -29,13 +29,14 @@ from .requests import BatchRequest, Destination, PayoutRequest
 
 
 class Rejected(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A row that was refused alone. ``row`` counts from 0."""
+    """A row that was refused alone. ``row`` counts from 0, ``field`` is what of it is wrong where that is one alone."""
 
     row: int
     to_address: str
     amount: str
     code: str
     error: str
+    field: str | None
 
 
 class BatchRejectedError(InvalidError):
@@ -95,6 +96,7 @@ def reject(row: int, destination: Destination, error: ServiceError) -> Rejected:
         amount=destination.amount,
         code=error.code,
         error=error.message,
+        field=error.details[0].field if len(error.details) == 1 else None,
     )
 
 

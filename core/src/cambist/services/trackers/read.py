@@ -26,6 +26,8 @@ from .history import HistoryView
 class TrackerView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A tracker. `startBlock` is the first block that it tells of, `addresses` how many addresses it watches.
 
+    `readsPast` says whether each new address is told of from `startBlock` on, and not only from when it is added.
+
     `history` says how far the past of its addresses was read, and is null where none was asked for.
     """
 
@@ -36,6 +38,7 @@ class TrackerView(Struct, frozen=True, kw_only=True, rename="camel"):
     chain: str
     mode: str
     start_block: int
+    reads_past: bool
     max_addresses: int
     addresses: int
     is_active: bool
@@ -67,6 +70,7 @@ def _selected(*where: ColumnElement[bool]) -> AnySelect:
         tracker.chain,
         tracker.mode,
         tracker.start_block,
+        tracker.reads_past,
         tracker.max_addresses,
         tracker.is_active,
         tracker.credentials_rotated_at,
@@ -94,6 +98,7 @@ def _view(row: AnyRow) -> TrackerView:
         chain=row.chain,
         mode=row.mode,
         start_block=row.start_block,
+        reads_past=row.reads_past,
         max_addresses=row.max_addresses,
         addresses=row.addresses,
         is_active=row.is_active,
