@@ -121,7 +121,7 @@ declareStates(
       full: ["acc_5n7y3w", "0x5c50…b22060"],
       empty: { says: "Nothing has come yet" },
       acts: ["Add chains", "Switch off"],
-      others: { "/wallet/coins": { coins: [{ chain: "base", token: "USDC", enabled: true }] } },
+      others: { "/wallet/coins": { coins: [{ chain: "base", token: "USDC", availability: "live", enabled: true }] } },
     },
     "/$projectId/trackers": {
       title: "Trackers",
@@ -132,7 +132,7 @@ declareStates(
     "/$projectId/trackers/new": {
       title: "New tracker",
       full: ["Where your server hears of what moves.", "Make the tracker"],
-      empty: { says: "This project takes no coin" },
+      empty: { says: "No chain is connected yet that this project could use" },
       reader: MAY_NOT,
     },
     "/$projectId/trackers/$webhookId": {

@@ -1,11 +1,11 @@
 import { Checkbox } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
-import { useCoinChains } from "../coins/queries";
+import { useUsableChains } from "../coins/queries";
 
 /** Return the chains on which an end user may get an address, besides those of `without`. */
 export function useChainsLeft(without: readonly string[]) {
-  return useCoinChains().filter((one) => !without.includes(one.value));
+  return useUsableChains().filter((one) => !without.includes(one.value));
 }
 
 interface ChainsInputProps {

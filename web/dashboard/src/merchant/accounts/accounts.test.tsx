@@ -51,10 +51,15 @@ const DEPOSIT: AccountDeposit = {
   confirmedAt: null,
   orphanedAt: null,
 };
-const coin = (chain: string) => ({ chain, token: "USDC", enabled: true });
+const coin = (chain: string) => ({
+  chain,
+  token: "USDC",
+  availability: chain === "ton" ? "simulated" : "live",
+  enabled: true,
+});
 const PUBLIC: Answers = {
   "GET /api/public/chains": { success: true, chains: [{ chain: "base", name: "Base" }] },
-  [`GET ${BASE}/wallet/coins`]: { success: true, coins: ["base", "ethereum", "tron", "polygon"].map(coin) },
+  [`GET ${BASE}/wallet/coins`]: { success: true, coins: ["base", "ethereum", "tron", "polygon", "ton"].map(coin) },
 };
 
 describe("the list of accounts", () => {
@@ -91,6 +96,7 @@ describe("the list of accounts", () => {
     expect(within(dialog).getByRole("group", { name: "Chains", description: /^Choose at least one/ })).toBeTruthy();
     fireEvent.click(await within(dialog).findByLabelText("Base"));
     fireEvent.click(within(dialog).getByLabelText("tron"));
+    expect(within(dialog).queryByLabelText("ton")).toBeNull();
     fireEvent.click(within(dialog).getByRole("button", { name: "Make the account" }));
     expect(await screen.findByText("elsewhere")).toBeTruthy();
     expect(bodies).toEqual([{ externalId: "user-4711", chains: ["base", "tron"] }]);
@@ -155,7 +161,7 @@ describe("the page of one account", () => {
   });
 
   it("offers no chains to be added where it has all", async () => {
-    const coins = { success: true, coins: ["base", "ethereum", "tron"].map(coin) };
+    const coins = { success: true, coins: ["base", "ethereum", "tron", "ton"].map(coin) };
     const sent = await show(AccountPage, { ...at, answers: { ...answers, [`GET ${BASE}/wallet/coins`]: coins } });
     await expect.poll(() => sent.some(({ url }) => url.endsWith("/wallet/coins")), { timeout: 20_000 }).toBe(true);
     expect(await screen.findByRole("button", { name: "Switch off" })).toBeTruthy();

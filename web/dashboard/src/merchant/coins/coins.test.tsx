@@ -17,6 +17,7 @@ const USDT: Coin = {
   contractAddress: null,
   decimals: 6,
   label: "Tether",
+  availability: "live",
   enabled: true,
   autoConvertEnabled: false,
   autoConvertDestChain: null,

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "../api";
-import { useChainOptions, useProjectId } from "../project";
+import { useChainOptions, useProject, useProjectId } from "../project";
 import { type Project, type Schemas } from "../queries";
 
 export type Coin = Schemas["CoinView"];
@@ -21,16 +21,37 @@ export function coinsQuery(projectId: string) {
   });
 }
 
-/** Return the chains that the project has coins on: in the sandbox also those that the gateway has no node of. */
-export function useCoinChains(): readonly { readonly value: string; readonly label: string }[] {
+interface Option {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** Say whether projects of a mode may use a coin: sandboxes every one, live ones those of chains that are connected. */
+export function isUsable(coin: Coin, mode: Project["mode"]): boolean {
+  return mode === "sandbox" || coin.availability === "live";
+}
+
+/** Return the chains of the coins that the project may use, as forms offer them; none while they are not there. */
+export function useUsableChains(): readonly Option[] {
+  const mode = useProject()?.mode ?? "live";
   const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
+  return useChainsOf(coins.filter((one) => isUsable(one, mode)));
+}
+
+/** Return the chains that there are coins on, as filters offer them. */
+export function useCoinChains(): readonly Option[] {
+  const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
+  return useChainsOf(coins);
+}
+
+function useChainsOf(coins: readonly Coin[]): readonly Option[] {
   const named = new Map(useChainOptions().map((one) => [one.value, one.label]));
   const chains = [...new Set(coins.map((one) => one.chain))];
   return chains.map((value) => ({ value, label: named.get(value) ?? value }));
 }
 
 /** Return the tokens of the project's coins as filters offer them; none while they are not there. */
-export function useCoinTokens(): readonly { readonly value: string; readonly label: string }[] {
+export function useCoinTokens(): readonly Option[] {
   const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
   return [...new Set(coins.map((one) => one.token))].sort().map((value) => ({ value, label: value }));
 }

@@ -1,13 +1,14 @@
 import { Button } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { Copyable } from "../../ui/Copyable";
 import { Section } from "../../ui/Page";
 
 /** What was sent, byte for byte, as the signature is of it; or indented, to be read. */
 export function Body({ text }: { readonly text: string }) {
   const { t } = useTranslation();
+  const clipboard = useClipboard({ timeout: 1500 });
   const [isIndented, setIndented] = useState(false);
   return (
     <Section
@@ -23,9 +24,14 @@ export function Body({ text }: { readonly text: string }) {
           >
             {t("events.indent")}
           </Button>
-          <Copyable text={text} label={t("events.body")}>
-            {t("events.copyBody")}
-          </Copyable>
+          <Button
+            variant="default"
+            onClick={() => {
+              clipboard.copy(text);
+            }}
+          >
+            <span role="status">{t(clipboard.copied ? "ui.copied" : "events.copyBody")}</span>
+          </Button>
         </>
       }
     >

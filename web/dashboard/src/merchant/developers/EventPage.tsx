@@ -98,6 +98,15 @@ function Delivery({ delivery }: { readonly delivery: Event["deliveries"][number]
             {delivery.url ?? deliveryId}
           </bdi>
         </Link>
+      </div>
+      <div className="row muted">
+        <span className="number">{t("events.attempts", { count: delivery.attempts })}</span>
+        {delivery.deliveredAt !== null && <When at={delivery.deliveredAt} />}
+        {delivery.nextAttemptAt !== null && (
+          <span>
+            {t("webhooks.next")}: <When at={delivery.nextAttemptAt} />
+          </span>
+        )}
         {usePermitted("webhooks") && !isOpen(status) && (
           <Button
             size="compact-xs"
@@ -107,15 +116,6 @@ function Delivery({ delivery }: { readonly delivery: Event["deliveries"][number]
           >
             {t("events.redeliverHere")}
           </Button>
-        )}
-      </div>
-      <div className="row muted">
-        <span className="number">{t("events.attempts", { count: delivery.attempts })}</span>
-        {delivery.deliveredAt !== null && <When at={delivery.deliveredAt} />}
-        {delivery.nextAttemptAt !== null && (
-          <span>
-            {t("webhooks.next")}: <When at={delivery.nextAttemptAt} />
-          </span>
         )}
       </div>
       <Redelivered act={redeliver} of={[delivery]} />

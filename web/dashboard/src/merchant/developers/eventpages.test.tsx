@@ -90,6 +90,11 @@ describe("an event", () => {
     expect(await screen.findByText(BODY)).toBeTruthy();
     fireEvent.click(screen.getByRole("button", { name: "Indent" }));
     expect(screen.getByText(/"note": "ü"/)).toBeTruthy();
+    const writeText = vi.fn<(text: string) => Promise<void>>(() => Promise.resolve());
+    vi.stubGlobal("navigator", Object.assign(Object.create(navigator) as Navigator, { clipboard: { writeText } }));
+    fireEvent.click(screen.getByRole("button", { name: "Copy it" }));
+    expect(await screen.findByRole("button", { name: "Copied" })).toBeTruthy();
+    expect(writeText.mock.calls).toEqual([[BODY]]);
     expect(screen.getByRole("link", { name: "pay_1" }).getAttribute("href")).toBe(`/${PROJECT}/payments/pay_1`);
   });
 

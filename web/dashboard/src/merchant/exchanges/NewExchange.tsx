@@ -12,6 +12,7 @@ import { QueryView } from "../../ui/QueryView";
 import { SearchSelect } from "../../ui/SearchSelect";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
+import { useRefused } from "../../ui/useRefused";
 import { coinKey as keyOf } from "../coins/queries";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { Permitted } from "../Permitted";
@@ -76,15 +77,16 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const changes = useRef(0);
   const given = balances.find((one) => keyOf(one) === from);
   const targets = useTargets(given);
-  const target = targets.flatMap((group) => group.items).find((one) => one.value === to);
+  const target = targets.groups.flatMap((group) => group.items).find((one) => one.value === to);
   const units = given === undefined ? null : toUnits(amount.trim(), given.decimals);
 
+  const refused = useRefused(from);
   const ask = useAct(async () => {
     if (given === undefined || target === undefined || units === null) return;
     const { chain: srcChain, token: srcToken } = given;
     const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
     const before = changes.current;
-    const found = await quote(projectId, order);
+    const found = await refused.noting(() => quote(projectId, order));
     // What was typed since is another order.
     if (changes.current === before) setAsked({ order, quote: found, at: Date.now() });
   });
@@ -92,6 +94,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const change = () => {
     changes.current += 1;
     setAsked(null);
+    refused.forget();
   };
 
   return (
@@ -102,6 +105,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             label={t("exchange.give")}
             required
             value={from}
+            error={refused.of("srcToken") ?? refused.of("srcChain")}
             placeholder={t("payouts.choose")}
             data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
             onChoice={(value) => {
@@ -114,6 +118,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             label={t("payments.amount")}
             balance={given}
             value={amount}
+            refused={refused.of("srcAmountRaw")}
             onText={(text) => {
               change();
               setAmount(text);
@@ -126,11 +131,12 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           )}
           <SearchSelect
             label={t("exchange.get")}
-            description={t("exchange.getWords")}
+            description={t(targets.isNone ? "exchange.noPairs" : "exchange.getWords")}
             required
             disabled={given === undefined}
             value={to}
-            data={targets}
+            error={refused.of("destToken") ?? refused.of("destChain")}
+            data={targets.groups}
             onChoice={(value) => {
               change();
               setTo(value);
@@ -138,11 +144,13 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           />
           <Slippage
             value={slippage ?? fees?.defaultSlippage}
+            refused={refused.of("slippage")}
             onChoice={(percent) => {
               change();
               setSlippage(percent);
             }}
           />
+          {targets.error !== null && <ErrorNote error={targets.error} />}
           {ask.error !== null && <ErrorNote error={ask.error} />}
           <div className="row">
             <Button
@@ -167,7 +175,8 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           title={t(isSwap(asked.order) ? "exchange.swapTitle" : "exchange.bridgeTitle")}
           words={t("exchange.words", { percent: slippage ?? asked.quote.slippagePercent })}
           onConfirm={async () => {
-            const made = await execute(projectId, asked.order, slippage ?? asked.quote.slippagePercent);
+            const percent = slippage ?? asked.quote.slippagePercent;
+            const made = await refused.noting(() => execute(projectId, asked.order, percent));
             void client.invalidateQueries({ queryKey: ["project", projectId] });
             await navigate({ to: `/${projectId}/exchanges/${made.txnId}` });
           }}

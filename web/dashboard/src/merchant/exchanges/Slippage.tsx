@@ -6,11 +6,13 @@ const SLIPPAGE_MAX = 50;
 interface SlippageProps {
   /** In percent; the gateway's own where nothing is chosen. */
   readonly value: number | undefined;
+  /** What the API says of it. */
+  readonly refused?: string | undefined;
   readonly onChoice: (percent: number | null) => void;
 }
 
 /** How much less than an offer may come out. */
-export function Slippage({ value, onChoice }: SlippageProps) {
+export function Slippage({ value, refused, onChoice }: SlippageProps) {
   const { t } = useTranslation();
   return (
     <NumberInput
@@ -21,6 +23,7 @@ export function Slippage({ value, onChoice }: SlippageProps) {
       decimalScale={2}
       suffix=" %"
       value={value ?? ""}
+      error={refused}
       onChange={(typed) => {
         const percent = typed === "" ? null : Number(typed);
         if (Number.isNaN(percent)) return; // a sign or a point alone

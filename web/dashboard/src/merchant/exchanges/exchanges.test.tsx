@@ -11,7 +11,14 @@ import { QUOTE_LIFE_MS } from "./quoting";
 
 const BASE = `/api/dashboard/projects/${PROJECT}`;
 const HISTORY = `GET ${BASE}/swap-bridge/history`;
-const coin = (chain: string, token: string, enabled = true) => ({ chain, token, decimals: 6, label: token, enabled });
+const coin = (chain: string, token: string, enabled = true) => ({
+  chain,
+  token,
+  decimals: 6,
+  label: token,
+  availability: chain === "ton" ? "simulated" : "live",
+  enabled,
+});
 const PUBLIC: Answers = {
   "GET /api/public/chains": {
     success: true,
@@ -22,7 +29,17 @@ const PUBLIC: Answers = {
   },
   [`GET ${BASE}/wallet/coins`]: {
     success: true,
-    coins: [coin("base", "USDC"), coin("polygon", "USDT"), coin("polygon", "USDC"), coin("base", "DAI", false)],
+    coins: [
+      ...[coin("base", "USDC"), coin("polygon", "USDT"), coin("polygon", "USDC")],
+      ...[coin("base", "DAI", false), coin("ton", "USDC")],
+    ],
+  },
+  [`GET ${BASE}/swap-bridge/pairs`]: {
+    success: true,
+    pairs: [
+      { kind: "bridge", destChain: "base", destToken: "DAI" },
+      { kind: "bridge", destChain: "base", destToken: "USDC" },
+    ],
   },
 };
 
@@ -138,8 +155,9 @@ describe("a new exchange", () => {
     const sent = await show(NewExchange, { path: "exchanges/new", answers: { ...answers, ...more } });
     fireEvent.change(await screen.findByLabelText(/^Amount/), { target: { value: "25" } });
     fireEvent.click(screen.getByRole("combobox", { name: /You get/ }));
-    expect(screen.queryByRole("option", { name: /DAI/, hidden: true })).toBeNull();
-    fireEvent.click(await screen.findByRole("option", { name: "USDC · Base", hidden: true }));
+    const target = await screen.findByRole("option", { name: "USDC · base", hidden: true });
+    expect(screen.queryByRole("option", { name: /DAI|ton|USDC · polygon/, hidden: true })).toBeNull();
+    fireEvent.click(target);
     fireEvent.click(screen.getByRole("button", { name: "Get a quote" }));
     await screen.findByRole("region", { name: "Quote" });
     return sent;
@@ -211,6 +229,17 @@ describe("a new exchange", () => {
     expect(screen.queryByRole("button", { name: "Bridge" })).toBeNull();
   });
 
+  it("says where no provider exchanges what is given", async () => {
+    const pairs = { success: true, pairs: [] };
+    const sent = await show(NewExchange, {
+      path: "exchanges/new",
+      answers: { ...answers, [`GET ${BASE}/swap-bridge/pairs`]: pairs },
+    });
+    expect(await screen.findByText("No provider exchanges this coin for another one.")).toBeTruthy();
+    const asked = sent.map(({ url }) => new URL(url)).find(({ pathname }) => pathname.endsWith("/pairs"));
+    expect(asked?.search).toBe("?srcChain=polygon&srcToken=USDT");
+  });
+
   it("is of no coin while another one is typed", async () => {
     const sent = await quoted();
     const asked = sent.length;
@@ -233,5 +262,8 @@ describe("a new exchange", () => {
 
 it("whoever has no second factor is told that a swap needs one, before anything is chosen", async () => {
   await show(NewExchange, { path: "exchanges/new", answers: PUBLIC, member: { hasTwoFactor: false } });
-  expect((await screen.findByRole("note")).textContent).toContain("two-factor authentication");
+  const note = await screen.findByRole("note");
+  expect(note.textContent).toContain("two-factor authentication");
+  const href = within(note).getByRole("link").getAttribute("href");
+  expect(href).toBe(`/${PROJECT}/security?next=%2F${PROJECT}%2Fexchanges%2Fnew`);
 });

@@ -33,6 +33,17 @@ export function exchangeQuery(projectId: string, txnId: string) {
   });
 }
 
+/** What a coin can be exchanged for. */
+export function pairsQuery(projectId: string, { chain, token }: { readonly chain: string; readonly token: string }) {
+  return queryOptions({
+    queryKey: ["project", projectId, "pairs", chain, token],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId }, query: { srcChain: chain, srcToken: token } };
+      return (await unwrap(api.GET("/api/dashboard/projects/{projectId}/swap-bridge/pairs", { params, signal }))).pairs;
+    },
+  });
+}
+
 export function feesQuery(projectId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "platform-fees"],

@@ -1,9 +1,12 @@
-import { useQuery } from "@tanstack/react-query";
+import { skipToken, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
-import { coinKey, coinsQuery, useCoinChains } from "../coins/queries";
+import { useChainName } from "../../ui/ChainName";
+import { coinKey, coinsQuery } from "../coins/queries";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
+
+import { pairsQuery } from "./queries";
 
 interface Target {
   readonly value: string;
@@ -14,23 +17,38 @@ interface Target {
 
 interface Group {
   readonly group: string;
-  readonly items: Target[];
+  readonly items: readonly Target[];
 }
 
-/** Every coin that could come out, chain by chain, that of what is given first. */
-export function useTargets(given: Schemas["BalanceView"] | undefined): readonly Group[] {
+interface Targets {
+  readonly groups: readonly Group[];
+  /** Whether nothing can be had for it; false while nobody knows. */
+  readonly isNone: boolean;
+  /** Why nobody knows. */
+  readonly error: Error | null;
+}
+
+/** What can come out of what is given, and is enabled, chain by chain, that of what is given first. */
+export function useTargets(given: Schemas["BalanceView"] | undefined): Targets {
   const { t } = useTranslation();
-  const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
-  const chains = useCoinChains();
-  if (given === undefined) return [];
-  const here = (one: { readonly value: string }) => Number(one.value === given.chain);
-  return [...chains]
-    .sort((a, b) => here(b) - here(a))
-    .map(({ value: chain, label: name }) => ({
-      group: chain === given.chain ? t("exchange.swapOn", { chain: name }) : t("exchange.bridgeTo", { chain: name }),
-      items: coins
-        .filter((one) => one.chain === chain && one.enabled && coinKey(one) !== coinKey(given))
-        .map(({ token }) => ({ value: coinKey({ chain, token }), label: `${token} · ${name}`, chain, token })),
-    }))
-    .filter(({ items }) => items.length > 0);
+  const projectId = useProjectId();
+  const chainName = useChainName();
+  const { data: coins = [] } = useQuery(coinsQuery(projectId));
+  const pairs = pairsQuery(projectId, given ?? { chain: "", token: "" });
+  const { data, error } = useQuery(given === undefined ? { ...pairs, queryFn: skipToken } : pairs);
+  if (given === undefined) return { groups: [], isNone: false, error: null };
+  const disabled = new Set(coins.filter((one) => !one.enabled).map(coinKey));
+  const targets = (data ?? [])
+    .map(({ destChain: chain, destToken: token }) => ({ chain, token, value: coinKey({ chain, token }) }))
+    .filter(({ value }) => !disabled.has(value));
+  const here = (chain: string) => Number(chain === given.chain);
+  const groups = [...new Set(targets.map(({ chain }) => chain))]
+    .sort((one, other) => here(other) - here(one))
+    .map((chain) => ({
+      group: t(chain === given.chain ? "exchange.swapOn" : "exchange.bridgeTo", { chain: chainName(chain) }),
+      items: targets
+        .filter((one) => one.chain === chain)
+        .map((one) => ({ ...one, label: `${one.token} · ${chainName(chain)}` })),
+    }));
+  return { groups, isNone: data !== undefined && targets.length === 0, error };
 }

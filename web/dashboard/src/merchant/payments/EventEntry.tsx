@@ -27,19 +27,9 @@ export function EventEntry({ event }: { readonly event: Schemas["EventAnswer"] }
           <b>{event.event}</b>
         </Link>
         <When at={event.createdAt} />
-        {mayRedeliver && event.deliveries.length > 0 && !isOpenEverywhere(event.deliveries) && (
-          <Button
-            size="compact-xs"
-            variant="default"
-            loading={redeliver.isRunning}
-            onClick={() => void redeliver.run()}
-          >
-            {t("events.redeliver")}
-          </Button>
-        )}
       </div>
       {event.deliveries.length === 0 && <div className="muted">{t("events.toNobody")}</div>}
-      {event.deliveries.map((one) => (
+      {event.deliveries.map((one, index) => (
         <div key={one.deliveryId} className="row muted">
           <Status value={one.status} />
           <Link to={`/${projectId}/webhooks/${one.deliveryId}`}>
@@ -47,6 +37,16 @@ export function EventEntry({ event }: { readonly event: Schemas["EventAnswer"] }
           </Link>
           <span className="number">{t("events.attempts", { count: one.attempts })}</span>
           {one.deliveredAt !== null && <When at={one.deliveredAt} />}
+          {mayRedeliver && index === event.deliveries.length - 1 && !isOpenEverywhere(event.deliveries) && (
+            <Button
+              size="compact-xs"
+              variant="default"
+              loading={redeliver.isRunning}
+              onClick={() => void redeliver.run()}
+            >
+              {t("events.redeliver")}
+            </Button>
+          )}
         </div>
       ))}
       <Redelivered act={redeliver} of={event.deliveries} />

@@ -11,10 +11,10 @@ import { Empty, ErrorNote } from "../../ui/Feedback";
 import { showTime } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
-import { coinsQuery, type Coin } from "../coins/queries";
+import { coinsQuery, isUsable, type Coin } from "../coins/queries";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
-import { useChainOptions, useProjectId } from "../project";
+import { useChainOptions, useProject, useProjectId } from "../project";
 
 import { isMoreRight, More, moreOf, NOTHING_MORE, type MoreTyped } from "./More";
 import { Quote } from "./Quote";
@@ -26,16 +26,23 @@ type Pricing = "fiat" | "direct_crypto";
 export function NewPayment() {
   const { t } = useTranslation();
   const query = useQuery(coinsQuery(useProjectId()));
+  const mode = useProject()?.mode ?? "live";
   return (
     <Page title={t("payments.new")}>
       <Permitted to="payments">
         <QueryView query={query} lines={6}>
-          {(coins) => <Form coins={coins.filter((one) => one.enabled)} />}
+          {(coins) => {
+            const usable = coins.filter((one) => isUsable(one, mode));
+            if (coins.length > 0 && usable.length === 0) return <Empty title={t("coins.noneUsable")} />;
+            return <Form coins={usable.filter((one) => one.enabled)} />;
+          }}
         </QueryView>
       </Permitted>
     </Page>
   );
 }
+
+const nameOf = ({ token, label }: Coin) => (label === token ? token : `${token} · ${label}`);
 
 function Form({ coins }: { readonly coins: readonly Coin[] }) {
   const { t } = useTranslation();
@@ -122,7 +129,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
           disabled={chain === null}
           value={token}
           error={refused?.of("token")}
-          data={payable.map((one) => ({ value: one.token, label: `${one.token} · ${one.label}` }))}
+          data={payable.map((one) => ({ value: one.token, label: nameOf(one) }))}
           onChange={setToken}
         />
         <Choice
@@ -148,6 +155,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
           {pricing === "fiat" && (
             <Select
               label={t("payments.currency")}
+              error={refused?.of("fiatCurrency")}
               data={CURRENCIES.map((one) => ({ value: one, label: one.toUpperCase() }))}
               value={currency}
               onChange={(value) => {
@@ -158,6 +166,7 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
         </div>
         {chain !== null && token !== null && (
           <Quote
+            refused={refused?.code}
             ask={{
               chain,
               token,

@@ -2,6 +2,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
+import { asApiError } from "../../api/errors";
 import { Amount, Rate } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
 import { Moment } from "../../ui/When";
@@ -13,8 +14,14 @@ const TYPING_MS = 400;
 const STALE_MS = 15_000;
 const PLAIN = /^\d+(\.\d+)?$/;
 
+interface QuoteProps {
+  readonly ask: Schemas["Ask"];
+  /** The code that the payment itself was refused with, which is said beside. */
+  readonly refused?: string | undefined;
+}
+
 /** What a customer would pay if the payment were made now. It is advice: the rate holds once it is made. */
-export function Quote({ ask }: { readonly ask: Schemas["Ask"] }) {
+export function Quote({ ask, refused }: QuoteProps) {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const wanted = JSON.stringify(ask);
@@ -32,7 +39,7 @@ export function Quote({ ask }: { readonly ask: Schemas["Ask"] }) {
     },
   });
   if (!isPlain || !isAsked) return null;
-  if (error !== null) return <ErrorNote error={error} />;
+  if (error !== null) return asApiError(error).code === refused ? null : <ErrorNote error={error} />;
   if (data === undefined) return null;
   return (
     <div role="status">

@@ -6,6 +6,7 @@ import { json, PROJECT, show } from "../../testing/render";
 import { NewPayment } from "./NewPayment";
 
 const COINS = `GET /api/dashboard/projects/${PROJECT}/wallet/coins`;
+const USDT = { chain: "polygon", token: "USDT", label: "Tether", availability: "live", enabled: true };
 const CHAINS = { "GET /api/public/chains": { success: true, chains: [{ chain: "polygon", name: "Polygon" }] } };
 
 describe("a new payment", () => {
@@ -17,9 +18,12 @@ describe("a new payment", () => {
         ...CHAINS,
         [COINS]: {
           coins: [
-            { chain: "polygon", token: "USDT", label: "Tether", enabled: true },
-            { chain: "polygon", token: "POL", label: "Polygon", enabled: false },
-            { chain: "tron", token: "USDT", label: "Tether", enabled: true },
+            USDT,
+            { ...USDT, token: "POL", label: "Polygon", enabled: false },
+            { ...USDT, token: "EURX", label: "EURX" },
+            { ...USDT, chain: "tron" },
+            { ...USDT, chain: "base", availability: "unconfigured" },
+            { ...USDT, chain: "ton", availability: "simulated" },
           ],
         },
         [`POST /api/dashboard/projects/${PROJECT}/payments`]: async (request) => {
@@ -29,10 +33,14 @@ describe("a new payment", () => {
       },
     });
     fireEvent.click(await screen.findByRole("combobox", { name: /Chain/ }));
-    expect(screen.getByRole("option", { name: "tron", hidden: true })).toBeTruthy();
+    await screen.findByRole("option", { name: "Polygon", hidden: true });
+    const chains = screen.getAllByRole("option", { hidden: true }).map((option) => option.textContent);
+    expect(chains).toEqual(expect.arrayContaining(["Polygon", "tron"]));
+    for (const unusable of ["base", "ton"]) expect(chains).not.toContain(unusable);
     fireEvent.click(await screen.findByRole("option", { name: "Polygon", hidden: true }));
     fireEvent.click(screen.getByRole("combobox", { name: /Token/ }));
     expect(screen.queryByRole("option", { name: /POL/, hidden: true })).toBeNull();
+    expect(screen.getByRole("option", { name: "EURX", hidden: true })).toBeTruthy();
     fireEvent.click(await screen.findByRole("option", { name: "USDT · Tether", hidden: true }));
     fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: " 49.90 " } });
     fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
@@ -48,7 +56,7 @@ describe("a new payment", () => {
       path: "payments/new",
       answers: {
         ...CHAINS,
-        [COINS]: { coins: [{ chain: "polygon", token: "USDT", label: "Tether", enabled: true }] },
+        [COINS]: { coins: [USDT] },
         [`POST /api/dashboard/projects/${PROJECT}/payments`]: async (request) => {
           keys.push(((await request.json()) as { idempotencyKey: unknown }).idempotencyKey);
           if (keys.length === 1) throw new TypeError("Failed to fetch");
@@ -83,7 +91,7 @@ describe("a new payment", () => {
       path: "payments/new",
       answers: {
         ...CHAINS,
-        [COINS]: { coins: [{ chain: "polygon", token: "USDT", label: "Tether", enabled: true }] },
+        [COINS]: { coins: [USDT] },
         [`POST /api/dashboard/projects/${PROJECT}/payments/quote`]: async (request) => {
           asked.push(await request.json());
           return json({
@@ -114,6 +122,43 @@ describe("a new payment", () => {
     expect(screen.queryByText(/The customer would pay now/)).toBeNull();
     await screen.findByText(/The customer would pay now/);
     expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ["live", "No chain is connected yet that this project could use"],
+    ["sandbox", null],
+  ] as const)("is of a simulated chain in a sandbox alone: %s", async (mode, none) => {
+    const coins = [{ ...USDT, availability: "simulated" }];
+    await show(NewPayment, { path: "payments/new", mode, answers: { ...CHAINS, [COINS]: { coins } } });
+    if (none === null) expect(await screen.findByRole("combobox", { name: /Chain/ })).toBeTruthy();
+    else expect(await screen.findByText(none)).toBeTruthy();
+    expect(screen.queryByRole("combobox", { name: /Chain/ }) === null).toBe(none !== null);
+  });
+
+  it("says once that a token has no price, and marks its currency", async () => {
+    const details = [{ field: "fiatCurrency", message: "is no currency that USDT is priced in here" }];
+    const body = { success: false, error: "No.", code: "UNSUPPORTED_CURRENCY", details };
+    const sent: string[] = [];
+    const refuse = ({ url }: Request) => {
+      sent.push(new URL(url).pathname.split("/").at(-1) ?? "");
+      return json(body, 400);
+    };
+    const path = `POST /api/dashboard/projects/${PROJECT}/payments`;
+    await show(NewPayment, {
+      path: "payments/new",
+      answers: { ...CHAINS, [COINS]: { coins: [USDT] }, [path]: refuse, [`${path}/quote`]: refuse },
+    });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Chain/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "Polygon", hidden: true }));
+    fireEvent.click(screen.getByRole("combobox", { name: /Token/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · Tether", hidden: true }));
+    fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "50" } });
+    expect(await screen.findByText("UNSUPPORTED_CURRENCY")).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
+    await expect.poll(() => sent, { timeout: 20_000 }).toEqual(["quote", "payments"]);
+    const currency = screen.getByRole("combobox", { name: "Currency" });
+    await expect.poll(() => currency.getAttribute("aria-invalid"), { timeout: 20_000 }).toBe("true");
+    expect(screen.getAllByText("UNSUPPORTED_CURRENCY")).toHaveLength(1);
   });
 
   it("offers nothing where the project takes no coin", async () => {

@@ -170,7 +170,10 @@ describe("the timeline of a payment", () => {
     await show(Others, { path: "payouts/po_1", answers });
     const all = await screen.findByRole("link", { name: "Show all" });
     expect(all.getAttribute("href")).toBe(`/${PROJECT}/events?resourceId=po_1`);
-    fireEvent.click(screen.getByRole("button", { name: "Send again" }));
+    const again = screen.getByRole("button", { name: "Send again" });
+    const status = screen.getByText("Delivered");
+    expect(status.compareDocumentPosition(again)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
+    fireEvent.click(again);
     expect(await screen.findByText("It is being sent again.")).toBeTruthy();
   });
 

@@ -1,7 +1,7 @@
 import { Button, Checkbox, FileButton, Textarea } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useRef, useState } from "react";
+import { useRef, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
@@ -139,18 +139,25 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
             {
               id: "to",
               title: t("payouts.to"),
-              cell: (one) => (one.toAddress === "" ? <None /> : <Address value={one.toAddress} />),
+              cell: (one) => (
+                <Marked isWrong={wrongOf(one, refused.get(rows.indexOf(one))) === "toAddress"}>
+                  {one.toAddress === "" ? <None /> : <Address value={one.toAddress} />}
+                </Marked>
+              ),
             },
             {
               id: "amount",
               title: t("payments.amount"),
               atEnd: true,
-              cell: (one) =>
-                one.problem === null ? (
-                  <Amount value={one.amount} token={balance.token} />
-                ) : (
-                  <span className="number">{one.amount}</span>
-                ),
+              cell: (one) => (
+                <Marked isWrong={wrongOf(one, refused.get(rows.indexOf(one))) === "amount"}>
+                  {one.problem === null ? (
+                    <Amount value={one.amount} token={balance.token} />
+                  ) : (
+                    <span className="number">{one.amount}</span>
+                  )}
+                </Marked>
+              ),
             },
             {
               id: "problem",
@@ -233,6 +240,18 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
 const EXAMPLE = "0x1111111111111111111111111111111111111111,12.5\n0x2222222222222222222222222222222222222222,80";
 
 const NOTHING_REFUSED: ReadonlyMap<number, Rejected> = new Map();
+
+/** What of a row has to be mended, by this page or by the API; nothing where it is no one field. */
+function wrongOf({ problem }: PayoutRow, refusal: Rejected | undefined): string | null {
+  if (problem === "address") return "toAddress";
+  if (problem === "amount" || problem === "decimals") return "amount";
+  return refusal?.field ?? null;
+}
+
+/** A field of a row. What is wrong with it stands beside. */
+function Marked({ isWrong, children }: { readonly isWrong: boolean; readonly children: ReactNode }) {
+  return isWrong ? <mark className="wrong">{children}</mark> : children;
+}
 
 interface JudgementProps {
   readonly row: PayoutRow;

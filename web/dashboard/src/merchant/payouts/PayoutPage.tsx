@@ -16,11 +16,12 @@ import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap } from "../api";
 import { CancelSent } from "../CancelSent";
+import { MoneyBack } from "../MoneyBack";
 import { PaymentEvents } from "../payments/PaymentEvents";
 import { usePermitted, useProjectId } from "../project";
 import { SentPanel } from "../sandbox/SentPanel";
 
-import { ENDED, isMinimum, payoutQuery, type Payout } from "./queries";
+import { ENDED, GIVEN_BACK, isMinimum, payoutQuery, type Payout } from "./queries";
 
 const POLL_MS = 5_000;
 
@@ -82,6 +83,7 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
               t("payout.error"),
               payout.error === null ? null : <Failed key="error" code={payout.errorCode ?? ""} words={payout.error} />,
             ],
+            [t("payout.money"), GIVEN_BACK.has(payout.status) ? <MoneyBack key="money" /> : null],
             [
               t("payout.batch"),
               payout.batchId === null ? null : (

@@ -10,7 +10,9 @@ import { SearchSelect } from "../../ui/SearchSelect";
 import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
+import { useRefused } from "../../ui/useRefused";
 import { api, unwrap } from "../api";
+import { coinKey } from "../coins/queries";
 import { feesQuery } from "../exchanges/queries";
 import { QuoteCard } from "../exchanges/QuoteCard";
 import { quote, type Order, type Quote } from "../exchanges/quoting";
@@ -44,22 +46,24 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
   // How often something was changed: a quote is for what was typed when it was asked for.
   const changes = useRef(0);
   const targets = useTargets(balance);
-  const target = targets.flatMap((group) => group.items).find((one) => one.value === coin);
+  const target = targets.groups.flatMap((group) => group.items).find((one) => one.value === coin);
   const units = toUnits(amount.trim(), balance.decimals);
   const percent = slippage ?? fees?.defaultSlippage;
 
   // What is sent is what the dialog says, also where the operator changes the default meanwhile.
   const mostLost = (found: Quote) => slippage ?? found.slippagePercent;
+  const refused = useRefused(coinKey(balance));
   const change = () => {
     changes.current += 1;
     setAsked(null);
+    refused.forget();
   };
   const ask = useAct(async () => {
     if (target === undefined || units === null) return;
     const { chain: srcChain, token: srcToken } = balance;
     const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
     const before = changes.current;
-    const found = await quote(projectId, order);
+    const found = await refused.noting(() => quote(projectId, order));
     if (changes.current === before) {
       setAsked({ order, amount: amount.trim(), to: toAddress.trim(), quote: found, at: Date.now() });
     }
@@ -87,13 +91,16 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
           autoComplete="off"
           spellCheck={false}
           value={toAddress}
+          error={refused.of("toAddress")}
           onText={setToAddress}
         />
         <SearchSelect
           label={t("payouts.inCoin")}
+          description={targets.isNone ? t("exchange.noPairs") : undefined}
           required
           value={coin}
-          data={targets}
+          error={refused.of("destToken") ?? refused.of("destChain") ?? refused.of("token") ?? refused.of("chain")}
+          data={targets.groups}
           onChoice={(value) => {
             change();
             setCoin(value);
@@ -103,6 +110,7 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
           label={t("payouts.give", { token: balance.token })}
           balance={balance}
           value={amount}
+          refused={refused.of("srcAmountRaw") ?? refused.of("srcAmount")}
           onText={(text) => {
             change();
             setAmount(text);
@@ -110,11 +118,13 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
         />
         <Slippage
           value={percent}
+          refused={refused.of("slippage")}
           onChoice={(chosen) => {
             change();
             setSlippage(chosen);
           }}
         />
+        {targets.error !== null && <ErrorNote error={targets.error} />}
         {ask.error !== null && <ErrorNote error={ask.error} />}
         <div className="row">
           <Button
@@ -137,7 +147,7 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
           words={t("payouts.swapWords", { percent: mostLost(asked.quote) })}
           isAsking={ask.isRunning}
           onAskAgain={() => void ask.run()}
-          onConfirm={() => pay(asked)}
+          onConfirm={() => refused.noting(() => pay(asked))}
         >
           <Address value={asked.to} whole />
         </QuoteCard>

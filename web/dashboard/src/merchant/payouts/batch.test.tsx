@@ -28,7 +28,16 @@ describe("many payouts", () => {
           const rejected = body.destinations.flatMap(({ toAddress }, row) =>
             toAddress === GOOD
               ? []
-              : [{ row, toAddress, amount: "1", code: "INVALID_ADDRESS", error: "That is no address." }],
+              : [
+                  {
+                    row,
+                    toAddress,
+                    amount: "1",
+                    code: "INVALID_ADDRESS",
+                    error: "That is no address.",
+                    field: "toAddress",
+                  },
+                ],
           );
           return json({ success: true, rejected });
         },
@@ -45,7 +54,9 @@ describe("many payouts", () => {
     fireEvent.click(check());
     expect(await screen.findByText("PAYOUT_DISABLED")).toBeTruthy();
     fireEvent.click(check());
-    expect(within(await screen.findByRole("row", { name: /0x12/ })).getByText("That is no address.")).toBeTruthy();
+    const row = await screen.findByRole("row", { name: /0x12/ });
+    expect(within(row).getByText("That is no address.")).toBeTruthy();
+    expect(screen.getAllByRole("mark").map((one) => one.textContent)).toEqual([expect.stringContaining("0x12")]);
     expect(screen.getByText(/1 has to be mended/)).toBeTruthy();
     expect(screen.getByText("Good")).toBeTruthy();
     fireEvent.change(rows, { target: { value: `${GOOD},3000.01\n` } });

@@ -97,11 +97,15 @@ describe("a payout in another coin", () => {
     defaultSlippage: 1,
     autoConvertMarkupPercent: 0,
   };
-  const coins = [{ chain: "base", token: "USDC", decimals: 6, label: "USDC", enabled: true }];
+  const coins = [{ chain: "base", token: "USDC", decimals: 6, label: "USDC", availability: "live", enabled: true }];
   const answers = (payoutSwapEnabled: boolean): Answers => ({
     ...WALLET,
     [`GET ${BASE}/swap-bridge/platform-fees`]: { ...FEES, payoutSwapEnabled },
     [`GET ${BASE}/wallet/coins`]: { success: true, coins },
+    [`GET ${BASE}/swap-bridge/pairs`]: {
+      success: true,
+      pairs: [{ kind: "bridge", destChain: "base", destToken: "USDC" }],
+    },
   });
 
   it("is filtered by every token that the project has, also where the wallet holds none of it", async () => {
@@ -174,6 +178,29 @@ describe("a payout in another coin", () => {
       srcAmount: "100",
       slippage: 1,
     });
+  });
+
+  it("marks what was refused of it, until something is changed", async () => {
+    const details = [{ field: "destToken", message: "must be another token than the one that is given" }];
+    const body = { success: false, error: "No.", code: "VALIDATION_ERROR", details };
+    await show(NewPayout, {
+      path: "payouts/new",
+      answers: { ...answers(true), [`POST ${BASE}/swap-bridge/bridge/quote`]: () => json(body, 400) },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "In another coin" }));
+    fireEvent.click(screen.getByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: "USDT · polygon 3,000", hidden: true }));
+    const field = (name: RegExp) => screen.getByRole("textbox", { name });
+    fireEvent.change(field(/^To address/), { target: { value: TO } });
+    fireEvent.change(field(/^Amount of USDT/), { target: { value: "100" } });
+    const coin = screen.getByRole("combobox", { name: /The recipient gets/ });
+    fireEvent.click(coin);
+    fireEvent.click(await screen.findByRole("option", { name: "USDC · base", hidden: true }));
+    fireEvent.click(screen.getByRole("button", { name: "Get a quote" }));
+    await expect.poll(() => coin.getAttribute("aria-invalid"), { timeout: 20_000 }).toBe("true");
+    expect(field(/^Amount of USDT/).getAttribute("aria-invalid")).not.toBe("true");
+    fireEvent.change(field(/^Amount of USDT/), { target: { value: "99" } });
+    expect(coin.getAttribute("aria-invalid")).not.toBe("true");
   });
 
   it("is not offered where the operator does not", async () => {
@@ -253,7 +280,8 @@ describe("whoever has no second factor", () => {
     await show(NewPayout, { path: "payouts/new", answers: WALLET, member: { hasTwoFactor: false } });
     const note = await screen.findByRole("note");
     expect(note.textContent).toContain("two-factor authentication");
-    expect(within(note).getByRole("link", { name: "Security" }).getAttribute("href")).toBe(`/${PROJECT}/security`);
+    const href = within(note).getByRole("link", { name: "Security" }).getAttribute("href");
+    expect(href).toBe(`/${PROJECT}/security?next=%2F${PROJECT}%2Fpayouts%2Fnew`);
   });
 
   it("is not held up in the sandbox, nor told so with one", async () => {

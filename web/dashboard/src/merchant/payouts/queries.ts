@@ -17,6 +17,9 @@ export const PAYOUT_STATUSES = [
 /** In these, nothing moves any more. */
 export const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
+/** It did not happen, and its money went back to where it came from. */
+export const GIVEN_BACK: ReadonlySet<string> = new Set(["failed", "cancelled"]);
+
 export type Payout = Schemas["PayoutView"];
 
 /** Say whether its amount is the least that the recipient was promised: it is paid out of another coin, and not yet. */

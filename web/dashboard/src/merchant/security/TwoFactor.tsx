@@ -1,12 +1,15 @@
 import { Button } from "@mantine/core";
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
+import { useSearchValues } from "../../ui/address";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
+import { destination, readNext } from "../../ui/next";
 import { PasswordText } from "../../ui/PasswordText";
 import { QueryView } from "../../ui/QueryView";
 import { RecoveryCodes } from "../../ui/RecoveryCodes";
@@ -31,11 +34,24 @@ export function TwoFactor() {
     <Section title={t("twoFactor.title")}>
       <div className="stack">
         {codes !== null && <RecoveryCodes codes={codes} />}
+        {query.data?.enabled === true && <Back />}
         <QueryView query={query} lines={2}>
           {(status) => (status.enabled ? <On status={status} onCodes={setCodes} /> : <Off onCodes={setCodes} />)}
         </QueryView>
       </div>
     </Section>
+  );
+}
+
+/** The way back to the act that wanted a second factor, for whoever came from there. */
+function Back() {
+  const { t } = useTranslation();
+  const { next } = readNext(useSearchValues());
+  if (next === undefined) return null;
+  return (
+    <div className="row">
+      <Link {...destination(next)}>{t("twoFactor.back")}</Link>
+    </div>
   );
 }
 

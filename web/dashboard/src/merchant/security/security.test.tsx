@@ -45,6 +45,39 @@ it("shows the key of a second factor to be copied, and leads back from setting i
   expect(screen.queryByText("JBSWY3DPEHPK3PXP")).toBeNull();
 });
 
+it.each([
+  ["security?next=%2Fprj_1%2Fpayouts%3Fstatus%3Dfailed", "/prj_1/payouts?status=failed"],
+  ["security?next=%2F%2Fevil.example", undefined],
+])("leads back to what wanted a second factor once it is on: %s", async (here, back) => {
+  let isOn = false;
+  await show(SecurityPage, {
+    path: "security",
+    at: here,
+    answers: {
+      [`GET ${FACTOR}`]: () => json({ success: true, enabled: isOn, recoveryCodesLeft: 10 }),
+      [`POST ${FACTOR}/enrol`]: { success: true, secret: "JBSWY3DPEHPK3PXP", qrCode: "data:," },
+      [`POST ${FACTOR}/confirm`]: () => {
+        isOn = true;
+        return json({ success: true, recoveryCodes: ["4k2m7-qvx4d"] });
+      },
+      "GET /api/auth/sessions": { success: true, sessions: [] },
+    },
+  });
+  const turnOn = await screen.findByRole("button", { name: "Turn it on" });
+  const [password] = screen.getAllByLabelText(/^Password/);
+  if (password === undefined) throw new Error("No password is asked for.");
+  fireEvent.change(password, { target: { value: "a long password" } });
+  fireEvent.click(turnOn);
+  const confirm = await screen.findByRole("button", { name: "Confirm" });
+  const section = within(screen.getByRole("region", { name: "Second factor" }));
+  fireEvent.change(section.getByLabelText(/^Code/), { target: { value: "123456" } });
+  const leading = () => screen.queryByRole("link", { name: "Back to where you came from" })?.getAttribute("href");
+  expect(leading()).toBeUndefined();
+  fireEvent.click(confirm);
+  expect(await screen.findByText("10 recovery codes left")).toBeTruthy();
+  expect(leading()).toBe(back);
+});
+
 it("offers to end all other sessions only where there are any", async () => {
   await open({ "GET /api/auth/sessions": { success: true, sessions: [HERE] } });
   expect(await screen.findByText("This one")).toBeTruthy();

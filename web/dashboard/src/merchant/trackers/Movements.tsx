@@ -39,6 +39,7 @@ export function Movements({ tracker, token }: MovementsProps) {
       ...chosenOf("direction", DIRECTIONS, direction),
     }),
   );
+  const isEmpty = !search.isFiltered && (query.data?.total ?? tracker.addresses) === 0;
   const columns: readonly Column<Movement>[] = [
     { id: "when", title: t("statement.when"), cell: (one) => <When at={one.blockTime} /> },
     { id: "status", title: t("payments.status"), cell: (one) => <Status value={one.status} /> },
@@ -65,26 +66,28 @@ export function Movements({ tracker, token }: MovementsProps) {
     <Section
       title={t("tracker.movements")}
       flush
-      actions={<TokenCsv list="transaction" query={search.filters} name="movements" token={token} />}
+      actions={!isEmpty && <TokenCsv list="transaction" query={search.filters} name="movements" token={token} />}
     >
-      <Filters label={t("tracker.movements")}>
-        <SelectFilter
-          label={t("payments.status")}
-          value={status}
-          options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-          onFilter={(chosen) => {
-            search.filter({ status: chosen });
-          }}
-        />
-        <SelectFilter
-          label={t("tracker.direction")}
-          value={direction}
-          options={DIRECTIONS.map((one) => ({ value: one, label: t(`tracker.directions.${one}`) }))}
-          onFilter={(chosen) => {
-            search.filter({ direction: chosen });
-          }}
-        />
-      </Filters>
+      {!isEmpty && (
+        <Filters label={t("tracker.movements")}>
+          <SelectFilter
+            label={t("payments.status")}
+            value={status}
+            options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
+            onFilter={(chosen) => {
+              search.filter({ status: chosen });
+            }}
+          />
+          <SelectFilter
+            label={t("tracker.direction")}
+            value={direction}
+            options={DIRECTIONS.map((one) => ({ value: one, label: t(`tracker.directions.${one}`) }))}
+            onFilter={(chosen) => {
+              search.filter({ direction: chosen });
+            }}
+          />
+        </Filters>
+      )}
       <List
         label={t("tracker.movements")}
         columns={columns}

@@ -10,7 +10,7 @@ import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap } from "../api";
-import { coinsQuery, useCoinChains } from "../coins/queries";
+import { coinsQuery, useUsableChains } from "../coins/queries";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
@@ -23,6 +23,7 @@ const WHOLE = /^\d+$/;
 export function NewTracker() {
   const { t } = useTranslation();
   const coins = useQuery(coinsQuery(useProjectId()));
+  const chains = useUsableChains();
   const [made, setMade] = useState<Schemas["IssuedTracker"] | null>(null);
   return (
     <Page title={t("tracker.new")} lead={t("tracker.newLead")}>
@@ -30,7 +31,13 @@ export function NewTracker() {
         {made === null ? (
           <Section>
             <QueryView query={coins} lines={6}>
-              {(found) => (found.length === 0 ? <Empty title={t("payments.noCoins")} /> : <Form onMade={setMade} />)}
+              {() =>
+                chains.length === 0 ? (
+                  <Empty title={t("coins.noneUsable")} />
+                ) : (
+                  <Form chains={chains} onMade={setMade} />
+                )
+              }
             </QueryView>
           </Section>
         ) : (
@@ -41,11 +48,15 @@ export function NewTracker() {
   );
 }
 
-function Form({ onMade }: { readonly onMade: (made: Schemas["IssuedTracker"]) => void }) {
+interface FormProps {
+  readonly chains: ReturnType<typeof useUsableChains>;
+  readonly onMade: (made: Schemas["IssuedTracker"]) => void;
+}
+
+function Form({ chains, onMade }: FormProps) {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const client = useQueryClient();
-  const chains = useCoinChains();
   const [name, setName] = useState("");
   const [url, setUrl] = useState("");
   const [chain, setChain] = useState<string | null>(null);

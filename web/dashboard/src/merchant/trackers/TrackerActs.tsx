@@ -40,7 +40,7 @@ export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
   return (
     <>
       {queued !== null && <span role="status">{t("tracker.queued", { count: queued })}</span>}
-      {opener("redeliver", t("tracker.redeliver"))}
+      {tracker.addresses > 0 && opener("redeliver", t("tracker.redeliver"))}
       {opener("switch", t(`tracker.${to}`))}
       {opener("end", t("tracker.end"))}
       {open === "switch" && (

@@ -61,7 +61,12 @@ function Shown({ tracker }: { readonly tracker: Tracker }) {
             [t("webhooks.url"), <Url key="url" value={tracker.url} />],
             [t("payments.chain"), <ChainName key="chain" of={tracker.chain} />],
             [t("tracker.addresses"), t("ui.of", { value: number.format(tracker.addresses), max })],
-            [t("tracker.start"), number.format(tracker.startBlock)],
+            [
+              t("tracker.past"),
+              tracker.readsPast
+                ? t("tracker.pastTold", { block: number.format(tracker.startBlock) })
+                : t("tracker.pastNot"),
+            ],
             [
               t("payment.metadata"),
               tracker.metadata === null ? null : <code key="metadata">{JSON.stringify(tracker.metadata)}</code>,

@@ -51,7 +51,7 @@ export function Watched({ tracker, token }: WatchedProps) {
   const query = useQuery(
     watchedQuery(projectId, tracker.webhookId, token, { page, ...(address === "" ? {} : { address }) }),
   );
-  const isEmpty = address === "" && query.data?.total === 0;
+  const isEmpty = address === "" && (query.data?.total ?? tracker.addresses) === 0;
   const add = () => {
     setAdding(true);
   };
@@ -71,31 +71,33 @@ export function Watched({ tracker, token }: WatchedProps) {
       title={t("tracker.addresses")}
       flush
       actions={
-        <>
-          <TokenCsv
-            list="address"
-            query={{ address: address === "" ? undefined : address }}
-            name="addresses"
-            token={token}
-          />
-          {!isEmpty && (
+        !isEmpty && (
+          <>
+            <TokenCsv
+              list="address"
+              query={{ address: address === "" ? undefined : address }}
+              name="addresses"
+              token={token}
+            />
             <Button variant="default" onClick={add}>
               {t("tracker.add")}
             </Button>
-          )}
-        </>
+          </>
+        )
       }
     >
-      <Filters label={t("tracker.addresses")}>
-        <TextFilter
-          label={t("tracker.find")}
-          value={address === "" ? undefined : address}
-          onFilter={(text) => {
-            setPage(1);
-            setAddress(text);
-          }}
-        />
-      </Filters>
+      {!isEmpty && (
+        <Filters label={t("tracker.addresses")}>
+          <TextFilter
+            label={t("tracker.find")}
+            value={address === "" ? undefined : address}
+            onFilter={(text) => {
+              setPage(1);
+              setAddress(text);
+            }}
+          />
+        </Filters>
+      )}
       <List
         label={t("tracker.addresses")}
         columns={columns}
@@ -106,7 +108,11 @@ export function Watched({ tracker, token }: WatchedProps) {
         empty={
           address === "" ? (
             <Empty title={t("tracker.noAddresses")}>
-              <p>{t("tracker.noAddressesWords", { block: numbers(i18n.language).format(tracker.startBlock) })}</p>
+              <p>
+                {t(tracker.readsPast ? "tracker.noAddressesPast" : "tracker.noAddressesWords", {
+                  block: numbers(i18n.language).format(tracker.startBlock),
+                })}
+              </p>
               <Button onClick={add}>{t("tracker.add")}</Button>
             </Empty>
           ) : (

@@ -13,6 +13,7 @@ export const TRACKER: Tracker = {
   chain: "polygon",
   mode: "live",
   startBlock: 100,
+  readsPast: true,
   maxAddresses: 1000,
   addresses: 1,
   isActive: true,

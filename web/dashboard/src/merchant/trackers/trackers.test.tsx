@@ -5,7 +5,7 @@ import { json, nothing, one, PROJECT, show } from "../../testing/render";
 
 import { NewTracker } from "./NewTracker";
 import { progressOf } from "./Past";
-import { ADDRESS, answers, at, LIST, TRACKER } from "./samples";
+import { ADDRESS, answers, asks, at, LIST, TRACKER } from "./samples";
 import { TrackerList } from "./TrackerList";
 import { TrackerPage } from "./TrackerPage";
 import { readAddresses } from "./Watched";
@@ -33,7 +33,12 @@ describe("a new tracker", () => {
       path: "trackers/new",
       answers: {
         "GET /api/public/chains": { success: true, chains: [{ chain: "polygon", name: "Polygon" }] },
-        [`GET /api/dashboard/projects/${PROJECT}/wallet/coins`]: { coins: [{ chain: "polygon", token: "USDT" }] },
+        [`GET /api/dashboard/projects/${PROJECT}/wallet/coins`]: {
+          coins: [
+            { chain: "polygon", token: "USDT", availability: "live" },
+            { chain: "ton", token: "USDT", availability: "simulated" },
+          ],
+        },
         [`POST ${LIST}`]: async (request) => {
           bodies.push(await request.json());
           return json({ webhook: { ...TRACKER, authToken: "tok_1", secretKey: "5c5c" } }, 201);
@@ -43,6 +48,7 @@ describe("a new tracker", () => {
     fireEvent.change(await screen.findByLabelText(/^Name/), { target: { value: "Desk" } });
     fireEvent.change(screen.getByLabelText(/^URL/), { target: { value: TRACKER.url } });
     fireEvent.click(screen.getByRole("combobox", { name: /Chain/ }));
+    expect(screen.queryByRole("option", { name: "ton", hidden: true })).toBeNull();
     fireEvent.click(await screen.findByRole("option", { name: "Polygon", hidden: true }));
     fireEvent.change(screen.getByLabelText(/^From block/), { target: { value: "1e3" } });
     expect(screen.getByRole<HTMLButtonElement>("button", { name: "Make the tracker" }).disabled).toBe(true);
@@ -80,14 +86,35 @@ describe("the page of one tracker", () => {
     }
   });
 
-  it("says from which block on it will tell where nothing is watched yet, and has one way to add what is", async () => {
-    const empty = { ...nothing, addresses: [] };
-    await show(TrackerPage, { ...at, answers: { ...answers, "GET /api/webhook/address/list": empty } });
-    const region = within(await screen.findByRole("region", { name: "Addresses" }));
-    expect(await region.findByText(/nothing before block 100/)).toBeTruthy();
-    fireEvent.click(region.getByRole("button", { name: "Add addresses" }));
-    expect(await screen.findByRole("dialog", { name: "Add addresses" })).toBeTruthy();
-  });
+  it.each([
+    [true, /moved there from block 100 on/, "Told from block 100 on"],
+    [false, /nothing before block 100/, "Not told: each address from when it was added on"],
+  ])(
+    "says whether the past is told, and offers nothing but to add an address where there is none: %s",
+    async (...told) => {
+      const [readsPast, words, past] = told;
+      await show(TrackerPage, {
+        ...at,
+        answers: {
+          ...answers,
+          [asks]: { webhook: { ...TRACKER, addresses: 0, readsPast, history: null } },
+          "GET /api/webhook/address/list": { ...nothing, addresses: [] },
+          "GET /api/webhook/transaction/list": { ...nothing, transactions: [] },
+        },
+      });
+      const region = within(await screen.findByRole("region", { name: "Addresses" }));
+      expect(await region.findByText(words)).toBeTruthy();
+      expect(screen.getByText("The past", { selector: "dt" }).nextElementSibling?.textContent).toBe(past);
+      expect(await screen.findByText("Nothing has moved")).toBeTruthy();
+      for (const name of ["Download CSV", "Send dropped ones again"]) {
+        expect(screen.queryByRole("button", { name }), name).toBeNull();
+      }
+      expect(screen.queryByLabelText("A whole address")).toBeNull();
+      expect(screen.queryByRole("combobox", { name: "Direction" })).toBeNull();
+      fireEvent.click(region.getByRole("button", { name: "Add addresses" }));
+      expect(await screen.findByRole("dialog", { name: "Add addresses" })).toBeTruthy();
+    },
+  );
 
   it("saves addresses and movements as files, with its token", async () => {
     const sent = await show(TrackerPage, { ...at, at: `${at.at}?direction=in`, answers });

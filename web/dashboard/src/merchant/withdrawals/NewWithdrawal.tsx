@@ -21,7 +21,7 @@ import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
-import { useProjectId } from "../project";
+import { useChains, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
 import { BalanceSelect } from "../wallet/BalanceSelect";
@@ -64,6 +64,9 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const balance = balances.find((one) => coinKey(one) === chosen);
   const wanted = amount.trim();
   const to = toAddress.trim();
+  const { data: chains = [] } = useChains();
+  const hasTags = chains.some((one) => one.chain === balance?.chain && one.hasTags);
+  const tag = hasTags ? toTag.trim() : "";
   const isAmount = balance !== undefined && toUnits(wanted, balance.decimals) !== null;
 
   async function withdraw({ chain, token }: Balance): Promise<void> {
@@ -74,7 +77,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
       toAddress: to,
       amount: wanted,
       totpCode: code.trim(),
-      ...(toTag.trim() === "" ? {} : { toTag: toTag.trim() }),
+      ...(tag === "" ? {} : { toTag: tag }),
     };
     const { withdrawal } = await once(`withdrawal ${projectId}`, (idempotencyKey) =>
       unwrap(api.POST("/api/dashboard/withdrawals", { body: { ...body, idempotencyKey } })),
@@ -112,7 +115,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             setToAddress(text);
           }}
         />
-        {balance !== undefined && (
+        {hasTags && (
           <Text
             label={t("payout.tag")}
             description={t("withdrawal.tagWords")}
@@ -156,9 +159,9 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             <Amount value={wanted} token={balance.token} /> · <ChainName of={balance.chain} /> <InMode />
           </p>
           <Address value={to} whole />
-          {toTag.trim() !== "" && (
+          {tag !== "" && (
             <p>
-              {t("payout.tag")}: <code>{toTag.trim()}</code>
+              {t("payout.tag")}: <code>{tag}</code>
             </p>
           )}
           <p>{t("withdrawal.words")}</p>

@@ -14,8 +14,9 @@ import { Status } from "../../ui/Status";
 import { Moment, When } from "../../ui/When";
 import { api, unwrap } from "../api";
 import { CancelSent } from "../CancelSent";
+import { MoneyBack } from "../MoneyBack";
 import { PaymentEvents } from "../payments/PaymentEvents";
-import { ENDED } from "../payouts/queries";
+import { ENDED, GIVEN_BACK } from "../payouts/queries";
 import { usePermitted, useProjectId } from "../project";
 import { SentPanel } from "../sandbox/SentPanel";
 
@@ -87,6 +88,7 @@ function Shown({ withdrawal }: { readonly withdrawal: Withdrawal }) {
                 <Failed key="error" code={withdrawal.errorCode ?? ""} words={withdrawal.error} />
               ),
             ],
+            [t("payout.money"), GIVEN_BACK.has(withdrawal.status) ? <MoneyBack key="money" /> : null],
             [t("payout.completed"), completedAt === null ? null : <Moment key="at" at={completedAt} />],
           ]}
         />

@@ -80,12 +80,71 @@ describe("the page of one withdrawal", () => {
   });
 });
 
+it.each([
+  ["cancelled", true],
+  ["broadcast", false],
+] as const)("a withdrawal's money is said to be back only where it is: %s", async (status, isBack) => {
+  await show(WithdrawalPage, {
+    path: "withdrawals/$withdrawalId",
+    at: "withdrawals/wdr_1",
+    answers: {
+      [`${LIST}/wdr_1`]: { withdrawal: { ...WITHDRAWAL, status, waitsFor: null, txHash: "0xaa" } },
+      [`GET /api/dashboard/projects/${PROJECT}/events`]: { ...nothing, events: [] },
+    },
+  });
+  await screen.findByText("Transaction", { selector: "dt" });
+  expect(screen.queryByText("Back in your balance") !== null).toBe(isBack);
+});
+
 describe("a new withdrawal", () => {
   const wallet = `GET /api/dashboard/projects/${PROJECT}/wallet`;
 
+  const balance = { chain: "polygon", token: "USDT", decimals: 6, available: "3000", pending: "0", held: "0" };
+
+  it("asks for a tag where the chain has some, and sends none to another chain", async () => {
+    const bodies: Record<string, unknown>[] = [];
+    await show(NewWithdrawal, {
+      path: "withdrawals/new",
+      answers: {
+        [wallet]: { success: true, mode: "live", balances: [balance, { ...balance, chain: "ripple", token: "XRP" }] },
+        "GET /api/public/chains": {
+          success: true,
+          chains: [
+            { chain: "polygon", name: "Polygon", hasTags: false },
+            { chain: "ripple", name: "Ripple", hasTags: true },
+          ],
+        },
+        "POST /api/dashboard/withdrawals": async (request) => {
+          bodies.push((await request.json()) as Record<string, unknown>);
+          return json({ success: false, error: "no", code: "UNAVAILABLE" }, 503);
+        },
+      },
+    });
+    const source = await screen.findByRole("combobox", { name: /Out of/ });
+    for (const [name, tag] of [
+      [/^XRP/, "4711"],
+      [/^USDT/, undefined],
+    ] as const) {
+      fireEvent.click(source);
+      fireEvent.click(await screen.findByRole("option", { name, hidden: true }));
+      if (tag === undefined) expect(screen.queryByLabelText(/^Tag/)).toBeNull();
+      else fireEvent.change(await screen.findByLabelText(/^Tag/), { target: { value: tag } });
+      fireEvent.change(screen.getByLabelText(/^To address/), { target: { value: "0x55" } });
+      fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "1" } });
+      fireEvent.click(screen.getByRole("button", { name: "Check" }));
+      const dialog = await screen.findByRole("dialog", { name: "Withdraw this?" });
+      expect(within(dialog).queryByText("4711") !== null).toBe(tag !== undefined);
+      fireEvent.change(within(dialog).getByLabelText(/^Code/), { target: { value: "123456" } });
+      fireEvent.click(within(dialog).getByRole("button", { name: "Withdraw" }));
+      await within(dialog).findByText("UNAVAILABLE");
+      fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
+      await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
+    }
+    expect(bodies.map(({ toTag }) => toTag)).toEqual(["4711", undefined]);
+  });
+
   it("is sent with a code of its own, under one key however often it is tried", async () => {
     const bodies: Record<string, unknown>[] = [];
-    const balance = { chain: "polygon", token: "USDT", decimals: 6, available: "3000", pending: "0", held: "0" };
     await show(NewWithdrawal, {
       path: "withdrawals/new",
       answers: {
@@ -100,10 +159,8 @@ describe("a new withdrawal", () => {
       },
     });
     const source = await screen.findByRole("combobox", { name: /Out of/ });
-    expect(screen.queryByLabelText(/^Tag/)).toBeNull();
     fireEvent.click(source);
     fireEvent.click(await screen.findByRole("option", { name: /^USDT · polygon/, hidden: true }));
-    expect(screen.getByLabelText(/^Tag/)).toBeTruthy();
     fireEvent.change(screen.getByLabelText(/^To address/), { target: { value: ` ${WITHDRAWAL.toAddress} ` } });
     fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "2500" } });
     fireEvent.click(screen.getByRole("button", { name: "Check" }));
