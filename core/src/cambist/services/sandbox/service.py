@@ -48,6 +48,7 @@ log = structlog.get_logger(__name__)
 POLLS_MAX = 200
 POLLS_LOST_MAX = 50
 JUDGED_MAX = 100
+BUSY = "This simulated chain is still being read. What you asked for stands in it already: asking again does it twice."
 
 
 class SimulatedTip(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -265,11 +266,11 @@ class Sandbox:
             except InconsistentChainError as error:
                 # The chain changed while it was read.
                 if (lost := lost + 1) >= POLLS_LOST_MAX:
-                    raise UnavailableError("SANDBOX_BUSY", "This simulated chain is busy; try again.") from error
+                    raise UnavailableError("SANDBOX_BUSY", BUSY) from error
                 continue
             if not polled.behind:
                 return
-        raise UnavailableError("SANDBOX_BUSY", "This simulated chain is still being read; try again.")
+        raise UnavailableError("SANDBOX_BUSY", BUSY)
 
     async def _follow_all(self, project_pk: int, chain_ids: Sequence[str]) -> None:
         for chain_id in chain_ids:
