@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
@@ -20,6 +20,10 @@ NOT_IN_FILE = (
     " then it is received, and nothing of it leaves."
 )
 NOT_ASKED = "The signer has not said yet whether it stands in its own file."
+
+_IN_USE = ", ".join(f"'{state}'" for state in IN_USE)
+IS_NOT_SENDABLE = f"origin = 'added' AND state IN ({_IN_USE}) AND sendable IS NOT TRUE"
+"""Of a row of ``chain_tokens``: the signer does not know it, or has not been asked about it."""
 
 
 async def ask(db: Database, signer: Signer) -> None:
@@ -42,11 +46,7 @@ async def ask(db: Database, signer: Signer) -> None:
 async def not_sendable(conn: AsyncConnection, chain: str, contracts: Sequence[str]) -> Collection[str]:
     """Return which of these contracts are added tokens that the signer does not know, or has not been asked about."""
     wanted = select(ChainToken.contract).where(
-        ChainToken.chain == chain,
-        one_of(ChainToken.contract, contracts),
-        ChainToken.origin == "added",
-        ChainToken.state.in_(IN_USE),
-        ChainToken.sendable.is_not(True),
+        ChainToken.chain == chain, one_of(ChainToken.contract, contracts), text(IS_NOT_SENDABLE)
     )
     return {row.contract for row in await conn.execute(wanted)}
 

@@ -15,6 +15,7 @@ from cambist.domain.intents import IntentKind
 from cambist.plugin import Token, Units
 from cambist.ports import Ids
 from cambist.services.chain_scope import ChainScope
+from cambist.services.chains.sendable import IS_NOT_SENDABLE
 from cambist.services.sending.batches import WAITS_FOR_FUNDS
 
 UNCOLLECTED_MAX = 500
@@ -91,8 +92,8 @@ WITH uncollected AS (
         u.asked_at, u.asked_fee_share_bps, f.failed_at, coalesce(w.units, 0) > 0 AS is_wanted,
         -- The signer would refuse it, and what is swept with it: it is left where it is until it can be sent.
         NOT EXISTS (
-            SELECT FROM chain_tokens t WHERE $2::bigint = 0 AND t.chain = $1 AND t.contract = p.contract
-                AND t.origin = 'added' AND t.state IN ('enabled', 'disabled') AND t.sendable IS NOT TRUE
+            SELECT FROM chain_tokens t
+            WHERE $2::bigint = 0 AND t.chain = $1 AND t.contract = p.contract AND {IS_NOT_SENDABLE}
         ) AS is_sendable
     FROM uncollected p
         FULL JOIN known u ON u.address_pk = p.address_pk AND coalesce(u.contract, '') = coalesce(p.contract, '')
