@@ -79,8 +79,9 @@ def test_a_price_too_old_or_from_the_future_is_left_out(age_s, usable):
     if usable:
         assert agreed(seen("a", "1", age_s)).value == 1
     else:
-        with pytest.raises(NoRateError, match="fresh"):
+        with pytest.raises(NoRateError, match="fresh") as refused:
             agreed(seen("a", "1", age_s))
+        assert refused.value.why == "NONE_FRESH"
 
 
 def test_a_stale_source_does_not_pull_the_median():
@@ -100,14 +101,16 @@ def test_an_outlier_among_three_is_left_out():
 
 
 def test_two_sources_that_disagree_are_both_refused():
-    with pytest.raises(NoRateError, match="disagree"):
+    with pytest.raises(NoRateError, match="disagree") as refused:
         agreed(seen("a", "100"), seen("b", "130"))
+    assert refused.value.why == "DISAGREE"
 
 
 def test_fewer_sources_than_asked_for_are_refused():
     policy = RatePolicy(min_sources=2)
-    with pytest.raises(NoRateError, match="1 of the 2"):
+    with pytest.raises(NoRateError, match="1 of the 2") as refused:
         agreed(seen("a", "100"), seen("b", "100", 301), policy=policy)
+    assert refused.value.why == "TOO_FEW"
     assert agreed(seen("a", "100"), seen("b", "100"), policy=policy).value == 100
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import tomllib
 
 import pytest
 from msgspec.structs import replace
@@ -73,6 +74,18 @@ async def test_chains_are_shown_as_a_worker_saw_them(client, seen, station):
     }  # fmt: skip
     assert (endpoint["name"], endpoint["origin"], endpoint["state"]) == ("memory", "file", "in_use")
     refused(await client.get(f"{CHAINS}/nowhere", headers=HEADERS), 404, "CHAIN_NOT_FOUND")
+
+
+async def test_from_which_block_on_a_chain_can_be_read_again_is_told_before(client, seen, gateway):
+    assert (await admin(client, "GET", f"{CHAINS}/memory"))["chain"]["rescanFrom"] is None
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE chain_cursors SET books_from = 30")
+    lowest = (await admin(client, "GET", f"{CHAINS}/memory"))["chain"]["rescanFrom"]
+    assert lowest == 31
+    body = {"fromHeight": lowest - 1, "reason": "one was left out"}
+    answer = await client.post(f"{CHAINS}/memory/rescan", json=body, headers=HEADERS)
+    refused(answer, 400, "RESCAN_OUT_OF_RANGE", "fromHeight")
+    await admin(client, "POST", f"{CHAINS}/memory/rescan", 202, **body | {"fromHeight": lowest})
 
 
 async def test_a_chain_of_which_no_worker_tells_is_not_connected(client, seen, clock):
@@ -146,6 +159,13 @@ async def test_a_token_is_added_decided_about_and_payments_follow(client, seen, 
     added = (await admin(client, "GET", f"{TOKENS}/{made['tokenId']}"))["token"]
     assert (added["state"], added["symbol"], added["decimals"], added["sinceHeight"]) == ("enabled", "EURX", 2, 41)
     assert (added["sendable"], "signer" in added["sendableReason"]) == (False, True)
+    assert added["signerLines"] is None, "the signer has not been asked yet"
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE chain_tokens SET sendable = false")
+    lines = (await admin(client, "GET", f"{TOKENS}/{made['tokenId']}"))["token"]["signerLines"]
+    assert tomllib.loads(lines)["plugins"]["memory"]["chains"]["memory"]["tokens"] == [
+        {"symbol": "EURX", "contract": EURX, "decimals": 2, "label": "Example dollar", "least_units": 1}
+    ]
 
     payment = {"chain": "memory", "token": "EURX", "pricingMode": "direct_crypto", "amount": "1.25"}
     usdx = payment | {"token": "USDX"}

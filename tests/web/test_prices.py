@@ -22,7 +22,7 @@ async def test_a_source_is_shown_set_aside_and_taken_back(client, gateway, merch
     assert (shown["currency"], shown["maxDeviationPercent"]) == ("usd", "10")
     (name,) = [one["name"] for one in shown["sources"]]
     coin = next(one for one in shown["prices"] if one["rate"] is not None)
-    assert (coin["source"], coin["refused"]) == (name, None)
+    assert (coin["source"], coin["refused"], coin["refusedCode"]) == (name, None, None)
     assert (coin["sources"][0]["source"], coin["sources"][0]["status"]) == (name, "used")
     path = f"{PATH}/sources/{name}"
     answer = await client.post(f"{path}/set-aside", headers=ADMIN, json=WHY)
@@ -38,6 +38,7 @@ async def test_a_source_is_shown_set_aside_and_taken_back(client, gateway, merch
     shown = (await client.get(PATH, headers=ADMIN)).json()
     coin = next(one for one in shown["prices"] if one["token"] == coin["token"])
     assert (coin["rate"], coin["sources"][0]["status"]) == (None, "set_aside")
+    assert (coin["refused"], coin["refusedCode"]) == ("no source has a price", "NO_PRICE")
     refused(await client.post(f"{path}/set-aside", headers=ADMIN, json=WHY), 409, "SET_ASIDE_ALREADY")
     assert (await client.post(f"{path}/take-back", headers=ADMIN, json=WHY)).status_code == 200
     refused(await client.post(f"{path}/take-back", headers=ADMIN, json=WHY), 409, "NOT_SET_ASIDE")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from cambist.services.signing import answers, reports
 from cambist.signer.reports import Question, Refused, Report, RuleInForce, Void
 from tests.support.web import ADMIN_KEY, refused
+from tests.web.test_payouts import BODY, WALLET, fund
 
 PATH = "/api/admin/signer"
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
@@ -50,6 +53,19 @@ async def test_what_the_signer_told_is_shown_with_its_age(client, gateway, clock
     assert shown["voided"][0]["reference"] == "payout:po_0"
     clock.advance(61)
     assert (await client.get(PATH, headers=ADMIN)).json()["isStale"]
+
+
+async def test_what_waits_for_a_person_names_what_can_be_cancelled(client, gateway, clock, merchant):
+    await fund(gateway, merchant, 100)
+    made = await client.post(f"{WALLET}/payout", json=BODY, headers=merchant.key)
+    payout_id = made.json()["payout"]["payoutId"]
+    unknown, known = (replace(REPORT.questions[0], reference=f"payout:{one}") for one in ("po_none", payout_id))
+    async with gateway.db.transaction() as conn:
+        await reports.save(conn, replace(REPORT, questions=[unknown, known]), clock.now())
+    first, second = (await client.get(PATH, headers=ADMIN)).json()["approvals"]
+    assert first["intentId"] is None
+    found = (await client.get(f"/api/admin/outbound/{second['intentId']}", headers=ADMIN)).json()["outbound"]
+    assert found["payoutId"] == payout_id
 
 
 async def test_an_answer_is_taken_for_what_was_shown_and_nothing_else(client, gateway, clock):

@@ -48,6 +48,7 @@ async def test_usage_is_listed_by_page_and_operation_to_key_and_dashboard_alike(
         "operation": "payout",
         "chain": "memory",
         "reference": "po_3",
+        "projectId": None,
         "amount": DEFAULTS.weights.of("payout", "memory"),
         "createdAt": "2026-01-01T12:00:00.000Z",
     }
@@ -74,6 +75,26 @@ async def test_making_a_payment_shows_in_the_usage(merchant, client):
     made = (await client.post("/api/payment", json=body, headers=merchant.key)).json()
     [entry] = (await client.get(USAGE, headers=merchant.key)).json()["usage"]
     assert (entry["operation"], entry["reference"]) == ("payment", made["payment"]["paymentId"])
+
+
+async def test_each_record_names_the_project_that_it_was_for(merchant, client, gateway):
+    """Of both projects of a mode, to whoever asks in one of them; of what was given back, too."""
+    body = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+    first, key = merchant.project_id, merchant.key
+    await client.post("/api/payment", json=body, headers=key)
+    await merchant.add_project()
+    second = merchant.project_id
+    made = (await client.post("/api/payment", json=body, headers=merchant.key)).json()["payment"]["paymentId"]
+    account = await client.post("/api/account", json={"externalId": "ada", "chains": ["memory"]}, headers=merchant.key)
+    assert account.status_code == 201, account.text
+    async with gateway.db.transaction() as conn:
+        await usage.give_back(conn, "payment", [made], gateway.clock.now())
+    await meter(gateway, merchant, "collection:col_1")
+    listed = (await client.get(USAGE, headers=key)).json()["usage"]
+    assert second != first
+    assert [(one["operation"], one["projectId"]) for one in listed] == [
+        ("payout", None), ("return", second), ("payment", second), ("payment", second), ("payment", first),
+    ]  # fmt: skip
 
 
 async def test_the_calculator_gets_chains_weights_tiers_and_packs(client):

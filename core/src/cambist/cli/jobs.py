@@ -72,7 +72,7 @@ def statement(invocation: Invocation, merchant_id: str, mode: str, since: str | 
         arguments = {name: moment.isoformat() for name, moment in moments.items() if moment is not None}
         new = NewJob(
             kind=Kind.STATEMENT_EXPORT,
-            arguments=arguments,
+            arguments=arguments | {"merchant_id": merchant_id},
             requested_by="operator",
             unique_key=requests.statement_key(merchant_id, mode, arguments),
             merchant_pk=await find_pk(conn, merchant_id),

@@ -27,6 +27,7 @@ class ChainReading(Struct, frozen=True, kw_only=True):
 
     ``height`` is the last block that is stored, made at ``mined_at``; ``head`` the chain's newest then.
     ``longest_gap`` is the longest time between two blocks among the last hundred, None where there are too few to tell.
+    ``books_from`` is the height at which balances were booked as they were, None before they were.
     """
 
     head: int
@@ -35,6 +36,7 @@ class ChainReading(Struct, frozen=True, kw_only=True):
     mined_at: datetime | None
     longest_gap: timedelta | None
     finalized: int | None = None
+    books_from: int | None = None
 
 
 def judge(reading: ChainReading | None, poll_interval_ms: int, now: datetime) -> Status:

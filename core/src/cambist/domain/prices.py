@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -70,11 +71,25 @@ class RatePolicy(Struct, frozen=True, kw_only=True):
     jump_memory_s: int = 3600
 
 
+class NoRate(StrEnum):
+    """Why no price is used. `JUMP` is a single source that says something wildly different than just before."""
+
+    NO_PRICE = "NO_PRICE"
+    NONE_FRESH = "NONE_FRESH"
+    TOO_FEW = "TOO_FEW"
+    DISAGREE = "DISAGREE"
+    JUMP = "JUMP"
+
+
 class NoRateError(Exception):
-    """The observations give no rate that may be used; the text says why.
+    """The observations give no rate that may be used; the text says why, and ``why`` is its code.
 
     A rate from before is still as good as its age.
     """
+
+    def __init__(self, why: NoRate, text: str) -> None:
+        super().__init__(text)
+        self.why = why
 
 
 class DoubtfulRateError(NoRateError):
@@ -136,12 +151,14 @@ def agree_on_rate(
     judged = judge_observations(observations, now=now, policy=policy)
     fresh = [seen for seen, verdict in judged if verdict in {"used", "too_far"}]
     agreeing = [seen for seen, verdict in judged if verdict == "used"]
+    if not observations:
+        raise NoRateError(NoRate.NO_PRICE, "no source has a price")
     if not fresh:
-        raise NoRateError(f"none of {len(observations)} prices is fresh" if observations else "no source has a price")
+        raise NoRateError(NoRate.NONE_FRESH, f"none of {len(observations)} prices is fresh")
     if 2 * len(agreeing) <= len(fresh):
-        raise DoubtfulRateError("the sources disagree")
+        raise DoubtfulRateError(NoRate.DISAGREE, "the sources disagree")
     if len(agreeing) < policy.min_sources:
-        raise NoRateError(f"{len(agreeing)} of the {policy.min_sources} sources needed have a price")
+        raise NoRateError(NoRate.TOO_FEW, f"{len(agreeing)} of the {policy.min_sources} sources needed have a price")
     names = sorted(seen.source for seen in agreeing)
     rate = Rate(
         value=median([seen.value for seen in agreeing]),
@@ -149,7 +166,8 @@ def agree_on_rate(
         observed_at=min(seen.observed_at for seen in agreeing),
     )
     if len(agreeing) == 1 and last is not None and _jumps(rate, last, now, policy):
-        raise DoubtfulRateError(f"{rate.source} alone says {rate.value:f}, and it was {last.value:f} just before")
+        text = f"{rate.source} alone says {rate.value:f}, and it was {last.value:f} just before"
+        raise DoubtfulRateError(NoRate.JUMP, text)
     return rate
 
 

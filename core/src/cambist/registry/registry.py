@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import EntryPoint
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cambist.plugin import (
     AddressFamily,
@@ -30,11 +30,13 @@ from cambist.plugin import (
     PriceSource,
     SwapPlugin,
     SwapProvider,
+    Token,
 )
 
 from .brought import BroughtPlugin, plugin_of, shown_settings
 from .checks import RegistryError, check_chains, decode_config, guarded, plugin_error
 from .connect import Connector, ConnectProblem, Opener, log_problem
+from .file_lines import lines_of
 from .loading import ALWAYS, check_plugin, enabled_tables, plugin_objects, points_by_name
 
 T = TypeVar("T")
@@ -161,6 +163,18 @@ class Registry:
         """Return how a chain is connected with another setup. Raises SetupError."""
         name, plugin, _ = self._served_by[chain]
         return ChainOpener(name, (plugin.connect, self._changed(chain, setup)))
+
+    def file_lines(self, chain: str, token: Token) -> str | None:
+        """Return what the operator's file has to say of a token besides, as TOML; None where it has no place for it."""
+        setup = self.setup(chain)
+        if setup is None:
+            return None
+        name, _, _ = self._served_by[chain]
+        try:
+            config = self._changed(chain, structs.replace(setup, tokens=(*setup.tokens, token)))
+        except SetupError:
+            return None
+        return lines_of(name, config, token)
 
     def _changed(self, chain: str, setup: NetworkSetup) -> Any:  # noqa: ANN401 - of the plugin's config_type
         name, plugin, config = self._served_by[chain]

@@ -108,7 +108,7 @@ declareStates(
     },
     "/prices": {
       title: "Prices",
-      full: ["kraken", "0.9998"],
+      full: ["Kraken", "0.9998"],
       empty: { says: "No source is configured" },
       acts: ["Set aside"],
     },
@@ -125,7 +125,7 @@ declareStates(
     },
     "/jobs/$jobId": {
       title: "Jobs",
-      full: ["job_7k2m9q4w", "24000000"],
+      full: ["job_7k2m9q4w", "24,000,000"],
       empty: "missing",
     },
     "/plans": {
@@ -172,7 +172,7 @@ declareStates(
       title: "People",
       full: ["owner@shop.example"],
       empty: "missing",
-      acts: ["Invite somebody", "Disable"],
+      acts: ["Invite somebody", "Role"],
     },
     "/payments": records("Payments", ["A-1001", "12.5 USDT"]),
     "/payments/$id": { title: "Payment", full: ["A-1001", "12 of 12"], empty: "missing" },

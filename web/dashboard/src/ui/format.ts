@@ -157,9 +157,9 @@ export function showMilliseconds(milliseconds: number, language: string): string
   return formatOf(Intl.NumberFormat, language, { style: "unit", unit: "millisecond" }).format(milliseconds);
 }
 
-/** Name several, one beside the other. */
-export function showList(names: readonly string[], language: string): string {
-  return formatOf(Intl.ListFormat, language, { style: "narrow" }).format(names);
+/** Name several, one beside the other; `long` as in a sentence, with the last behind an "and". */
+export function showList(names: readonly string[], language: string, style: "narrow" | "long" = "narrow"): string {
+  return formatOf(Intl.ListFormat, language, { style }).format(names);
 }
 
 /** Name a month, such as `2026-01`. */

@@ -166,12 +166,13 @@ class Jobs(Controller):
         check_period(since, until)
         moments = {"since": since, "until": until}
         arguments = {name: moment.isoformat() for name, moment in moments.items() if moment is not None}
+        unique_key = requests.statement_key(data.merchant_id, data.mode, arguments)
         async with web.db.transaction() as conn:
             new = NewJob(
                 kind=Kind.STATEMENT_EXPORT,
-                arguments=arguments,
+                arguments=arguments | {"merchant_id": data.merchant_id},
                 requested_by=asked_by(audit),
-                unique_key=requests.statement_key(data.merchant_id, data.mode, arguments),
+                unique_key=unique_key,
                 merchant_pk=await find_pk(conn, data.merchant_id),
                 mode=data.mode,
             )

@@ -44,7 +44,8 @@ class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
     `state` is `checking` until a worker has read the contract, then `enabled`, or `refused` with the `reason`; a
     `disabled` one is credited and sent as before, and no new payment asks for it. Payments are found from the block
     `sinceHeight` on: what came before that needs a rescan. While `sendable` is false, `sendableReason` says why nothing
-    of it leaves. `merchants` are those for whom it is different from `defaultEnabled`.
+    of it leaves, and `signerLines` are what its file lacks, once it has said so. `merchants` are those for whom it is
+    different from `defaultEnabled`.
     """
 
     token_id: str | None
@@ -61,6 +62,7 @@ class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
     since_height: int | None
     sendable: bool
     sendable_reason: str | None
+    signer_lines: str | None
     changed_at: datetime | None
 
 
@@ -76,7 +78,7 @@ class AdminTokenAnswer(Answer, frozen=True, kw_only=True):
     token: AdminToken
 
 
-def _stored(row: StoredToken, merchants: Sequence[TokenMerchantView] = ()) -> AdminToken:
+def _stored(registry: Registry, row: StoredToken, merchants: Sequence[TokenMerchantView] = ()) -> AdminToken:
     reason = sendable.why_not(origin=row.origin, sendable=row.sendable)
     in_use = row.state in IN_USE
     return AdminToken(
@@ -94,6 +96,7 @@ def _stored(row: StoredToken, merchants: Sequence[TokenMerchantView] = ()) -> Ad
         since_height=row.since_height,
         sendable=in_use and reason is None,
         sendable_reason=reason if in_use else None,
+        signer_lines=_signer_lines(registry, row) if in_use and reason == sendable.NOT_IN_FILE else None,
         changed_at=row.changed_at,
     )
 
@@ -114,8 +117,18 @@ def _of_file(chain: ChainInfo, token: Token) -> AdminToken:
         since_height=None,
         sendable=True,
         sendable_reason=None,
+        signer_lines=None,
         changed_at=None,
     )
+
+
+def _signer_lines(registry: Registry, row: StoredToken) -> str | None:
+    """Return what the signer's file lacks of a token; None of one whose chain is not configured any more."""
+    if row.chain not in registry.chains or row.symbol is None or row.decimals is None:
+        return None
+    label = row.label or row.symbol
+    token = Token(symbol=row.symbol, contract=row.contract, decimals=row.decimals, label=label)
+    return registry.file_lines(row.chain, token)
 
 
 def _views(registry: Registry, infos: Sequence[ChainInfo], rows: Sequence[StoredToken]) -> Iterator[AdminToken]:
@@ -124,9 +137,9 @@ def _views(registry: Registry, infos: Sequence[ChainInfo], rows: Sequence[Stored
     of_file = [(info, token) for info in infos for token in registry.file_chains[info.id].tokens]
     for info, token in of_file:
         row = decided.get((info.id, token.contract))
-        yield _of_file(info, token) if row is None else _stored(row)
+        yield _of_file(info, token) if row is None else _stored(registry, row)
     known = {(info.id, token.contract) for info, token in of_file}
-    yield from (_stored(row) for row in rows if (row.chain, row.contract) not in known)
+    yield from (_stored(registry, row) for row in rows if (row.chain, row.contract) not in known)
 
 
 def _by_chain(one: AdminToken) -> tuple[str, ...]:
@@ -137,9 +150,9 @@ def _by_symbol(one: AdminToken) -> tuple[str, ...]:
     return one.symbol or "", one.chain, one.contract_address or "", one.token_id or ""
 
 
-async def _answer(conn: AsyncConnection, row: StoredToken) -> AdminTokenAnswer:
+async def _answer(conn: AsyncConnection, registry: Registry, row: StoredToken) -> AdminTokenAnswer:
     merchants = await tokens.list_merchants(conn, [row.pk])
-    return AdminTokenAnswer(token=_stored(row, merchants.get(row.pk, ())))
+    return AdminTokenAnswer(token=_stored(registry, row, merchants.get(row.pk, ())))
 
 
 class Tokens(Controller):
@@ -196,7 +209,7 @@ class Tokens(Controller):
         async with web.db.transaction() as conn:
             made = await tokens.add(conn, web.chain_context, info, data, web.clock.now())
             await audit.record(conn, Action.TOKEN_ADDED, subject=made.token_id, token=sent(data))
-            answer = await _answer(conn, made)
+            answer = await _answer(conn, web.gateway.registry, made)
         await web.gateway.hints.publish(TOPIC)
         return answer
 
@@ -204,7 +217,7 @@ class Tokens(Controller):
     async def read(self, token_id: FromPath[str], web: NamedDependency[Web]) -> AdminTokenAnswer:
         """Return a token, whatever became of it."""
         async with web.db.autocommit() as conn:
-            return await _answer(conn, await tokens.get(conn, token_id))
+            return await _answer(conn, web.gateway.registry, await tokens.get(conn, token_id))
 
     @patch("/{chain:str}/{symbol:str}", summary="Decide about a token", opt=permits("tokens.change"))
     async def change(
@@ -225,7 +238,7 @@ class Tokens(Controller):
             row = await tokens.change(conn, web.ids, asset, data, web.clock.now())
             told = {"chain": info.id, "symbol": symbol}
             await audit.record(conn, Action.TOKEN_CHANGED, subject=row.token_id, token=told, changed=sent(data))
-            answer = await _answer(conn, row)
+            answer = await _answer(conn, web.gateway.registry, row)
         await web.follower.follow()
         await web.gateway.hints.publish(TOPIC)
         return answer

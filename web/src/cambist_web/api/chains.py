@@ -74,7 +74,8 @@ class AdminChainView(Struct, frozen=True, kw_only=True, rename="camel"):
     `availability` is `live` where the operator's file has endpoints, `simulated` for sandbox projects alone, or
     `unconfigured`. `connected` is null where it is not live; `problem` says why it is not, or that no worker tells.
     `error` is what polls fail with since `failingSince`, and `setupProblem` why a change does not hold. Each has its
-    code. `quorum` is how many endpoints must agree. Heights are null before the chain was read.
+    code. `quorum` is how many endpoints must agree. Heights are null before the chain was read. `rescanFrom` is the
+    lowest block that can be read again: below it, what addresses held is booked, however it came.
     """
 
     chain: str
@@ -95,6 +96,7 @@ class AdminChainView(Struct, frozen=True, kw_only=True, rename="camel"):
     height: int | None
     lag_blocks: int | None
     lag_seconds: int | None
+    rescan_from: int | None
     polled_at: datetime | None
     confirmations: int
     finality_required: bool
@@ -179,6 +181,7 @@ def _view(web: Web, info: ChainInfo, facts: _Facts) -> AdminChainView:
         height=status.height,
         lag_blocks=status.lag_blocks,
         lag_seconds=status.lag_seconds,
+        rescan_from=None if reading is None or reading.books_from is None else reading.books_from + 1,
         polled_at=status.polled_at,
         confirmations=info.confirmations,
         finality_required=info.finality_required,

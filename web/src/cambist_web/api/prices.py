@@ -12,7 +12,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from cambist.domain.money import CURRENCIES, format_rate
-from cambist.domain.prices import NoRateError, Observation, Verdict, agree_on_rate, spread
+from cambist.domain.prices import NoRate, NoRateError, Observation, Verdict, agree_on_rate, spread
 from cambist.services.audit.entries import Action
 from cambist.services.errors import InvalidError, check_text
 from cambist.services.pricing import price_points, set_aside
@@ -62,6 +62,7 @@ class CoinPrices(Struct, frozen=True, kw_only=True, rename="camel"):
     rate: str | None
     source: str | None
     refused: str | None
+    refused_code: NoRate | None
     spread_percent: str | None
     sources: Sequence[PriceSeen]
 
@@ -164,16 +165,17 @@ def _source(name: str, aside: Sources) -> SourceView:
 def _coin(symbol: str, seen: Sequence[tuple[Observation, Verdict | None]], now: datetime, web: Web) -> CoinPrices:
     believed = [one for one, verdict in seen if verdict is not None]
     apart = spread([one.value for one, verdict in seen if verdict in {"used", "too_far"}])
-    rate, refused = None, None
+    rate, refused, why = None, None, None
     try:
         rate = agree_on_rate(believed, now=now, policy=web.gateway.rates.policy)
     except NoRateError as error:
-        refused = str(error)
+        refused, why = str(error), error.why
     return CoinPrices(
         token=symbol,
         rate=None if rate is None else format_rate(rate.value),
         source=None if rate is None else rate.source,
         refused=refused,
+        refused_code=why,
         spread_percent=None if apart is None else format_rate(round(apart * 100, 4)),
         sources=[
             PriceSeen(

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from cambist.services.audit.entries import Action
 from cambist.services.errors import check_text
+from cambist.services.sending.queue import listing
 from cambist.services.signing import answers, reports
 from cambist.signer.reports import QUESTION_CHARS_MAX, Question, Refused, RuleInForce, Verdict, Void
 from cambist_web.context import Web
@@ -41,11 +42,15 @@ class SignerRule(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ApprovalView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the signer asks a person. Amount and address are its own reading; the rest is what the gateway said."""
+    """What the signer asks a person. Amount and address are its own reading; the rest is what the gateway said.
+
+    `intentId` is what is to be sent, and can be cancelled; null where nothing of that reference is.
+    """
 
     approval_id: str
     question: str
     reference: str
+    intent_id: str | None
     purpose: str
     asked_by: str
     chain: str
@@ -120,6 +125,8 @@ class Signer(Controller):
         async with web.db.autocommit() as conn:
             copied = await reports.load(conn)
             given = [_answer(one) for one in await answers.list_latest(conn)]
+            asked_for = [] if copied is None else [one.reference for one in copied.report.questions]
+            intent_ids = await listing.find_ids(conn, asked_for)
         if copied is None:
             return SignerView(
                 reported_at=None, is_stale=True, approvals_by_api=False, locked_until=None,
@@ -135,7 +142,7 @@ class Signer(Controller):
             fresh_address_delay_seconds=report.fresh_address_delay_s,
             rules=[_rule(one) for one in report.rules],
             addresses=report.addresses,
-            approvals=[_approval(one) for one in report.questions],
+            approvals=[_approval(one, intent_ids.get(one.reference)) for one in report.questions],
             answers=given,
             voided=[_void(one) for one in report.voided],
             refused=[_refusal(one) for one in report.refused],
@@ -202,11 +209,12 @@ def _rule(one: RuleInForce) -> SignerRule:
     return SignerRule(setting=one.setting, name=one.name, limit=one.limit, used=one.used)
 
 
-def _approval(one: Question) -> ApprovalView:
+def _approval(one: Question, intent_id: str | None) -> ApprovalView:
     return ApprovalView(
         approval_id=str(one.pk),
         question=one.question,
         reference=one.reference,
+        intent_id=intent_id,
         purpose=one.purpose,
         asked_by=one.asked_by,
         chain=one.chain,

@@ -8,6 +8,7 @@ from typing import Any
 from .merchants import MERCHANT_VALUES
 from .overviews import OVERVIEW_VALUES
 from .queue import QUEUE_VALUES
+from .signer import SIGNER_VALUES
 from .trail import TRAIL_VALUES
 from .values import ADDRESS, CONTRACT, MOMENT
 
@@ -37,6 +38,7 @@ OWN_VALUES: Mapping[str, Any] = {
     **MERCHANT_VALUES,
     **QUEUE_VALUES,
     **OVERVIEW_VALUES,
+    **SIGNER_VALUES,
     **TRAIL_VALUES,
     "DerivedMinimum.fee": "0.00042",
     "DerivedMinimum.minimum": "1.05",
@@ -101,7 +103,10 @@ OWN_VALUES: Mapping[str, Any] = {
     "JobView.mode": None,
     "JobView.progress": {"ethereum": {"height": 24_000_000, "differences": []}},
     "JobView.requested_by": "opr_5k3j2h",
-    "JobView.result": {"agrees": True, "chains": {"ethereum": {"height": 24_000_000, "differences": []}}},
+    "JobView.result": {
+        "agrees": True,
+        "chains": {"ethereum": {"height": 24_000_000, "differing": 0, "differences": []}},
+    },
     "JobView.started_at": MOMENT,
     "JobView.state": "succeeded",
     "JobView.worker": "worker-1:4711",
@@ -277,20 +282,8 @@ OWN_VALUES: Mapping[str, Any] = {
     "PauseView.reason": "the provider is being replaced",
     "RescanAsked.state": "queued",
     "Rescan.reason": "a customer has paid, and nothing came",
-    "AnswerApproval.code": "4711 0815",
-    "AnswerView.approval_id": "7",
-    "AnswerView.asked_by": "opr_5k3j2h",
-    "ApprovalView.approval_id": "7",
-    "ApprovalView.amount": "25000 USDT",
-    "ApprovalView.reference": "payout:po_7q2m4k",
-    "RefusalView.reason": "25000 USDT to 0x5290… waits for 'cambist signer approve'.",
-    "RefusalView.reference": "payout:po_7q2m4k",
-    "SignerRule.limit": "20000",
-    "SignerRule.used": "1200",
-    "SignerRule.name": "ethereum/USDT",
-    "SignerView.addresses": {"allowed_addresses": {"ethereum": [ADDRESS]}},
-    "VoidView.reference": "payout:po_7q2m4k",
     "CoinPrices.refused": None,
+    "CoinPrices.refused_code": None,
     "CoinPrices.source": "median(coingecko,kraken)",
     "PriceSeen.source": "kraken",
     "PriceSeen.status": "used",
@@ -329,11 +322,13 @@ OWN_VALUES: Mapping[str, Any] = {
     "AdminToken.state": "enabled",
     "AdminToken.origin": "added",
     "AdminToken.reason": None,
+    "AdminToken.signer_lines": None,
     "AdminChainView.name": "Ethereum",
     "AdminChainView.status": "working",
     "AdminChainView.tokens": ["ETH", "USDT", "USDC", "EURX"],
     "AdminChainView.problem": None,
     "AdminChainView.pauses": [],
+    "AdminChainView.rescan_from": 23_400_001,
     "AdminChainView.confirmations": 12,
     "ChainEndpointView.name": "node.example",
     "ChainEndpointView.state": "in_use",

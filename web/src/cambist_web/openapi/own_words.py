@@ -64,6 +64,7 @@ AccountList.account           The account of the end user who was asked for; nul
 AccountView.addresses         Where the account takes deposits.
 CoinPrices.rate               What one whole token costs; null where no price is used.
 CoinPrices.refused            Why no price is used; null where one is.
+CoinPrices.refused_code       The code of `refused`.
 CoinPrices.source             Whose price it is, or the median of whose; null where none is used.
 PriceSeen.source              The source.
 PriceSeen.observed_at         When the source says that it was so.

@@ -31,6 +31,7 @@ from cambist.services.platform import PlatformSettings
 
 from . import ledger
 from .ledger import CPT_ASSET, PLATFORM, Account, Movement, Posting, Purpose
+from .usage_projects import PROJECT_ID
 
 MODES = ("live", "sandbox")
 ROLL_UP_ROWS_MAX = 5_000
@@ -226,11 +227,15 @@ async def post_unposted(conn: AsyncConnection, rows_max: int = ROLL_UP_ROWS_MAX)
 
 
 class UsageView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Something that cost credits. `return` gave back what an operation cost that came to nothing."""
+    """Something that cost credits. `return` gave back what an operation cost that came to nothing.
+
+    `projectId` is null where it was for no single project, as a collection is, or where nobody knows any more.
+    """
 
     operation: str
     chain: str | None
     reference: str
+    project_id: str | None
     amount: int
     created_at: datetime
 
@@ -253,5 +258,5 @@ async def list_usage(  # noqa: PLR0913  filters, each by name
     """Return one part of what a merchant used."""
     own = {UsageRecord.merchant_pk: merchant_pk, UsageRecord.mode: mode}
     filters, show = {UsageRecord.operation: operation}, partial(to_struct, UsageView)
-    listed = select(*columns_of(UsageView, UsageRecord, amount=_AMOUNT))
+    listed = select(*columns_of(UsageView, UsageRecord, amount=_AMOUNT, project_id=PROJECT_ID))
     return await read_list(conn, listed, show, _LIST, part, own=own, filters=filters, period=period)

@@ -13,7 +13,7 @@ BLOCKS_LOOKED_AT = 100
 
 # Each chain's newest blocks are the end of its primary key; only neighbours say how long a pause was.
 _READ = """
-SELECT c.chain, c.head, c.height, c.finalized, c.updated_at AS polled_at, recent.mined_at,
+SELECT c.chain, c.head, c.height, c.finalized, c.books_from, c.updated_at AS polled_at, recent.mined_at,
     extract(epoch FROM recent.longest_gap)::float8 AS longest_gap_s
 FROM chain_cursors c
 LEFT JOIN LATERAL (
@@ -40,6 +40,7 @@ async def read_chains(conn: AsyncConnection, chains: Sequence[str]) -> Mapping[s
             head=row.head,
             height=row.height,
             finalized=row.finalized,
+            books_from=row.books_from,
             polled_at=row.polled_at,
             mined_at=row.mined_at,
             longest_gap=None if row.longest_gap_s is None else timedelta(seconds=row.longest_gap_s),

@@ -12,6 +12,7 @@ import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
 import { Meaning } from "../../ui/Meaning";
 import { Facts, Page, Section, type Fact } from "../../ui/Page";
+import { PriceSource } from "../../ui/PriceSource";
 import { Scannable } from "../../ui/Scannable";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -106,9 +107,17 @@ function amounts(payment: PaymentDetail, t: T): readonly Fact[] {
     [
       t("payment.rate"),
       payment.exchangeRate === undefined ? null : (
-        <bdi key="rate" dir="ltr" className="number">
-          1 {token} = <Rate value={payment.exchangeRate} /> {payment.fiatCurrency?.toUpperCase()} · {payment.rateSource}
-        </bdi>
+        <span key="rate">
+          <bdi dir="ltr" className="number">
+            1 {token} = <Rate value={payment.exchangeRate} /> {payment.fiatCurrency?.toUpperCase()}
+          </bdi>
+          {payment.rateSource !== undefined && (
+            <>
+              {" "}
+              · <PriceSource of={payment.rateSource} />
+            </>
+          )}
+        </span>
       ),
     ],
     [t("payment.expires"), <Moment key="expires" at={payment.expiresAt} />],

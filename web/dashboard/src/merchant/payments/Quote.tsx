@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { asApiError } from "../../api/errors";
 import { Amount, Rate } from "../../ui/Amount";
 import { ErrorNote } from "../../ui/Feedback";
+import { PriceSource } from "../../ui/PriceSource";
 import { Moment } from "../../ui/When";
 import { api, unwrap } from "../api";
 import { useProjectId } from "../project";
@@ -49,7 +50,7 @@ export function Quote({ ask, refused }: QuoteProps) {
           <bdi dir="ltr" className="number">
             1 {ask.token} = <Rate value={data.rate} /> {ask.fiatCurrency?.toUpperCase()}
           </bdi>{" "}
-          · {data.source} · <Moment at={data.validUntil} />
+          · <PriceSource of={data.source} /> · <Moment at={data.validUntil} />
         </div>
       )}
     </div>

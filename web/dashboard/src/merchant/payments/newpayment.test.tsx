@@ -113,7 +113,7 @@ describe("a new payment", () => {
     fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: "50" } });
     const told = await screen.findByText(/The customer would pay now/);
     expect(told.textContent).toContain("50.1 USDT");
-    expect(told.textContent).toContain("median(coingecko,kraken)");
+    expect(told.textContent).toContain("Median of CoinGecko and Kraken");
     expect(asked).toEqual([
       { chain: "polygon", token: "USDT", pricingMode: "fiat", amount: "50", fiatCurrency: "usd" },
     ]);

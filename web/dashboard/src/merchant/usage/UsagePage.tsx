@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
 import { ChainName, useChainName } from "../../ui/ChainName";
@@ -18,7 +18,7 @@ import { When } from "../../ui/When";
 import { pageOfId } from "../about";
 import { ProjectCsv } from "../ProjectCsv";
 import { useIsOnlyOne, useProjectId } from "../project";
-import type { Schemas } from "../queries";
+import { projectsQuery, type Schemas } from "../queries";
 
 import { Costs } from "./Costs";
 import { Count } from "./Count";
@@ -49,9 +49,11 @@ export function UsagePage() {
   const asked = { ...chosenOf("operation", OPERATIONS, operation), ...timesOf(from, until) };
   const plan = useQuery(planQuery(projectId));
   const usage = useQuery(usageQuery(projectId, { page: search.page, ...asked }));
+  const { data: open } = useSuspenseQuery(projectsQuery);
+  const nameOf = (id: string | null) => open.find((one) => one.projectId === id)?.name;
   // Of an account it names the chain besides, and of what was given back what it went for.
-  const pageOf = (reference: string) =>
-    pageOfId(projectId, reference.split(":").find((part) => part.includes("_")) ?? "");
+  const pageOf = ({ projectId: id, reference }: Entry) =>
+    nameOf(id) === undefined ? undefined : pageOfId(id, reference.split(":").find((part) => part.includes("_")) ?? "");
   const columns: readonly Column<Entry>[] = [
     { id: "when", title: t("statement.when"), cell: (one) => <When at={one.createdAt} /> },
     { id: "operation", title: t("usage.for"), cell: (one) => t(`usage.operations.${one.operation}`) },
@@ -63,8 +65,12 @@ export function UsagePage() {
     {
       id: "reference",
       title: t("usage.reference"),
-      cell: (one) => <Id value={one.reference} page={isOnlyOne ? pageOf(one.reference) : undefined} />,
+      cell: (one) => <Id value={one.reference} page={pageOf(one)} />,
     },
+    // What the merchant has is of all its projects: one that is not open to the reader keeps its name to itself.
+    ...(isOnlyOne
+      ? []
+      : [{ id: "project", title: t("usage.project"), cell: (one: Entry) => nameOf(one.projectId) ?? <None /> }]),
     { id: "amount", title: t("usage.credits"), atEnd: true, cell: (one) => <Count value={one.amount} /> },
   ];
   return (

@@ -24,7 +24,7 @@ const PLAN: Schemas["OwnPlan"] = {
   used: { webhooks: 3, addresses: 2100, addressesMost: 1000, month: "2026-01", cpt: 81_000, cptIncluded: 500_000 },
 };
 const credit = { balance: 40, floor: 100, currency: "CPT", mode: "live" };
-const entry = { operation: "return", chain: "base", reference: "payout pay_1", amount: -50 };
+const entry = { operation: "return", chain: "base", reference: "payout pay_1", projectId: PROJECT, amount: -50 };
 const weights = { payment: 10, payout: 50, refund: 50, withdrawal: 50, collection: 5, swap: 80, bridge: 120 };
 const COSTS: Schemas["CalculatorConfig"] = {
   success: true,
@@ -67,18 +67,41 @@ it("shows how much of the plan is used, and what the credits went for", async ()
 });
 
 it.each([
-  ["po_1", null, "payouts/po_1"],
-  ["acc_1:ethereum", null, "accounts/acc_1"],
-  ["payout:po_1", null, "payouts/po_1"],
-  ["po_1", [PROJECT], null], // who knows some of the projects does not know whose it is
-])("leads from what was used to what it was used for: %s, %s", async (reference, projectIds, page) => {
-  const made = { ...entry, reference, createdAt: "2026-01-01T12:00:00.000Z" };
+  ["po_1", PROJECT, null, "payouts/po_1"],
+  ["acc_1:ethereum", PROJECT, null, "accounts/acc_1"],
+  ["payout:po_1", PROJECT, [PROJECT], "payouts/po_1"],
+  ["po_1", "prj_2", [PROJECT], null], // that project is not open to who looks
+  ["col_1", null, null, null],
+])("leads from what was used to what it was used for: %s of %s", async (reference, projectId, projectIds, page) => {
+  const made = { ...entry, reference, projectId, createdAt: "2026-01-01T12:00:00.000Z" };
   const usage = { ...one, systemCredit: credit, usage: [made] };
   const known = { ...answers, [`GET ${BASE}/usage`]: usage };
   await show(UsagePage, { path: "usage", answers: known, member: { projectIds } });
   const row = await screen.findByRole("row", { name: /Given back/ });
   const link = within(row).queryByRole("link");
   expect(link?.getAttribute("href")).toBe(page === null ? undefined : `/${PROJECT}/${page}`);
+});
+
+it.each([
+  [null, PROJECT, []], // there is no other that it could be of
+  [[PROJECT], PROJECT, ["Nordlicht"]],
+  [[PROJECT], "prj_2", ["–"]],
+])("names the project that it was used for, where there may be others: %j %s", async (projectIds, projectId, names) => {
+  const usage = {
+    ...one,
+    systemCredit: credit,
+    usage: [{ ...entry, projectId, createdAt: "2026-01-01T12:00:00.000Z" }],
+  };
+  await show(UsagePage, {
+    path: "usage",
+    answers: { ...answers, [`GET ${BASE}/usage`]: usage },
+    member: { projectIds },
+  });
+  const table = await screen.findByRole("table", { name: "What was used" });
+  const heads = within(table).getAllByRole("columnheader");
+  const at = heads.findIndex((head) => head.textContent === "Project");
+  const cells = [...(await screen.findByRole("row", { name: /Given back/ })).querySelectorAll("td")];
+  expect(at === -1 ? [] : [cells[at]?.textContent]).toEqual(names);
 });
 
 it("keeps the plan where what was used cannot be read, and says where nothing was", async () => {

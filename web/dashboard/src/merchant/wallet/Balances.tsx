@@ -7,6 +7,7 @@ import { useMeaning } from "../../ui/Meaning";
 import { None } from "../../ui/None";
 import { Owed } from "../../ui/Owed";
 import { Plain } from "../../ui/Plain";
+import { PriceSource } from "../../ui/PriceSource";
 import { When } from "../../ui/When";
 import type { Schemas } from "../queries";
 
@@ -85,7 +86,7 @@ function Price({ coin, currency }: CoinProps) {
         <Rate value={price} /> {currency.toUpperCase()}
       </bdi>
       <div className="muted">
-        <bdi>{priceSource}</bdi> {pricedAt !== null && <When at={pricedAt} />}
+        {priceSource !== null && <PriceSource of={priceSource} />} {pricedAt !== null && <When at={pricedAt} />}
       </div>
     </>
   );

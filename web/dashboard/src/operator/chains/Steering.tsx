@@ -2,13 +2,16 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { Section } from "../../ui/Page";
+import { Copyable } from "../../ui/Copyable";
+import { Facts, Section } from "../../ui/Page";
 import { Chip } from "../../ui/Status";
 import { Text } from "../../ui/Text";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useAskerName, usePermitted } from "../queries";
+
+import { Height } from "./ChainsPage";
 
 const WHAT = ["watching", "sending"] as const;
 
@@ -81,16 +84,27 @@ export function Steering({ chain }: SteeringProps) {
   );
 }
 
+/** A block's height, to be read, and to be copied as it is typed. */
+function Block({ height }: { readonly height: number }) {
+  return (
+    <Copyable text={String(height)}>
+      <Height value={height} />
+    </Copyable>
+  );
+}
+
 /** Has a worker read blocks again, and leads to the job that does. */
 function RescanButton({ chain }: SteeringProps) {
   const { t } = useWords();
   const navigate = useNavigate();
   const [from, setFrom] = useState("");
   const [to, setTo] = useState("");
+  const { rescanFrom, height: last } = chain;
   const height = { inputMode: "numeric", pattern: "[0-9]+", autoComplete: "off" } as const;
   return (
     <ActButton
       wantsReason
+      whyNot={rescanFrom === null ? t("rescan.notRead") : undefined}
       act={t("rescan.act")}
       title={t("rescan.title", { chain: chain.name })}
       onConfirm={async (reason) => {
@@ -102,6 +116,14 @@ function RescanButton({ chain }: SteeringProps) {
       }}
     >
       <p>{t("rescan.words")}</p>
+      <Facts
+        narrow
+        facts={[
+          [t("rescan.lowest"), rescanFrom === null ? null : <Block key="lowest" height={rescanFrom} />],
+          [t("chains.height"), last === null ? null : <Block key="last" height={last} />],
+        ]}
+      />
+      <p className="muted">{t("rescan.lowestWords")}</p>
       <Text label={t("rescan.from")} required value={from} onText={setFrom} {...height} />
       <Text label={t("rescan.to")} description={t("rescan.toWords")} value={to} onText={setTo} {...height} />
     </ActButton>

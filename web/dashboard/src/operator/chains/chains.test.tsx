@@ -60,6 +60,29 @@ it.each([
   else expect(screen.getByText(own).lang).toBe("en");
 });
 
+it.each([
+  [23_400_001, "23,400,001"],
+  [null, null],
+])("from which block on can be read again is said before it is asked for: %s", async (rescanFrom, told) => {
+  const { chain } = DESCRIBED.operator.example("/api/admin/chains/ethereum") as {
+    readonly chain: Schemas["AdminChainView"];
+  };
+  await showOperator(ChainPage, {
+    path: "chains/$chain",
+    at: "chains/ethereum",
+    permissions: ["chains.read", "chains.rescan"],
+    answers: { "GET /api/admin/chains/ethereum": { chain: { ...chain, rescanFrom } } },
+  });
+  const button = await screen.findByRole<HTMLButtonElement>("button", { name: "Read blocks again" });
+  if (told === null) {
+    expect([button.disabled, screen.queryByText("This chain has not been read yet.") !== null]).toEqual([true, true]);
+    return;
+  }
+  fireEvent.click(button);
+  const fact = within(await screen.findByRole("dialog")).getByText("Lowest block that can be read again");
+  expect(fact.nextElementSibling?.textContent).toContain(told);
+});
+
 it("whoever has blocks read again is led to the job that does", async () => {
   await showOperator(ChainPage, {
     path: "chains/$chain",

@@ -18,6 +18,7 @@ import { useAskerName, usePermitted } from "../queries";
 
 import { JobState } from "./JobState";
 import { Progress } from "./Progress";
+import { Asked, Became } from "./Told";
 import { Went } from "./Went";
 
 type Job = Schemas["JobView"];
@@ -82,9 +83,9 @@ function Shown({ job }: { readonly job: Job }) {
           ]}
         />
       </Section>
-      <Json title={t("jobs.arguments")} value={job.arguments} />
+      <Asked job={job} />
       <Progress job={job} />
-      {job.result !== null && <Json title={t("jobs.result")} value={job.result} />}
+      <Became job={job} />
     </Page>
   );
 }
@@ -102,17 +103,6 @@ function Outcome({ of: { kind, jobId, state } }: { readonly of: Job }) {
   if (state !== "succeeded") return null;
   if (kind === "reconcile" && mayReconcile) return <Link to={`/reconcile/${jobId}`}>{t("nav.reconcile")}</Link>;
   return kind === "audit_verification" && mayAudit ? <Link to="/audit">{t("nav.audit")}</Link> : null;
-}
-
-function Json({ title, value }: { readonly title: string; readonly value: object }) {
-  if (Object.keys(value).length === 0) return null;
-  return (
-    <Section title={title}>
-      <pre className="code" tabIndex={0}>
-        {JSON.stringify(value, null, 2)}
-      </pre>
-    </Section>
-  );
 }
 
 function Acts({ job }: { readonly job: Job }) {

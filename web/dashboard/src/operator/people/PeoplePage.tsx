@@ -12,6 +12,7 @@ import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { LinkOnce, type Handed } from "../LinkOnce";
 import { meQuery, operatorsQuery, usePermitted } from "../queries";
+import { RowActs, type RowAct } from "../RowActs";
 
 type Operator = Schemas["OperatorView"];
 type Role = Operator["role"];
@@ -151,79 +152,67 @@ function Acts({ of, onHanded }: ActsProps) {
   };
   const changed = () => client.invalidateQueries({ queryKey: ["operators"] });
   if (of.operatorId === me) return <span className="muted">{t("people.you")}</span>;
-  if (of.disabledAt !== null)
-    return (
-      <ActButton
-        isSmall
-        act={t("people.enable")}
-        title={t("people.enableTitle", { name })}
-        onOpen={begin}
-        onConfirm={async () => {
-          await unwrap(api.POST("/api/admin/operators/{operatorId}/enable", { params }));
-          await changed();
-        }}
-      >
-        <p>{t("people.enableWords")}</p>
-      </ActButton>
-    );
-  return (
-    <div className="row end">
-      <ActButton
-        isSmall
-        act={t("people.changeRole")}
-        title={t("people.changeRoleTitle", { name })}
-        onOpen={() => {
-          begin();
-          setRole(of.role);
-        }}
-        onConfirm={async () => {
-          await unwrap(api.PATCH("/api/admin/operators/{operatorId}", { params, body: { role } }));
-          await changed();
-        }}
-      >
-        <RoleSelect value={role} onRole={setRole} />
-      </ActButton>
-      <ActButton
-        isSmall
-        act={t("people.newLink")}
-        title={t("people.newLinkTitle", { name })}
-        onOpen={begin}
-        onConfirm={async () => {
-          const { link } = await unwrap(api.POST("/api/admin/operators/{operatorId}/link", { params }));
-          onHanded({ name, email, link });
-        }}
-      >
-        <p>{t("people.newLinkWords")}</p>
-      </ActButton>
-      {of.hasTwoFactor && (
-        <ActButton
-          isSmall
-          isDangerous
-          act={t("people.reset")}
-          title={t("people.resetTitle", { name })}
-          onOpen={begin}
-          onConfirm={async () => {
-            const { link } = await unwrap(api.POST("/api/admin/operators/{operatorId}/two-factor/reset", { params }));
-            await changed();
-            onHanded({ name, email, link });
-          }}
-        >
-          <p>{t("people.resetWords")}</p>
-        </ActButton>
-      )}
-      <ActButton
-        isSmall
-        isDangerous
-        act={t("people.disable")}
-        title={t("people.disableTitle", { name })}
-        onOpen={begin}
-        onConfirm={async () => {
-          await unwrap(api.POST("/api/admin/operators/{operatorId}/disable", { params }));
-          await changed();
-        }}
-      >
-        <p>{t("people.disableWords")}</p>
-      </ActButton>
-    </div>
-  );
+  const enable: RowAct = {
+    id: "enable",
+    act: t("people.enable"),
+    title: t("people.enableTitle", { name }),
+    onOpen: begin,
+    onConfirm: async () => {
+      await unwrap(api.POST("/api/admin/operators/{operatorId}/enable", { params }));
+      await changed();
+    },
+    children: <p>{t("people.enableWords")}</p>,
+  };
+  const changeRole: RowAct = {
+    id: "role",
+    act: t("people.changeRole"),
+    title: t("people.changeRoleTitle", { name }),
+    onOpen: () => {
+      begin();
+      setRole(of.role);
+    },
+    onConfirm: async () => {
+      await unwrap(api.PATCH("/api/admin/operators/{operatorId}", { params, body: { role } }));
+      await changed();
+    },
+    children: <RoleSelect value={role} onRole={setRole} />,
+  };
+  const newLink: RowAct = {
+    id: "link",
+    act: t("people.newLink"),
+    title: t("people.newLinkTitle", { name }),
+    onOpen: begin,
+    onConfirm: async () => {
+      const { link } = await unwrap(api.POST("/api/admin/operators/{operatorId}/link", { params }));
+      onHanded({ name, email, link });
+    },
+    children: <p>{t("people.newLinkWords")}</p>,
+  };
+  const reset: RowAct = {
+    id: "reset",
+    isDangerous: true,
+    act: t("people.reset"),
+    title: t("people.resetTitle", { name }),
+    onOpen: begin,
+    onConfirm: async () => {
+      const { link } = await unwrap(api.POST("/api/admin/operators/{operatorId}/two-factor/reset", { params }));
+      await changed();
+      onHanded({ name, email, link });
+    },
+    children: <p>{t("people.resetWords")}</p>,
+  };
+  const disable: RowAct = {
+    id: "disable",
+    isDangerous: true,
+    act: t("people.disable"),
+    title: t("people.disableTitle", { name }),
+    onOpen: begin,
+    onConfirm: async () => {
+      await unwrap(api.POST("/api/admin/operators/{operatorId}/disable", { params }));
+      await changed();
+    },
+    children: <p>{t("people.disableWords")}</p>,
+  };
+  const acts = of.disabledAt === null ? [changeRole, newLink, ...(of.hasTwoFactor ? [reset] : []), disable] : [enable];
+  return <RowActs of={name} acts={acts} />;
 }

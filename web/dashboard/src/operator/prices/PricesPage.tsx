@@ -6,6 +6,7 @@ import { None } from "../../ui/None";
 import { showList } from "../../ui/format";
 import { useMeaning } from "../../ui/Meaning";
 import { Page, Section } from "../../ui/Page";
+import { PriceSource, useSourceName } from "../../ui/PriceSource";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Quoted } from "../../ui/Said";
@@ -38,7 +39,7 @@ export function PricesPage() {
                   rows={seen.sources}
                   rowKey={(one) => one.name}
                   columns={[
-                    { id: "name", title: t("record.name"), cell: (one) => <b>{one.name}</b> },
+                    { id: "name", title: t("record.name"), cell: (one) => <SourceName of={one.name} /> },
                     {
                       id: "state",
                       title: t("record.state"),
@@ -54,6 +55,7 @@ export function PricesPage() {
                 />
               )}
             </Section>
+            <WithoutPrice prices={seen.prices} />
             <Section title={t("prices.coins", { currency: seen.currency.toUpperCase() })} flush>
               {seen.prices.length === 0 ? (
                 <Empty title={t("prices.none")} />
@@ -70,7 +72,11 @@ export function PricesPage() {
                       atEnd: true,
                       cell: (one) => <Used price={one} />,
                     },
-                    { id: "source", title: t("prices.source"), cell: (one) => one.source ?? <None /> },
+                    {
+                      id: "source",
+                      title: t("prices.source"),
+                      cell: (one) => (one.source === null ? <None /> : <PriceSource of={one.source} />),
+                    },
                     {
                       id: "spread",
                       title: t("prices.spread"),
@@ -90,9 +96,55 @@ export function PricesPage() {
   );
 }
 
+/** A source by its name, with the one that it has in the operator's file where nobody would know it by that. */
+function SourceName({ of }: { readonly of: string }) {
+  const name = useSourceName()(of);
+  return (
+    <>
+      <b>{name}</b>
+      {name.toLowerCase() !== of && (
+        <>
+          {" "}
+          <code className="muted">{of}</code>
+        </>
+      )}
+    </>
+  );
+}
+
+/** What it means that coins have no price, and what can be done about it; nothing while all have one. */
+function WithoutPrice({ prices }: { readonly prices: readonly Schemas["CoinPrices"][] }) {
+  const { t, i18n } = useWords();
+  const without = prices.filter((one) => one.rate === null);
+  const codes = new Set(without.map((one) => one.refusedCode ?? ("NO_PRICE" as const)));
+  if (without.length === 0) return null;
+  const coins = showList(
+    without.map((one) => one.token),
+    i18n.language,
+  );
+  return (
+    <Section title={t("prices.without")}>
+      <div className="stack" role="status">
+        <p>{t("prices.withoutWords", { coins })}</p>
+        <ul>
+          {[...codes].map((code) => (
+            <li key={code}>
+              <b>{t(`prices.refused.${code}`)}</b>: {t(`prices.remedy.${code}`)}
+            </li>
+          ))}
+        </ul>
+      </div>
+    </Section>
+  );
+}
+
 /** What is used, or why nothing is. */
-function Used({ price: { rate, refused } }: { readonly price: Schemas["CoinPrices"] }) {
-  if (rate === null) return refused === null ? <None /> : <Quoted words={refused} />;
+function Used({ price: { rate, refused, refusedCode } }: { readonly price: Schemas["CoinPrices"] }) {
+  const { t } = useWords();
+  if (rate === null) {
+    if (refusedCode !== null) return t(`prices.refused.${refusedCode}`);
+    return refused === null ? <None /> : <Quoted words={refused} />;
+  }
   return (
     <span className="number">
       <Rate value={rate} />
@@ -111,7 +163,7 @@ function Said({ sources }: { readonly sources: readonly Schemas["PriceSeen"][] }
             <Rate value={one.price} />
           </span>{" "}
           <span className="muted">
-            {one.source}
+            <PriceSource of={one.source} />
             {one.status !== "used" && ` · ${meaning("price", one.status)}`}
           </span>
         </li>
@@ -161,6 +213,7 @@ function SourceActs({ source }: { readonly source: Schemas["SourceView"] }) {
   const { t } = useWords();
   const client = useQueryClient();
   const mayChange = usePermitted("prices.change");
+  const name = useSourceName()(source.name);
   if (!mayChange) return null;
   const params = { path: { name: source.name } };
   const changed = () => client.invalidateQueries({ queryKey: ["prices"] });
@@ -170,7 +223,7 @@ function SourceActs({ source }: { readonly source: Schemas["SourceView"] }) {
         isSmall
         wantsReason
         act={t("prices.takeBack")}
-        title={t("prices.takeBackTitle", { name: source.name })}
+        title={t("prices.takeBackTitle", { name })}
         onConfirm={async (reason) => {
           await unwrap(api.POST("/api/admin/prices/sources/{name}/take-back", { params, body: { reason } }));
           await changed();
@@ -186,7 +239,7 @@ function SourceActs({ source }: { readonly source: Schemas["SourceView"] }) {
       isDangerous
       wantsReason
       act={t("prices.setAside")}
-      title={t("prices.setAsideTitle", { name: source.name })}
+      title={t("prices.setAsideTitle", { name })}
       onConfirm={async (reason) => {
         await unwrap(api.POST("/api/admin/prices/sources/{name}/set-aside", { params, body: { reason } }));
         await changed();

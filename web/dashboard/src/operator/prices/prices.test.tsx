@@ -19,6 +19,7 @@ it("a source that is not believed says so itself, and of which coins and why", a
     rate: "1",
     source: "kraken",
     refused: null,
+    refusedCode: null,
     spreadPercent: null,
     sources,
   });
@@ -40,9 +41,49 @@ it("a source that is not believed says so itself, and of which coins and why", a
   const rows = within(table).getAllByRole("row").slice(1);
   const told = rows.map((row) => [...row.querySelectorAll("td > div")].slice(0, 3).map((cell) => cell.textContent));
   expect(told).toEqual([
-    ["kraken", "Asked", "–"],
-    ["coingecko", "Not believed", "Too far from the others: ETH, USDTToo old: TRX"],
+    ["Kraken", "Asked", "–"],
+    ["CoinGecko", "Not believed", "Too far from the others: ETH, USDTToo old: TRX"],
     ["nearby", "Says nothing", "–"],
-    ["static", "Set aside", "Set aside: ETH"],
+    ["Fixed price static", "Set aside", "Set aside: ETH"],
   ]);
+});
+
+it.each([
+  ["NO_PRICE", /No source has a price: .*\[plugins\.prices\.static\]/],
+  ["DISAGREE", /The sources disagree: .*set that one aside/],
+] as const)("a coin without a price says why, what that means, and what to do: %s", async (refusedCode, remedy) => {
+  const priced = { token: "ETH", rate: "1", source: "kraken", refused: null, refusedCode: null };
+  const coin = (token: string) => ({ token, rate: null, source: null, refused: "in English", refusedCode });
+  const sources = [said("kraken", "used")];
+  await showOperator(PricesPage, {
+    path: "prices",
+    answers: {
+      "GET /api/admin/prices": {
+        currency: "usd",
+        sources: [],
+        prices: [priced, coin("USDX"), coin("DAIX")].map((one) => ({ ...one, spreadPercent: null, sources })),
+      },
+    },
+  });
+  const part = await screen.findByRole("region", { name: "Coins without a price" });
+  expect(part.textContent).toMatch(/While USDX, DAIX have no price, payments in a currency are refused/);
+  expect(within(part).getByRole("listitem").textContent).toMatch(remedy);
+  const row = within(screen.getByRole("table", { name: "Prices" })).getByRole("row", { name: /USDX/ });
+  expect(row.textContent).not.toContain("in English");
+});
+
+it("nothing is said of coins without a price while all have one", async () => {
+  const coin = { token: "ETH", rate: "1", source: "median(coingecko,kraken)", refused: null, refusedCode: null };
+  await showOperator(PricesPage, {
+    path: "prices",
+    answers: {
+      "GET /api/admin/prices": {
+        currency: "usd",
+        sources: [],
+        prices: [{ ...coin, spreadPercent: null, sources: [] }],
+      },
+    },
+  });
+  expect(await screen.findByText("Median of CoinGecko and Kraken")).toBeTruthy();
+  expect(screen.queryByRole("region", { name: "Coins without a price" })).toBeNull();
 });

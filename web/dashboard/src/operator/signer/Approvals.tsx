@@ -58,7 +58,7 @@ export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }
                     <Answer approval={one} verdict="deny" />
                   </div>
                 )}
-                {!signer.approvalsByApi && <AtTheSigner reference={one.reference} />}
+                {!signer.approvalsByApi && <AtTheSigner approval={one} />}
               </li>
             );
           })}
@@ -69,14 +69,19 @@ export function Approvals({ signer }: { readonly signer: Schemas["SignerView"] }
 }
 
 /** Where no answer is taken from here: what whoever has the signer's machine runs there. */
-function AtTheSigner({ reference }: { readonly reference: string }) {
+function AtTheSigner({ approval: { reference, intentId } }: { readonly approval: Approval }) {
   const { t } = useWords();
   const command = `cambist signer approve ${reference}`;
   return (
     <p>
       {t("signer.agreeThere")} <code>{command}</code>
       <br />
-      {t("signer.refuseThere")} <Link to="/queue">{t("nav.queue")}</Link>
+      {t("signer.refuseThere")}{" "}
+      {intentId === null ? (
+        <Link to="/queue">{t("nav.queue")}</Link>
+      ) : (
+        <Link to={`/queue/${intentId}`}>{t("signer.itsSending")}</Link>
+      )}
     </p>
   );
 }

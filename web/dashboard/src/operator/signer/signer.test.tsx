@@ -163,6 +163,7 @@ const APPROVAL: Schemas["ApprovalView"] = {
   approvalId: "7",
   question: "#7: 25000 USDT",
   reference: "payout:po_1",
+  intentId: "int_1",
   purpose: "payout",
   askedBy: "key",
   chain: "ethereum",
@@ -173,16 +174,18 @@ const APPROVAL: Schemas["ApprovalView"] = {
 };
 
 it.each([
-  [false, "cambist signer approve payout:po_1"],
-  [true, null],
-])("what waits for a person says what to run where no answer is taken here: %s", async (approvalsByApi, command) => {
-  await show({ approvals: [APPROVAL], approvalsByApi });
+  [false, "int_1", "cambist signer approve payout:po_1", ["to its page in the queue", "/queue/int_1"]],
+  [false, null, "cambist signer approve payout:po_1", ["Outbound queue", "/queue"]],
+  [true, "int_1", null, null],
+])("what waits for a person says what to run where no answer is taken here: %s %s", async (...told) => {
+  const [approvalsByApi, intentId, command, way] = told;
+  await show({ approvals: [{ ...APPROVAL, intentId }], approvalsByApi });
   const part = await screen.findByRole("region", { name: "Waiting for a person" });
   expect(toldIn(part)).toContainEqual(["Amount", "25,000 USDTCopy 25000 USDT"]);
   const commands = [...part.querySelectorAll("p code")].map((one) => one.textContent);
   expect(commands).toEqual(command === null ? [] : [command]);
-  const ways = within(part).queryAllByRole("link", { name: "Outbound queue" });
-  expect(ways.map((way) => way.getAttribute("href"))).toEqual(command === null ? [] : ["/queue"]);
+  const ways = within(part).queryAllByRole("link");
+  expect(ways.map((one) => [one.textContent, one.getAttribute("href")])).toEqual(way === null ? [] : [way]);
 });
 
 const ANSWER: Schemas["AnswerView"] = {

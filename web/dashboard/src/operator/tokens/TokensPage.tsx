@@ -16,6 +16,7 @@ import { MerchantLink } from "../merchants/MerchantLink";
 import { ROWS, usePermitted } from "../queries";
 
 import { AddToken } from "./AddToken";
+import { SignerLines } from "./SignerLines";
 import { TokenActs, type Token } from "./TokenActs";
 
 type Asked = NonNullable<Operations["listAdminTokens"]["parameters"]["query"]>;
@@ -123,9 +124,15 @@ export function TokensPage() {
 }
 
 /** What keeps it from being used, or from being sent. */
-function Why({ token: { reason, sendableReason } }: { readonly token: Token }) {
-  const words = reason ?? sendableReason;
-  return words === null ? <None /> : <Quoted words={words} />;
+function Why({ token }: { readonly token: Token }) {
+  const words = token.reason ?? token.sendableReason;
+  if (words === null) return <None />;
+  return (
+    <>
+      <Quoted words={words} />
+      <SignerLines token={token} />
+    </>
+  );
 }
 
 /** For whom it is on. */

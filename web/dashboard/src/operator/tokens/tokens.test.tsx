@@ -18,6 +18,7 @@ const TOKEN = {
   defaultEnabled: true,
   sendable: false,
   sendableReason: "It is not in the signer's own file.",
+  signerLines: null,
   sinceHeight: 1,
   changedAt: null,
 };
@@ -62,6 +63,27 @@ it("a token is decided about for one merchant, who stands in the list from then 
   });
   expect(bodies).toEqual([{ merchants: { mrc_7: false } }]);
   expect(await screen.findByText("Nordlicht")).toBeTruthy();
+});
+
+it("what the signer's file lacks of a token is shown to be copied, with what else its file has to say", async () => {
+  const signerLines = '[[plugins.evm.chains.ethereum.tokens]]\nsymbol = "EURX"\n';
+  const lacking = { ...TOKEN, signerLines, merchants: [] };
+  const whole = { ...TOKEN, symbol: "USDX", sendable: true, sendableReason: null, merchants: [] };
+  await showOperator(TokensPage, {
+    path: "tokens",
+    answers: { "GET /api/admin/tokens": { ...one, tokens: [lacking, whole] } },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Lines for the signer's file" }));
+  const dialog = await screen.findByRole("dialog");
+  expect(dialog.querySelector("pre")?.textContent).toBe(signerLines);
+  expect(dialog.textContent).toContain('write "ethereum/EURX" with an amount into signer.hourly_caps');
+  const copied: string[] = [];
+  Object.defineProperty(navigator, "clipboard", {
+    configurable: true,
+    value: { writeText: (text: string) => Promise.resolve(copied.push(text)) },
+  });
+  fireEvent.click(within(dialog).getByRole("button", { name: /Copy it/ }));
+  expect(copied).toEqual([signerLines]);
 });
 
 it("a merchant has a token again as all have it", async () => {

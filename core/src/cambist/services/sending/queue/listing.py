@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -193,6 +193,12 @@ async def find_intent(conn: AsyncConnection, intent_id: str) -> QueuedIntent:
     """Return an intent, open or ended. Raises NotFoundError."""
     missing = NotFoundError("INTENT_NOT_FOUND", "There is no such transfer.")
     return _intent(await read_one(conn, _ANY.where(INTENT.intent_id == intent_id), missing))
+
+
+async def find_ids(conn: AsyncConnection, references: Sequence[str]) -> Mapping[str, str]:
+    """Return the public ids of these by their references; what nothing was asked for by is left out."""
+    wanted = select(INTENT.reference, INTENT.intent_id).where(one_of(INTENT.reference, references))
+    return {row.reference: row.intent_id for row in await conn.execute(wanted)}
 
 
 async def txs_of(conn: AsyncConnection, intents: Sequence[QueuedIntent]) -> dict[int, list[QueuedTx]]:

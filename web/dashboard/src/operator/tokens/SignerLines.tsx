@@ -1,0 +1,54 @@
+import { Button, Modal } from "@mantine/core";
+import { useState } from "react";
+
+import { useChainName } from "../../ui/ChainName";
+import { Copyable } from "../../ui/Copyable";
+import { useWords } from "../api";
+
+import type { Token } from "./TokenActs";
+
+/** What the signer's file lacks of a token, to be copied there; nothing of one of which it lacks nothing. */
+export function SignerLines({ token: { chain, symbol, signerLines } }: { readonly token: Token }) {
+  const { t } = useWords();
+  const chainName = useChainName();
+  const [isOpen, setOpen] = useState(false);
+  if (signerLines === null || symbol === null) return null;
+  const title = t("tokens.linesTitle", { symbol, chain: chainName(chain) });
+  return (
+    <div>
+      <Button
+        variant="default"
+        size="compact-sm"
+        onClick={() => {
+          setOpen(true);
+        }}
+      >
+        {t("tokens.lines")}
+      </Button>
+      {isOpen && (
+        <Modal
+          opened
+          size="lg"
+          title={title}
+          onClose={() => {
+            setOpen(false);
+          }}
+          closeButtonProps={{ "aria-label": t("common:ui.close") }}
+        >
+          <div className="stack">
+            <p>{t("tokens.linesWords")}</p>
+            <pre className="code" tabIndex={0}>
+              {signerLines}
+            </pre>
+            <div>
+              <Copyable text={signerLines} label={title}>
+                {t("common:events.copyBody")}
+              </Copyable>
+            </div>
+            <p>{t("tokens.linesCap", { name: `"${chain}/${symbol}"` })}</p>
+          </div>
+        </Modal>
+      )}
+    </div>
+  );
+}
