@@ -44,7 +44,10 @@ function Told({ title, value, known, besides = [] }: ToldProps) {
   const { t } = useWords();
   const facts: Fact[] = [...besides];
   const rest: Record<string, unknown> = {};
-  for (const [name, one] of Object.entries(value)) {
+  // The API keeps no order of its own: what is known is told in the order in which it is read.
+  const names = [...Object.keys(known).filter((name) => name in value), ...Object.keys(value)];
+  for (const name of new Set(names)) {
+    const one = value[name];
     const line = known[name]?.(one);
     if (line === undefined) rest[name] = one;
     else if (line !== null) facts.push(...(isFact(line) ? [line] : line));

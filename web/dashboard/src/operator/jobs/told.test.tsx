@@ -53,7 +53,7 @@ it.each([
   ["reconcile", { chains: ["ethereum", "tron"] }, null, ["Chains: ethereum, tron"]],
   [
     "rescan",
-    { chain: "ethereum", first: 1_000, last: 1_999, open_end: true },
+    { last: 1_999, chain: "ethereum", first: 1_000, open_end: true },
     null,
     ["Chain: ethereum", "From block: 1,000", "To block: 1,999 · the last that was read then"],
   ],

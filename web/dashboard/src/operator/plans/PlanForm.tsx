@@ -137,6 +137,8 @@ export function written({ maxWebhooks, maxAddresses, ...rest }: Draft): Required
   return {
     ...rest,
     name: rest.name.trim(),
+    // Many write decimals behind a comma.
+    priceUsd: rest.priceUsd?.replace(",", ".") ?? null,
     maxWebhooks: Number(maxWebhooks),
     maxAddresses: Number(maxAddresses),
   };

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { chooseIn } from "../../testing/menus";
 import { json, refused, showOperator, toldIn, type Answers } from "../../testing/render";
 
+import { BLANK, written } from "./PlanForm";
 import { PlansPage } from "./PlansPage";
 import type { Plan } from "./queries";
 
@@ -224,4 +225,12 @@ describe("the plans", () => {
     expect(sent.some((request) => request.method === "PATCH")).toBe(false);
     expect(screen.getByRole("dialog")).toBe(dialog);
   });
+});
+
+it.each([
+  ["12,50", "12.50"],
+  ["12.5", "12.5"],
+  [null, null],
+])("a plan's price is taken as many write it: %s", (priceUsd, sent) => {
+  expect(written({ ...BLANK, priceUsd }).priceUsd).toBe(sent);
 });
