@@ -76,7 +76,7 @@ function Shown({ intent }: { readonly intent: Intent }) {
             ],
             [
               t("queue.behind"),
-              intent.behind === null ? null : (
+              hasEnded || intent.behind === null ? null : (
                 <Link key="behind" to={`/queue/${intent.behind}`}>
                   {intent.behind}
                 </Link>

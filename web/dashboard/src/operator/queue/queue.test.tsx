@@ -148,17 +148,18 @@ it("why a wish is not met is said in the reader's language, with the API's own w
 });
 
 it.each([
-  ["waiting", "What it waits for"],
-  ["failed", "What came of it"],
-  ["done", "What came of it"],
-])("what has ended waits for nothing: %s", async (state, title) => {
-  const outbound = { ...INTENT, state, waitsFor: null, settlement: null };
+  ["waiting", "What it waits for", true],
+  ["failed", "What came of it", false],
+  ["done", "What came of it", false],
+])("what has ended waits for nothing, and is behind nothing: %s", async (state, title, isBehind) => {
+  const outbound = { ...INTENT, state, waitsFor: null, behind: "int_2", settlement: null };
   await showOperator(IntentPage, {
     path: "queue/$intentId",
     at: "queue/int_1",
     answers: { "GET /api/admin/outbound/int_1": { success: true, outbound } },
   });
-  expect(await screen.findByRole("region", { name: title })).toBeTruthy();
+  const part = await screen.findByRole("region", { name: title });
+  expect(within(part).queryByText("int_2") !== null).toBe(isBehind);
 });
 
 it.each([
