@@ -144,7 +144,7 @@ async def test_a_reconcile_and_a_statement_can_be_asked_for_once_at_a_time(typed
     async with db.autocommit() as conn:
         jobs = (await requests.list_jobs(conn)).items
     assert [(job.kind, job.arguments, job.mode) for job in jobs] == [
-        ("statement_export", {"since": "2026-01-01T00:00:00+00:00"}, "live"),
+        ("statement_export", {"since": "2026-01-01T00:00:00+00:00", "merchant_id": merchant}, "live"),
         ("reconcile", {"chains": ["memory"]}, None),
         ("reconcile", {}, None),
     ]

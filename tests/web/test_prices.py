@@ -45,3 +45,16 @@ async def test_a_source_is_shown_set_aside_and_taken_back(client, gateway, merch
     assert (await client.post("/api/payment", headers=merchant.key, json=asked)).status_code == 201
     other = f"{PATH}/sources/nobody/set-aside"
     refused(await client.post(other, headers=ADMIN, json=WHY), 404, "PRICE_SOURCE_NOT_FOUND")
+
+
+async def test_a_price_that_jumps_with_nobody_to_confirm_it_is_told_so(client, gateway, merchant, clock):
+    asked = {"chain": "memory", "token": "MEM", "pricingMode": "fiat", "amount": "10", "fiatCurrency": "usd"}
+    assert (await client.post("/api/payment", headers=merchant.key, json=asked)).status_code == 201
+    (source,) = gateway.rates._sources
+    source._prices["MEM", "usd"] *= 5
+    clock.advance(60)
+    refused(await client.post("/api/payment", headers=merchant.key, json=asked), 503, "RATE_UNAVAILABLE")
+    shown = (await client.get(PATH, headers=ADMIN)).json()
+    coin = next(one for one in shown["prices"] if one["token"] == "MEM")
+    assert (coin["rate"], coin["refusedCode"]) == (None, "JUMP")
+    assert "just before" in coin["refused"]

@@ -140,7 +140,9 @@ async def pay_out(ada: Person, rows: dict[str, str]) -> None:
     file = {"name": "payouts.csv", "mimeType": "text/csv", "buffer": f"{lines}0x12,1\n".encode()}
     await page.locator("input[type=file]").set_input_files(file)
     await ada.press("Check")
-    await expect(page.get_by_role("row").filter(has_text="0x12")).to_contain_text("INVALID_ADDRESS")
+    await expect(page.get_by_role("row").filter(has=page.get_by_text("0x12", exact=True))).to_contain_text(
+        "INVALID_ADDRESS"
+    )
     await expect(page.get_by_text("1 has to be mended")).to_be_visible()
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await page.locator("input[type=file]").set_input_files(file | {"buffer": lines.encode()})

@@ -14,13 +14,13 @@ export function useRefused(coin: string | null) {
     forget: () => {
       setRefused(null);
     },
-    /** Send the form. Rejects with what was refused. */
-    noting: async <Answer>(send: () => Promise<Answer>): Promise<Answer> => {
+    /** Send the form. Rejects with what was refused; fields say so where it is still the same form by then. */
+    noting: async <Answer>(send: () => Promise<Answer>, isStill = () => true): Promise<Answer> => {
       setRefused(null);
       try {
         return await send();
       } catch (error) {
-        setRefused({ coin, error: asApiError(error) });
+        if (isStill()) setRefused({ coin, error: asApiError(error) });
         throw error;
       }
     },

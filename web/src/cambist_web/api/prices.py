@@ -12,7 +12,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from cambist.domain.money import CURRENCIES, format_rate
-from cambist.domain.prices import NoRate, NoRateError, Observation, Verdict, agree_on_rate, spread
+from cambist.domain.prices import NoRate, NoRateError, Observation, Rate, RatePolicy, Verdict, agree_on_rate, spread
 from cambist.services.audit.entries import Action
 from cambist.services.errors import InvalidError, check_text
 from cambist.services.pricing import price_points, set_aside
@@ -102,7 +102,8 @@ class Prices(Controller):
         async with web.db.autocommit() as conn:
             aside = await set_aside.load(conn)
         now = web.clock.now()
-        coins = [_coin(symbol, polled.judged[symbol], now, web) for symbol in symbols]
+        lasts = {symbol: rates.last(symbol, currency, without=polled.set_aside) for symbol in symbols}
+        coins = [_coin(symbol, polled.judged[symbol], lasts[symbol], now, policy) for symbol in symbols]
         return PricesView(
             currency=currency,
             asked_at=polled.asked_at,
@@ -162,12 +163,18 @@ def _source(name: str, aside: Sources) -> SourceView:
     )
 
 
-def _coin(symbol: str, seen: Sequence[tuple[Observation, Verdict | None]], now: datetime, web: Web) -> CoinPrices:
+def _coin(
+    symbol: str,
+    seen: Sequence[tuple[Observation, Verdict | None]],
+    last: Rate | None,
+    now: datetime,
+    policy: RatePolicy,
+) -> CoinPrices:
     believed = [one for one, verdict in seen if verdict is not None]
     apart = spread([one.value for one, verdict in seen if verdict in {"used", "too_far"}])
     rate, refused, why = None, None, None
     try:
-        rate = agree_on_rate(believed, now=now, policy=web.gateway.rates.policy)
+        rate = agree_on_rate(believed, now=now, policy=policy, last=last)
     except NoRateError as error:
         refused, why = str(error), error.why
     return CoinPrices(

@@ -7,9 +7,9 @@ to be the sender's own counts in a row: in an outage, where nobody is served, al
 
 A chain plans all that a sender sends together, or none of it. So what a sender sends that failed twice is tried one by
 one. What fails by itself is a suspect: it waits by itself, each time longer up to a bound, and its sender rests no
-longer for it. Once one of them is planned after all, others are due again at once. Suspects take rests, so that none of
-them keeps another from being tried, and how often one has failed counts until it is planned: many of them fail ticks so
-often that one is due long before its turn.
+longer for it. Once one of them is planned after all, others are due again at once. Suspects are tried in turn, so that
+none of them keeps another from being tried, and how often one has failed counts until it is planned: many of them fail
+ticks so often that one is due long before its turn.
 While something else of the sender can be planned, some suspects keep it from nothing; of more, each new one has it rest
 longer. Where nothing else can be planned, more than these have it rest each time that one of them fails.
 

@@ -86,9 +86,10 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
     const { chain: srcChain, token: srcToken } = given;
     const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
     const before = changes.current;
-    const found = await refused.noting(() => quote(projectId, order));
     // What was typed since is another order.
-    if (changes.current === before) setAsked({ order, quote: found, at: Date.now() });
+    const isStill = () => changes.current === before;
+    const found = await refused.noting(() => quote(projectId, order), isStill);
+    if (isStill()) setAsked({ order, quote: found, at: Date.now() });
   });
   // What was quoted is for what was typed then.
   const change = () => {
@@ -131,7 +132,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           )}
           <SearchSelect
             label={t("exchange.get")}
-            description={t(targets.isNone ? "exchange.noPairs" : "exchange.getWords")}
+            description={t(targets.why ?? "exchange.getWords")}
             required
             disabled={given === undefined}
             value={to}

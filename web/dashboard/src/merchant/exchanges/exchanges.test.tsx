@@ -240,6 +240,23 @@ describe("a new exchange", () => {
     expect(asked?.search).toBe("?srcChain=polygon&srcToken=USDT");
   });
 
+  it("says where every coin that it could become is disabled", async () => {
+    const coins = [
+      { chain: "polygon", token: "WETH", enabled: false },
+      { chain: "polygon", token: "USDT", enabled: true },
+    ];
+    const pairs = { success: true, pairs: [{ kind: "swap", destChain: "polygon", destToken: "WETH" }] };
+    await show(NewExchange, {
+      path: "exchanges/new",
+      answers: {
+        ...answers,
+        [`GET ${BASE}/swap-bridge/pairs`]: pairs,
+        [`GET ${BASE}/wallet/coins`]: { success: true, coins },
+      },
+    });
+    expect(await screen.findByText("You have disabled every coin that it could be exchanged for.")).toBeTruthy();
+  });
+
   it("is of no coin while another one is typed", async () => {
     const sent = await quoted();
     const asked = sent.length;

@@ -22,8 +22,8 @@ interface Group {
 
 interface Targets {
   readonly groups: readonly Group[];
-  /** Whether nothing can be had for it; false while nobody knows. */
-  readonly isNone: boolean;
+  /** Why nothing can be had for it; null where something can, and while nobody knows. */
+  readonly why: "exchange.noPairs" | "exchange.allDisabled" | null;
   /** Why nobody knows. */
   readonly error: Error | null;
 }
@@ -36,7 +36,7 @@ export function useTargets(given: Schemas["BalanceView"] | undefined): Targets {
   const { data: coins = [] } = useQuery(coinsQuery(projectId));
   const pairs = pairsQuery(projectId, given ?? { chain: "", token: "" });
   const { data, error } = useQuery(given === undefined ? { ...pairs, queryFn: skipToken } : pairs);
-  if (given === undefined) return { groups: [], isNone: false, error: null };
+  if (given === undefined) return { groups: [], why: null, error: null };
   const disabled = new Set(coins.filter((one) => !one.enabled).map(coinKey));
   const targets = (data ?? [])
     .map(({ destChain: chain, destToken: token }) => ({ chain, token, value: coinKey({ chain, token }) }))
@@ -50,5 +50,6 @@ export function useTargets(given: Schemas["BalanceView"] | undefined): Targets {
         .filter((one) => one.chain === chain)
         .map((one) => ({ ...one, label: `${one.token} · ${chainName(chain)}` })),
     }));
-  return { groups, isNone: data !== undefined && targets.length === 0, error };
+  const isNone = data !== undefined && targets.length === 0;
+  return { groups, why: isNone ? (data.length === 0 ? "exchange.noPairs" : "exchange.allDisabled") : null, error };
 }

@@ -63,8 +63,9 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
     const { chain: srcChain, token: srcToken } = balance;
     const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
     const before = changes.current;
-    const found = await refused.noting(() => quote(projectId, order));
-    if (changes.current === before) {
+    const isStill = () => changes.current === before;
+    const found = await refused.noting(() => quote(projectId, order), isStill);
+    if (isStill()) {
       setAsked({ order, amount: amount.trim(), to: toAddress.trim(), quote: found, at: Date.now() });
     }
   });
@@ -96,7 +97,7 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
         />
         <SearchSelect
           label={t("payouts.inCoin")}
-          description={targets.isNone ? t("exchange.noPairs") : undefined}
+          description={targets.why === null ? undefined : t(targets.why)}
           required
           value={coin}
           error={refused.of("destToken") ?? refused.of("destChain") ?? refused.of("token") ?? refused.of("chain")}

@@ -45,6 +45,28 @@ it.each([
   expect(link?.getAttribute("href")).toBe(isBack ? `/${PROJECT}/wallet` : undefined);
 });
 
+it("says nothing of it where the exchange says what came of it", async () => {
+  const swap = {
+    srcChain: "ethereum",
+    srcToken: "ETH",
+    srcAmount: "1",
+    txnId: "xch_1",
+    provider: "across",
+    slippagePercent: 1,
+    minAmount: "99",
+  };
+  await show(PayoutPage, {
+    path: "payouts/$payoutId",
+    at: "payouts/po_1",
+    answers: {
+      [`GET ${BASE}/wallet/payouts/po_1`]: { success: true, payout: { ...PAYOUT, swap, status: "failed" } },
+      [`GET ${BASE}/events`]: { ...nothing, events: [] },
+    },
+  });
+  await screen.findByText("To address", { selector: "dt" });
+  expect(screen.queryByRole("link", { name: "Back in your balance" })).toBeNull();
+});
+
 it("is of no balance that cannot leave, as its chain is not connected any more", async () => {
   const balance = { chain: "polygon", token: "USDT", decimals: 6, available: "3000", pending: "0", held: "0" };
   const coins = [{ chain: "polygon", token: "USDT", availability: "unconfigured" }];

@@ -65,7 +65,8 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const wanted = amount.trim();
   const to = toAddress.trim();
   const { data: chains = [] } = useChains();
-  const hasTags = chains.some((one) => one.chain === balance?.chain && one.hasTags);
+  // Asked for also while nobody knows: without its tag, nobody there is credited.
+  const hasTags = balance !== undefined && chains.find((one) => one.chain === balance.chain)?.hasTags !== false;
   const tag = hasTags ? toTag.trim() : "";
   const isAmount = balance !== undefined && toUnits(wanted, balance.decimals) !== null;
 

@@ -143,6 +143,19 @@ describe("a new withdrawal", () => {
     expect(bodies.map(({ toTag }) => toTag)).toEqual(["4711", undefined]);
   });
 
+  it("asks for a tag while nobody knows whether the chain has some", async () => {
+    await show(NewWithdrawal, {
+      path: "withdrawals/new",
+      answers: {
+        [wallet]: { success: true, mode: "live", balances: [{ ...balance, chain: "ripple", token: "XRP" }] },
+        "GET /api/public/chains": json({ success: false, error: "no", code: "UNAVAILABLE" }, 503),
+      },
+    });
+    fireEvent.click(await screen.findByRole("combobox", { name: /Out of/ }));
+    fireEvent.click(await screen.findByRole("option", { name: /^XRP/, hidden: true }));
+    expect(await screen.findByLabelText(/^Tag/)).toBeTruthy();
+  });
+
   it("is sent with a code of its own, under one key however often it is tried", async () => {
     const bodies: Record<string, unknown>[] = [];
     await show(NewWithdrawal, {

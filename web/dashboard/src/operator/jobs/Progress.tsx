@@ -38,13 +38,15 @@ function useKnown({ kind, progress }: Job): readonly Fact[] {
     label,
     typeof value === "number" ? format.format(value) : null,
   ];
-  const all: Readonly<Record<Job["kind"], readonly Fact[]>> = {
+  const all = {
     audit_verification: [count(t("audit.seals"), progress.seals), count(t("audit.entries"), progress.entries)],
     reconcile: [[t("jobs.compared"), showList(Object.keys(progress).map(chainName), i18n.language)]],
     rescan: [count(t("jobs.deposits"), progress.deposits)],
     statement_export: [count(t("jobs.lines"), progress.entries)],
     tracker_history: [count(t("chains.height"), progress.height)],
     webhook_redelivery: [count(t("jobs.deliveries"), progress.queued)],
-  };
-  return all[kind].filter(([, value]) => value !== null && value !== "");
+  } satisfies Record<Job["kind"], readonly Fact[]>;
+  // A later gateway's kind is not among them.
+  const facts = (all as Partial<Record<string, readonly Fact[]>>)[kind] ?? [];
+  return facts.filter(([, value]) => value !== null && value !== "");
 }

@@ -60,7 +60,7 @@ export function useKnownOf({ kind, arguments: asked }: Job): Known {
   const merchant = text(t("record.merchant"), (merchantId) => <Merchant merchantId={merchantId} />);
   const agrees = either(t("audit.result"), t("audit.agrees"), t("audit.differs"));
 
-  const all: Readonly<Record<Job["kind"], Known>> = {
+  const all = {
     audit_verification: {
       asked: {},
       became: {
@@ -139,8 +139,9 @@ export function useKnownOf({ kind, arguments: asked }: Job): Known {
       },
       became: { queued: number(t("jobs.deliveries")), more: either(t("record.state"), t("jobs.moreLeft"), null) },
     },
-  };
-  return all[kind];
+  } satisfies Record<Job["kind"], Known>;
+  // A later gateway's kind is not among them.
+  return (all as Partial<Record<string, Known>>)[kind] ?? { asked: {}, became: {} };
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

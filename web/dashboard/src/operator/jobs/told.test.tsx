@@ -134,3 +134,8 @@ it("what nothing was said of has no part of the page", async () => {
   await partOf({ kind: "audit_verification", result: { agrees: true } }, BECAME);
   expect(screen.queryByRole("region", { name: ASKED })).toBeNull();
 });
+
+it("shows what was asked of a kind that only a later gateway knows", async () => {
+  const part = await partOf({ kind: "later", arguments: { chain: "tron" } }, ASKED);
+  expect(part.textContent).toContain('"chain": "tron"');
+});

@@ -66,7 +66,7 @@ it.each([
     },
   });
   const part = await screen.findByRole("region", { name: "Coins without a price" });
-  expect(part.textContent).toMatch(/While USDX, DAIX have no price, payments in a currency are refused/);
+  expect(part.textContent).toMatch(/Without a price: USDX, DAIX\. Payments in a currency are refused/);
   expect(within(part).getByRole("listitem").textContent).toMatch(remedy);
   const row = within(screen.getByRole("table", { name: "Prices" })).getByRole("row", { name: /USDX/ });
   expect(row.textContent).not.toContain("in English");

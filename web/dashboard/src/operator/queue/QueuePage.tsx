@@ -59,24 +59,25 @@ const REASONS_OF_SIGNER = [
 ] as const;
 const AGES_MIN = [10, 60, 360, 1_440, 10_080] as const;
 const STATES = ["waiting", "sending", "cancelling"] as const;
-const KINDS = [
-  "payout",
-  "refund",
-  "withdrawal",
-  "auto_payout",
-  "collection",
-  "sweep",
-  "repair",
-  "top_up",
-  "loan",
-  "loan_return",
-  "approval",
-  "swap",
-  "bridge",
-  "stake",
-  "unstake",
-  "withdraw_stake",
-] as const satisfies readonly NonNullable<Asked["kind"]>[];
+type Kind = NonNullable<Asked["kind"]>;
+const KINDS = Object.keys({
+  payout: true,
+  refund: true,
+  withdrawal: true,
+  auto_payout: true,
+  collection: true,
+  sweep: true,
+  repair: true,
+  top_up: true,
+  loan: true,
+  loan_return: true,
+  approval: true,
+  swap: true,
+  bridge: true,
+  stake: true,
+  unstake: true,
+  withdraw_stake: true,
+} satisfies Record<Kind, true>) as Kind[];
 const MODES = ["live", "sandbox"] as const;
 const POLL_MS = 10_000;
 

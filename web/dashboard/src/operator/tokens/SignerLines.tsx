@@ -7,7 +7,7 @@ import { useWords } from "../api";
 
 import type { Token } from "./TokenActs";
 
-/** What the signer's file lacks of a token, to be copied there; nothing of one of which it lacks nothing. */
+/** What the signer's file lacks of a token, to be copied there; nothing where it lacks nothing, or has not said so yet. */
 export function SignerLines({ token: { chain, symbol, signerLines } }: { readonly token: Token }) {
   const { t } = useWords();
   const chainName = useChainName();

@@ -1,5 +1,5 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 
 import { json, one, showOperator } from "../../testing/render";
 
@@ -68,7 +68,7 @@ it("a token is decided about for one merchant, who stands in the list from then 
 it("what the signer's file lacks of a token is shown to be copied, with what else its file has to say", async () => {
   const signerLines = '[[plugins.evm.chains.ethereum.tokens]]\nsymbol = "EURX"\n';
   const lacking = { ...TOKEN, signerLines, merchants: [] };
-  const whole = { ...TOKEN, symbol: "USDX", sendable: true, sendableReason: null, merchants: [] };
+  const whole = { ...TOKEN, tokenId: "tok_2", symbol: "USDX", sendable: true, sendableReason: null, merchants: [] };
   await showOperator(TokensPage, {
     path: "tokens",
     answers: { "GET /api/admin/tokens": { ...one, tokens: [lacking, whole] } },
@@ -77,13 +77,10 @@ it("what the signer's file lacks of a token is shown to be copied, with what els
   const dialog = await screen.findByRole("dialog");
   expect(dialog.querySelector("pre")?.textContent).toBe(signerLines);
   expect(dialog.textContent).toContain('write "ethereum/EURX" with an amount into signer.hourly_caps');
-  const copied: string[] = [];
-  Object.defineProperty(navigator, "clipboard", {
-    configurable: true,
-    value: { writeText: (text: string) => Promise.resolve(copied.push(text)) },
-  });
+  const writeText = vi.fn(() => Promise.resolve());
+  vi.stubGlobal("navigator", Object.assign(Object.create(navigator) as Navigator, { clipboard: { writeText } }));
   fireEvent.click(within(dialog).getByRole("button", { name: /Copy it/ }));
-  expect(copied).toEqual([signerLines]);
+  expect(writeText).toHaveBeenCalledWith(signerLines);
 });
 
 it("a merchant has a token again as all have it", async () => {
