@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import ChainToken
+from cambist.db.models.base import listed
 from cambist.db.structs import one_of
 from cambist.signer import Signer
 from cambist.signer.protocol import SignerUnavailableError
@@ -21,8 +22,7 @@ NOT_IN_FILE = (
 )
 NOT_ASKED = "The signer has not said yet whether it stands in its own file."
 
-_IN_USE = ", ".join(f"'{state}'" for state in IN_USE)
-IS_NOT_SENDABLE = f"origin = 'added' AND state IN ({_IN_USE}) AND sendable IS NOT TRUE"
+IS_NOT_SENDABLE = f"origin = 'added' AND state IN ({listed(IN_USE)}) AND sendable IS NOT TRUE"
 """Of a row of ``chain_tokens``: the signer does not know it, or has not been asked about it."""
 
 
