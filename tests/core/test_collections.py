@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.domain.collections import (
-    RETRY_AFTER,
     CollectionRule,
     Cost,
     Holding,
@@ -55,7 +54,7 @@ WISHES = st.one_of(st.none(), st.builds(Wish, max_fee_share_bps=st.one_of(st.non
 HOLDINGS = st.builds(
     Holding,
     oldest_at=st.integers(0, 100_000).map(lambda hours: NOW - timedelta(hours=hours)),
-    failed_at=st.one_of(st.none(), st.integers(0, 12 * 60).map(lambda minutes: NOW - timedelta(minutes=minutes))),
+    retry_at=st.one_of(st.none(), st.integers(-600, 600).map(lambda minutes: NOW + timedelta(minutes=minutes))),
     is_sendable=st.booleans(),
 )
 COSTS = st.builds(
@@ -85,7 +84,7 @@ def test_nothing_is_collected_for_a_fee_as_high_as_what_it_brings_whoever_asks(h
         assert cost.fee * 10_000 <= cost.value * share
     else:
         assert rule.enabled
-        assert holding.failed_at is None or NOW - holding.failed_at >= RETRY_AFTER
+        assert holding.retry_at is None or holding.retry_at <= NOW
 
 
 @given(HOLDINGS, COSTS, COLLECTING, SHARES, SHARES)

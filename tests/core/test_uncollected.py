@@ -234,6 +234,7 @@ async def test_without_a_wish_as_many_ticks_fail(treasury):
 async def test_a_wish_is_met_though_others_cannot_be_planned_and_they_though_it_cannot(treasury):
     engine, (one, other) = await seldom(treasury, small=2)
     treasury.chain.faults.contradicted = {one.address}
+    treasury.clock.advance(60)
     await wish(treasury, other, 9_000)
     assert await failures(treasury, engine, ticks=1) == [0]
     assert [left.address for left in await listed(treasury)] == [one.address]
@@ -311,18 +312,39 @@ async def test_switched_off_it_is_collected_for_who_asks(treasury):
     assert await treasury.on_chain(address, "USDX") == 0
 
 
-async def test_what_failed_lately_says_until_when_and_is_tried_again_for_who_asks(treasury):
-    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
-    await engine.tick()
+async def fail_collections(treasury):
     async with treasury.db.transaction() as conn:
-        failed = "UPDATE outbound_intents SET state = 'failed', finished_at = $1 WHERE kind = 'collection'"
-        await conn.exec_driver_sql(failed, (treasury.clock.now(),))
+        await conn.exec_driver_sql(
+            "UPDATE outbound_intents SET state = 'failed', finished_at = $1"
+            " WHERE kind = 'collection' AND state != 'failed'",
+            (treasury.clock.now(),),
+        )
         await conn.exec_driver_sql("UPDATE deposits SET collection_pk = NULL")
+
+
+async def test_what_failed_lately_says_until_when_and_is_tried_again_for_who_asks(treasury):
+    """Each time the pause is longer, up to a day; and what failed more than a week ago counts no more."""
+    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
+    for minutes in (1, 4, 16, 64, 256, 24 * 60, 24 * 60):
+        assert (await engine.tick()).collected == 1
+        await fail_collections(treasury)
+        failed_at = treasury.clock.now()
+        treasury.clock.advance(1)
+        assert (await engine.tick()).collected == 0
+        (one,) = await listed(treasury)
+        assert (one.reason, one.until) == ("failed_lately", failed_at + timedelta(minutes=minutes))
+        assert "then" not in one.text.split(), "of an address, no time is told that it could mean"
+        treasury.clock.advance(minutes * 60 - 2)
+        assert (await engine.tick()).collected == 0
+        treasury.clock.advance(1)
+    treasury.clock.advance(7 * 86_400)
+    assert (await engine.tick()).collected == 1
+    await fail_collections(treasury)
     failed_at = treasury.clock.now()
-    await treasury.work(engine, rounds=2, until="enough")
+    treasury.clock.advance(1)
+    await engine.tick()
     (one,) = await listed(treasury)
-    assert (one.reason, one.until) == ("failed_lately", failed_at + timedelta(hours=6))
-    assert "then" not in one.text.split(), "of an address, no time is told that it could mean"
+    assert one.until == failed_at + timedelta(minutes=1)
     await wish(treasury, one)
     await treasury.work(engine, rounds=20, until="enough")
     assert await treasury.on_chain(address, "USDX") == 0

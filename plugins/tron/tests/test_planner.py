@@ -16,6 +16,7 @@ BANDWIDTH_SUN = 1_000
 ZERO_NEIGHBOUR = spell(bytes(19) + b"\1")
 ENERGY_SUN = 100
 TOKEN_BYTES = 345
+SOLID_AFTER = 20
 
 PRICES = Prices(
     energy=100, bandwidth=1_000, activation=1_100_000, activation_bandwidth=100_000, activation_rate=1,
@@ -49,12 +50,31 @@ async def test_a_limit_allows_for_what_may_grow_and_no_more(net: Net) -> None:
     """A twentieth above what was measured where the factor is at its highest: what is left over lies at the sender."""
     first, again = net.intent(net.rich, net.nobody(), 5, "USDT"), net.intent(net.rich, net.rich, 5, "USDT")
     await net.usdt.mint(net.customer, Units(1))
-    await net.node.mine()
+    await net.node.mine(SOLID_AFTER)
     again = replace(again, to_address=net.customer)
     assert [fee_of(plan).limit for plan in await net.chain.plan([first, again], sponsor=None)] == [
         PRICES.limit_for(130_285, 100_635),
         PRICES.limit_for(64_285, 49_635),
     ]
+
+
+@pytest.mark.parametrize("symbol", ["USDT", "USDX"])
+async def test_a_first_balance_that_is_not_solid_is_not_counted_on(net: Net, symbol: str) -> None:
+    """What is to bring the recipient its first tokens waits, is forgotten, and is mined after the next transfer."""
+    recipient = net.nobody()
+    (first,) = await net.planned(net.intent(net.rich, recipient, 5, symbol))
+    txs, _ = await net.signed(first)
+    assert [said.state for said in await net.chain.broadcast(txs)] == ["accepted"]
+    (second,) = await net.planned(net.intent(net.rich, recipient, 6, symbol))
+    assert second.fee.limit == first.fee.limit
+    await net.node.forget_pool()
+    (status,) = await net.send(second)
+    assert status.state == "succeeded"
+    (status,) = await net.send(first)
+    assert status.state == "succeeded"
+    await net.node.mine(SOLID_AFTER)
+    (third,) = await net.planned(net.intent(net.rich, recipient, 1, symbol))
+    assert third.fee.limit < second.fee.limit * 3 // 4, "from then on it is cheap"
 
 
 @pytest.mark.parametrize(

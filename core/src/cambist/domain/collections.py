@@ -12,8 +12,17 @@ from msgspec import Meta, Struct
 from .usage import Group, UsdText
 
 BPS = 10_000
-RETRY_AFTER = timedelta(hours=6)
-"""So long what has failed is not collected again, unless somebody asks for it."""
+RETRY_PAUSES = (*(timedelta(minutes=each) for each in (1, 4, 16, 64, 256)), timedelta(days=1))
+"""So long what has failed once, twice and so on is not collected again, unless somebody asks for it.
+
+A transfer is tried before it is sent. One that fails all the same was mostly overtaken by another, and payouts may wait
+for it; one that goes on failing costs a fee each time.
+"""
+FAILURES_COUNT_FOR = timedelta(days=7)
+"""How far back failures are counted: longer than all pauses together."""
+
+ESTIMATE_AGE_PARTS = 20
+ESTIMATE_HOLDS_MAX = timedelta(hours=6)
 
 
 class UncollectedReason(StrEnum):
@@ -60,12 +69,17 @@ class CollectionRule(Group, frozen=True, kw_only=True):
 class Holding(Struct, frozen=True, kw_only=True):
     """What is known of one token on one address before anything is asked of the chain.
 
-    ``oldest_at`` is when the oldest of it was confirmed, ``failed_at`` when its last collection failed.
+    ``oldest_at`` is when the oldest of it was confirmed, ``retry_at`` until when it rests after failures.
     """
 
     oldest_at: datetime
-    failed_at: datetime | None = None
+    retry_at: datetime | None = None
     is_sendable: bool = True
+
+
+def estimate_holds_for(one: Holding, now: datetime) -> timedelta:
+    """Return for how long it is not asked again what a collection costs: the longer something lies, the less often."""
+    return min((now - one.oldest_at) / ESTIMATE_AGE_PARTS, ESTIMATE_HOLDS_MAX)
 
 
 class Cost(Struct, frozen=True, kw_only=True):
@@ -118,8 +132,8 @@ def judge_unplanned(one: Holding, rule: CollectionRule, wish: Wish | None, now: 
     """Say why something is not collected whatever it costs; None where the chain is to be asked what it costs."""
     if not one.is_sendable:
         return Judgement(reason=UncollectedReason.NOT_SENDABLE)
-    if wish is None and one.failed_at is not None and now < one.failed_at + RETRY_AFTER:
-        return Judgement(reason=UncollectedReason.FAILED_LATELY, until=one.failed_at + RETRY_AFTER)
+    if wish is None and one.retry_at is not None and now < one.retry_at:
+        return Judgement(reason=UncollectedReason.FAILED_LATELY, until=one.retry_at)
     if wish is None and not rule.enabled:
         return Judgement(reason=UncollectedReason.OFF)
     return None

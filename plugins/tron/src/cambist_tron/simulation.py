@@ -1,6 +1,7 @@
 """How much energy a token's transfer needs, and whether it takes it at all: tried on a node, nothing is sent.
 
-What a source does not hold yet is no obstacle: so much is tried as is there.
+What a source does not hold yet is no obstacle: so much is tried as is there. A first balance costs most, and what
+gave the recipient one may be mined later than the transfer, or never: so it is tried on the solid side as well.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from cambist.plugin import ChainUnavailableError, InconsistentChainError, Intent
 from cambist_chainkit.contracts import TRANSFER, first_word, transfer_data
+from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.reverts import one_line, refusal_in
 
 from .addresses import hex_of, raw_of
@@ -49,6 +51,19 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 async def measure(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
     """Return what the transfer of a token needs, or why it is refused. Raises ChainError."""
+    trial: Trial
+    firm: Trial
+    trial, firm = await gather_all(_tried(endpoint, intent, prices), _tried_on_solid_side(endpoint, intent, prices))
+    return firm if trial.refused is None and firm.limit > trial.limit else trial
+
+
+async def _tried_on_solid_side(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
+    """Return what sending the least of it needs, as if nothing after the solid block had been; 0 if it cannot be."""
+    run = await _transfer(endpoint, intent, min(intent.amount, 1), state="walletsolidity")
+    return _allowed(endpoint, run, prices) if run.succeeded else Trial()
+
+
+async def _tried(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
     run = await _transfer(endpoint, intent, intent.amount)
     if run.succeeded:
         return _allowed(endpoint, run, prices)
@@ -92,10 +107,10 @@ async def balance_of(endpoint: Endpoint, address: str, contract: str, *, state: 
     return balance
 
 
-async def _transfer(endpoint: Endpoint, intent: Intent, amount: int) -> ConstantCall:
+async def _transfer(endpoint: Endpoint, intent: Intent, amount: int, *, state: str = "wallet") -> ConstantCall:
     arguments = transfer_data(raw_of(intent.to_address), amount)[len(TRANSFER) :]
     call = (intent.token.contract or "", "transfer(address,uint256)", arguments)
-    return await _run(endpoint, intent.source, call)
+    return await _run(endpoint, intent.source, call, state=state)
 
 
 async def _run(endpoint: Endpoint, caller: str, call: tuple[str, str, bytes], *, state: str = "wallet") -> ConstantCall:

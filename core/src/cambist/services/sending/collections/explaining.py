@@ -24,8 +24,8 @@ from cambist.services.paging import read_one
 TEXTS: Mapping[UncollectedReason, str] = {
     UncollectedReason.NOT_SENDABLE: "The token was added and does not stand in the signer's file yet: it stays where"
     " it is until it can be sent.",
-    UncollectedReason.FAILED_LATELY: "Its last collection failed: the next is made some hours later, or when"
-    " somebody asks.",
+    UncollectedReason.FAILED_LATELY: "Its last collection failed: the next is made after a pause, longer"
+    " each time, or when somebody asks.",
     UncollectedReason.OFF: "Collecting is switched off in the platform settings: only payouts fetch what they need.",
     UncollectedReason.FEES_ABOVE_CEILING: "Sending costs more now than the chain's ceiling allows.",
     UncollectedReason.REFUSED: "The chain would refuse the transfer.",

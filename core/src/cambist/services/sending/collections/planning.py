@@ -6,31 +6,31 @@ Why the others stay where they are is written down (``uncollected.py``), for ope
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.collections import CollectionRule, Cost, Hindrance, Judgement, judge, judge_unplanned
+from cambist.domain.collections import CollectionRule, Hindrance, Judgement, judge, judge_unplanned
 from cambist.domain.intents import IntentKind
-from cambist.domain.money import value_of
-from cambist.plugin import ChainError, ChainUnavailableError, FeeAboveCeilingError, Intent, Plan, Token, Units
+from cambist.plugin import ChainError, ChainUnavailableError, Units
 from cambist.plugin.text import printable
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.wallets import OwnAddress, gas_station, main_wallet
 from cambist.services.platform import load
-from cambist.services.pricing.prices import RateUnavailableError
 from cambist.services.sending.batches import WAITS_FOR_FUNDS
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.failures import Failures
 from cambist.services.sending.intents import NewIntent, submit
 
 from . import uncollected
+from .estimates import REFUSAL_MAX, Estimates
 from .uncollected import Key, Uncollected
 
-REFUSAL_MAX = 400
-"""Characters that are kept of why a chain refuses, or of why a check has failed."""
+PLANNED_AT_ONCE = 40
+"""Deposits of which a chain is asked together: what it said of them is remembered if a check then runs out of time."""
+WALLETS_MAX = 100_000
+"""Main wallets that are remembered."""
 WISHES_APART_MAX = 20
 """Wishes that a check judges one by one where they cannot be planned together: those tried least often first."""
 TRIED_APART_MAX = 10_000
@@ -45,6 +45,8 @@ class Collector:
 
     def __init__(self, context: EngineContext, keys: AccountKeys) -> None:
         self._context, self._keys = context, keys
+        self._estimates = Estimates(context)
+        self._wallets: dict[int, OwnAddress] = {}
         self._place = 0
         self._tried_apart = Counter[Key]()
 
@@ -68,17 +70,13 @@ class Collector:
             if wishes:
                 await self._note_hindrance(max(wishes), Hindrance.NO_GAS_STATION, None)
             return 0
-        chosen = _covering(found, needs)
-        forced, failures = {one.key for one in chosen}, Failures(context.chain_scope.info.id)
+        needed, failures = _covering(found, needs), Failures(context.chain_scope.info.id)
+        made = await self._submit(needed, is_forced=True)
         if not only_needed:
             self._place = place
-            others = [one for one in found if one.key not in forced]
-            chosen = [*chosen, *await self._judge_apart(others, rule, station.address, now, failures)]
-        made = 0
-        for one in chosen:
-            async with context.db.transaction() as conn:
-                wallet = await main_wallet(conn, self._keys, context.family, one.merchant_pk, context.chain_scope.mode)
-                made += await _submit(conn, context, one, wallet, is_forced=one.key in forced)
+            keys = {one.key for one in needed}
+            others = [one for one in found if one.key not in keys]
+            made += await self._judge_apart(others, rule, station.address, failures)
         failures.raise_one()
         return made
 
@@ -97,24 +95,36 @@ class Collector:
             await uncollected.note_hindrance(conn, self._context.chain_scope, asked_at, hindrance, detail, now)
 
     async def _judge_apart(
-        self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime, failures: Failures
-    ) -> Sequence[Uncollected]:
-        """Judge what somebody wants apart from the rest; return what is to be collected now.
+        self, found: Sequence[Uncollected], rule: CollectionRule, station: str, failures: Failures
+    ) -> int:
+        """Judge these, and ask for those that are to be collected now; return how many.
 
-        A chain plans all of them or none: what it cannot say of one keeps nobody's wish from being answered, nor a
-        wish the rest.
+        A chain plans all that it is asked of together, or none: so what somebody wants is judged apart from the rest,
+        and some at a time. What it cannot say of one keeps nobody's wish from being answered, nor a wish the rest.
         """
-        due = list[Uncollected]()
-        wanted, others = [[one for one in found if (one.wish is None) is rest] for rest in (False, True)]
-        groups = [wanted, others]
-        for some in groups:
+        asking, made = await self._sift(found, rule), 0
+        unanswered = list[Uncollected]()
+        wanted, others = [[one for one in asking if (one.wish is None) is rest] for rest in (False, True)]
+        for group in (wanted, others):
+            for some in _in_parts(group):
+                try:
+                    submitted, borrows = await self._judge(some, rule, station)
+                except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
+                    failures.note("judging_failed", error, deposits=len(some))
+                    if isinstance(error, ChainUnavailableError):
+                        break
+                    unanswered += some if some[0].wish is not None and len(some) > 1 else []
+                    continue
+                made += submitted
+                if borrows:
+                    # What the next could borrow is known once these are sent.
+                    return made
+        for one in self._next_apart(unanswered):
             try:
-                due += await self._judge(some, rule, station, now)
-            except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
-                failures.note("judging_failed", error, deposits=len(some))
-                if some is wanted and len(wanted) > 1 and not isinstance(error, ChainUnavailableError):
-                    groups += [[one] for one in self._next_apart(wanted)]
-        return due
+                made += (await self._judge([one], rule, station))[0]
+            except Exception as error:  # noqa: BLE001  likewise
+                failures.note("judging_failed", error, deposits=1)
+        return made
 
     def _next_apart(self, wanted: Sequence[Uncollected]) -> Sequence[Uncollected]:
         """Return the wishes that were judged by themselves least often, and count them.
@@ -129,24 +139,70 @@ class Collector:
             del tried[next(iter(tried))]
         return some
 
-    async def _judge(
-        self, found: Sequence[Uncollected], rule: CollectionRule, station: str, now: datetime
-    ) -> Sequence[Uncollected]:
-        """Return what is to be collected now, and write down why the rest is not."""
-        context = self._context
-        unasked = {one.key: judge_unplanned(one.holding, rule, one.wish, now) for one in found}
-        costs = await _costs(context, [one for one in found if unasked[one.key] is None], station)
-        due, staying = [], list[tuple[Uncollected, Judgement]]()
+    async def _sift(self, found: Sequence[Uncollected], rule: CollectionRule) -> Sequence[Uncollected]:
+        """Return those of which the chain has to be asked; write down why the others stay where they are.
+
+        What it said before may keep something where it is, and moves nothing.
+        """
+        now, asking, staying = self._context.clock.now(), list[Uncollected](), list[tuple[Uncollected, Judgement]]()
         for one in found:
-            why = unasked[one.key] or judge(one.holding, costs[one.key], rule, one.wish, now)
+            why = judge_unplanned(one.holding, rule, one.wish, now)
+            estimate = self._estimates.remembered(one, now) if why is None and one.wish is None else None
+            if estimate is not None:
+                why = judge(one.holding, await self._estimates.cost(one, estimate), rule, None, now)
+            if why is None:
+                asking.append(one)
+            else:
+                staying.append((one, why))
+        await self._note(staying)
+        return asking
+
+    async def _judge(self, some: Sequence[Uncollected], rule: CollectionRule, station: str) -> tuple[int, bool]:
+        """Ask the chain what these cost, and for those that are to be collected now; write down why the others stay.
+
+        Return how many were asked for, and whether any of them is to borrow a stake.
+        """
+        now, due, staying = self._context.clock.now(), list[Uncollected](), list[tuple[Uncollected, Judgement]]()
+        answers = await self._estimates.ask(some, await self._main_wallets(some), station, now)
+        for one in some:
+            why = judge(one.holding, await self._estimates.cost(one, answers[one.key]), rule, one.wish, now)
             if why is None:
                 due.append(one)
             else:
                 staying.append((one, why))
+        await self._note(staying)
+        return await self._submit(due, is_forced=False), any(answers[one.key].borrows for one in due)
+
+    async def _note(self, staying: Sequence[tuple[Uncollected, Judgement]]) -> None:
+        context = self._context
         if any(one.asked_at is not None or one.is_news(why) for one, why in staying):
             async with context.db.transaction() as conn:
-                await uncollected.note(conn, context.chain_scope, context.ids, staying, now)
-        return due
+                await uncollected.note(conn, context.chain_scope, context.ids, staying, context.clock.now())
+
+    async def _submit(self, chosen: Sequence[Uncollected], *, is_forced: bool) -> int:
+        """Ask for the collections of these, each to its merchant's main wallet; return how many there are."""
+        made, wallets = 0, await self._main_wallets(chosen)
+        for one in chosen:
+            async with self._context.db.transaction() as conn:
+                made += await _submit(conn, self._context, one, wallets[one.merchant_pk], is_forced=is_forced)
+        return made
+
+    async def _main_wallets(self, found: Sequence[Uncollected]) -> dict[int, OwnAddress]:
+        """Return the main wallets of these, by merchant. They never change."""
+        context, wanted = self._context, {one.merchant_pk for one in found}
+        if len(self._wallets) > WALLETS_MAX:
+            self._wallets.clear()
+        for merchant_pk in sorted(wanted - self._wallets.keys()):
+            async with context.db.transaction() as conn:
+                self._wallets[merchant_pk] = await main_wallet(
+                    conn, self._keys, context.family, merchant_pk, context.chain_scope.mode
+                )
+        return {merchant_pk: self._wallets[merchant_pk] for merchant_pk in wanted}
+
+
+def _in_parts(found: Sequence[Uncollected]) -> Iterator[Sequence[Uncollected]]:
+    for begin in range(0, len(found), PLANNED_AT_ONCE):
+        yield found[begin : begin + PLANNED_AT_ONCE]
 
 
 async def _needs(conn: AsyncConnection, context: EngineContext) -> dict[tuple[int, str | None], int]:
@@ -163,39 +219,6 @@ def _covering(found: Sequence[Uncollected], needs: dict[tuple[int, str | None], 
             needs[key] -= one.units
             chosen.append(one)
     return chosen
-
-
-async def _costs(context: EngineContext, found: Sequence[Uncollected], station: str) -> dict[Key, Cost]:
-    """Return what each would bring, and what it would cost."""
-    if not found:
-        return {}
-    intents = [Intent(source=one.address, to_address=station, token=one.token, amount=one.units) for one in found]
-    try:
-        plans = await context.chain.plan(intents, sponsor=station)
-    except FeeAboveCeilingError:
-        return {one.key: Cost(above_ceiling=True) for one in found}
-    native = context.chain_scope.info.native
-    costs = {}
-    for one, plan in zip(found, plans, strict=True):
-        value = await _value(context, one.token, one.units)
-        fee = None if plan.refused is not None else await _value(context, native, _fee(plan))
-        # What a contract or a plugin says is stored and shown.
-        refused = None if plan.refused is None else printable(plan.refused)[:REFUSAL_MAX]
-        costs[one.key] = Cost(value=value, fee=fee, refused=refused)
-    return costs
-
-
-def _fee(plan: Plan) -> int:
-    """Return the fee, and what it costs to bring it there."""
-    return plan.sponsoring + (0 if plan.step is None else plan.step.fee.cost_max)
-
-
-async def _value(context: EngineContext, token: Token, units: int) -> Decimal | None:
-    try:
-        rate = await context.rates.rate(token.symbol, "usd")
-    except RateUnavailableError:
-        return None
-    return value_of(units, token.decimals, rate.value)
 
 
 async def _submit(

@@ -10,7 +10,15 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import AnyRow, transposed
-from cambist.domain.collections import RETRY_AFTER, Hindrance, Holding, Judgement, UncollectedReason, Wish
+from cambist.domain.collections import (
+    FAILURES_COUNT_FOR,
+    RETRY_PAUSES,
+    Hindrance,
+    Holding,
+    Judgement,
+    UncollectedReason,
+    Wish,
+)
 from cambist.domain.intents import IntentKind
 from cambist.plugin import Token, Units
 from cambist.ports import Ids
@@ -84,12 +92,14 @@ WITH uncollected AS (
 ), known AS (
     SELECT u.* {KNOWN}
 ), failed AS (
-    SELECT i.source_address_pk, i.contract, max(i.finished_at) AS failed_at FROM outbound_intents i
+    SELECT i.source_address_pk, i.contract,
+        max(i.finished_at) + ($7::interval[])[least(count(*), cardinality($7::interval[]))] AS retry_at
+    FROM outbound_intents i
     WHERE i.chain = $1 AND i.scope = $2 AND i.kind = '{IntentKind.COLLECTION}' AND i.state = 'failed'
-        AND i.finished_at > $4 GROUP BY i.source_address_pk, i.contract
+        AND i.finished_at > $4::timestamptz - $8::interval GROUP BY i.source_address_pk, i.contract
 ), found AS (
     SELECT p.*, u.id AS row_pk, u.units AS units_before, u.reason, u.detail, u.value_usd, u.fee_usd, u.until,
-        u.asked_at, u.asked_fee_share_bps, f.failed_at, coalesce(w.units, 0) > 0 AS is_wanted,
+        u.asked_at, u.asked_fee_share_bps, f.retry_at, coalesce(w.units, 0) > 0 AS is_wanted,
         -- The signer would refuse it, and what is swept with it: it is left where it is until it can be sent.
         NOT EXISTS (
             SELECT FROM chain_tokens t
@@ -100,7 +110,7 @@ WITH uncollected AS (
         LEFT JOIN needed w ON w.merchant_pk = p.merchant_pk AND w.contract IS NOT DISTINCT FROM p.contract
         LEFT JOIN failed f ON f.source_address_pk = p.address_pk AND f.contract IS NOT DISTINCT FROM p.contract
 ), ranked AS (
-    SELECT f.*, f.is_wanted AND f.is_sendable AND f.failed_at IS NULL AS is_needed FROM found f
+    SELECT f.*, f.is_wanted AND f.is_sendable AND coalesce(f.retry_at <= $4, true) AS is_needed FROM found f
 )
 SELECT f.*, src.address FROM ranked f LEFT JOIN addresses src ON src.id = f.address_pk
 ORDER BY f.address_pk IS NULL DESC, f.is_needed DESC, CASE WHEN f.is_needed THEN f.units ELSE 0 END DESC,
@@ -122,7 +132,10 @@ async def read_page(
 
     Rows of what is there no more are deleted.
     """
-    values = (*chain_scope.key, WAITS_FOR_FUNDS, now - RETRY_AFTER, UNCOLLECTED_MAX, place)
+    values = (
+        *(*chain_scope.key, WAITS_FOR_FUNDS, now, UNCOLLECTED_MAX, place),
+        *(RETRY_PAUSES, FAILURES_COUNT_FOR),
+    )
     rows = (await conn.exec_driver_sql(_UNCOLLECTED, values)).all()
     gone = [row.row_pk for row in rows if row.address_pk is None]
     if gone:
@@ -150,7 +163,7 @@ def _uncollected(row: AnyRow) -> Uncollected:
         merchant_pk=row.merchant_pk,
         token=Token(symbol=row.token, contract=row.contract, decimals=row.decimals, label=row.token),
         units=Units(int(row.units)),
-        holding=Holding(oldest_at=row.oldest_at, failed_at=row.failed_at, is_sendable=row.is_sendable),
+        holding=Holding(oldest_at=row.oldest_at, retry_at=row.retry_at, is_sendable=row.is_sendable),
         is_needed=row.is_needed,
         row_pk=row.row_pk,
         units_before=None if row.units_before is None else Units(int(row.units_before)),

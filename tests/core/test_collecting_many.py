@@ -1,0 +1,170 @@
+"""However much lies on addresses, a chain is asked little of it, and what it cannot say of some holds up no others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from msgspec import structs
+
+from cambist.services.sending import engine as engine_module
+from cambist.services.sending.collections import planning
+from tests.support.treasury import Treasury
+
+ONE = 10**6
+DAY = 86_400
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        treasury.chain.fees.base_price = 10**9
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
+
+
+@pytest.fixture
+def asked(treasury, monkeypatch):
+    """How many times the chain was asked for a plan of a transfer from each address."""
+    asked, plan = Counter(), treasury.chain.plan
+
+    async def counted(intents, *args, **more):
+        asked.update(intent.source for intent in intents)
+        return await plan(intents, *args, **more)
+
+    monkeypatch.setattr(treasury.chain, "plan", counted)
+    return asked
+
+
+async def reasons(treasury):
+    async with treasury.db.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT a.address, u.reason FROM uncollected_funds u JOIN addresses a ON a.id = u.address_pk"
+        )
+        return {row.address: row.reason for row in rows}
+
+
+def each_minute(treasury):
+    return treasury.engine(structs.replace(treasury.settings, collect_interval_ms=60_000))
+
+
+async def test_of_what_lies_there_for_long_the_chain_is_asked_ever_more_rarely(treasury, asked):
+    small, engine = await treasury.receive("USDX", 3 * ONE), each_minute(treasury)
+    for _ in range(24 * 60):
+        treasury.clock.advance(60)
+        await engine.tick()
+    assert 60 < asked[small] < 120, "1,440 checks"
+    asked.clear()
+    for _ in range(4 * 24):
+        treasury.clock.advance(3_600)
+        await engine.tick()
+    assert 4 * 24 / 6 <= asked[small] < 4 * 24
+    assert await reasons(treasury) == {small: "below_minimum"}
+
+
+async def test_what_was_said_before_moves_nothing_and_holds_nothing_back(treasury, asked):
+    """The chain is asked again at once when more comes, when the price makes it worth it, and when it is old enough."""
+    addresses = [await treasury.receive("USDX", 3 * ONE), await treasury.receive("DAIX", 3 * 10**18)]
+    engine = each_minute(treasury)
+    treasury.clock.advance(DAY)
+    await engine.tick()
+    treasury.clock.advance(60)
+    asked.clear()
+    await engine.tick()
+    assert asked == {}
+    treasury.chain.transfer(treasury.token("USDX"), addresses[0], 3 * ONE)
+    await treasury.mine(1 + treasury.info.confirmations, seconds=60)
+    assert (await engine.tick()).collected == 1
+    treasury.prices.board["DAIX", "usd"] = "2"
+    # It would be worth it for the fee that was told before, and is not for the one of now.
+    treasury.chain.fees.base_price *= 100_000
+    treasury.clock.advance(60)
+    asked.clear()
+    assert (await engine.tick()).collected == 0
+    assert asked[addresses[1]] == 1
+    assert (await reasons(treasury))[addresses[1]] == "fee_above_value"
+    treasury.chain.fees.base_price //= 100_000
+    treasury.clock.advance(7 * DAY)
+    assert (await engine.tick()).collected == 1
+    await treasury.work(engine)
+    assert [await treasury.on_chain(*one) for one in zip(addresses, ("USDX", "DAIX"), strict=True)] == [0, 0]
+
+
+async def test_a_check_that_runs_out_of_time_goes_on_where_it_ended(treasury, monkeypatch):
+    """A node that takes so long for each that no check sees all of them: those that are worth it are collected."""
+    monkeypatch.setattr(planning, "PLANNED_AT_ONCE", 2)
+    monkeypatch.setattr(engine_module, "COLLECTING_TIMEOUT_S", 0.5)
+    small = [await treasury.receive("USDX", 3 * ONE) for _ in range(7)]
+    worthy = await treasury.receive("USDX", 50 * ONE)
+    engine, answered = each_minute(treasury), []
+    treasury.clock.advance(DAY)
+
+    async def slow(call):
+        if call == "plan":
+            if len(answered) % 2:
+                answered.append(call)
+                await asyncio.sleep(60)
+            answered.append(call)
+
+    treasury.chain.faults.before = slow
+    for _ in range(4):
+        with pytest.raises(TimeoutError):
+            await engine.tick()
+        treasury.clock.advance(60)
+    treasury.chain.faults.before = None
+    assert sorted(await reasons(treasury)) == sorted(small)
+    await treasury.work(engine)
+    assert await treasury.on_chain(worthy, "USDX") == 0
+
+
+async def test_one_that_cannot_be_planned_holds_up_only_those_that_are_planned_with_it(treasury, monkeypatch):
+    monkeypatch.setattr(planning, "PLANNED_AT_ONCE", 2)
+    addresses = [await treasury.receive("USDX", 50 * ONE) for _ in range(6)]
+    treasury.chain.faults.contradicted = {addresses[2]}
+    with pytest.raises(Exception, match="two balances"):
+        await each_minute(treasury).tick()
+    async with treasury.db.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT a.address FROM outbound_intents i JOIN addresses a ON a.id = i.source_address_pk"
+            " WHERE i.kind = 'collection'"
+        )
+        assert sorted(rows.scalars()) == sorted(addresses[:2] + addresses[4:])
+    treasury.chain.faults.contradicted = set()
+    await treasury.work(treasury.engine())
+
+
+async def test_what_it_costs_is_asked_for_the_wallet_it_goes_to(treasury):
+    """A token that the chain would not give the gas station is no reason; that it would not give the wallet is one."""
+    contract = treasury.token("USDX").contract
+    address = await treasury.receive("USDX", 50 * ONE)
+    treasury.chain.faults.refusing = {(contract, treasury.wallet.address)}
+    engine = treasury.engine()
+    await engine.tick()
+    assert await reasons(treasury) == {address: "refused"}
+    treasury.chain.faults.refusing = {(contract, treasury.station)}
+    treasury.clock.advance(3_600)
+    await treasury.work(engine)
+    assert await treasury.on_chain(address, "USDX") == 0
+
+
+async def test_a_collection_that_failed_is_tried_again_soon_and_who_waits_for_it_is_paid(treasury):
+    """It was planned, and the chain did not take it when its turn came."""
+    contract, wallet = treasury.token("USDX").contract, treasury.wallet.address
+    address = await treasury.receive("USDX", 50 * ONE)
+    payout_id = await treasury.pay_out("USDX", 40 * ONE, await treasury.stranger(1))
+    engine = treasury.engine()
+    while ("collection", "sending", None) not in await treasury.open_intents():
+        await treasury.mine()
+        await engine.tick()
+    treasury.chain.faults.refusing = {(contract, wallet)}
+    while treasury.alerts["failed"] == 0:
+        await treasury.mine()
+        await engine.tick()
+    treasury.chain.faults.refusing = set()
+    assert await reasons(treasury) == {address: "failed_lately"}
+    assert (await treasury.payout(payout_id)).status == "processing"
+    treasury.clock.advance(60)
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
