@@ -1,15 +1,18 @@
-"""However much lies on addresses, a chain is asked little of it, and what it cannot say of some holds up no others."""
+"""However much lies on addresses, a chain is asked little of it; what fails there holds up nothing else."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 from msgspec import structs
 
+from cambist.services.listing import Part
 from cambist.services.sending import engine as engine_module
 from cambist.services.sending.collections import planning
+from cambist.services.sending.collections.explaining import ask, list_uncollected
 from tests.support.treasury import Treasury
 
 ONE = 10**6
@@ -146,6 +149,51 @@ async def test_what_it_costs_is_asked_for_the_wallet_it_goes_to(treasury):
     treasury.chain.faults.refusing = {(contract, treasury.station)}
     treasury.clock.advance(3_600)
     await treasury.work(engine)
+    assert await treasury.on_chain(address, "USDX") == 0
+
+
+async def fail_collections(treasury):
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "UPDATE outbound_intents SET state = 'failed', finished_at = $1"
+            " WHERE kind = 'collection' AND state != 'failed'",
+            (treasury.clock.now(),),
+        )
+        await conn.exec_driver_sql("UPDATE deposits SET collection_pk = NULL")
+
+
+async def the_one(treasury):
+    async with treasury.db.transaction() as conn:
+        (one,) = (await list_uncollected(conn, Part(limit=100))).items
+    return one
+
+
+async def test_what_failed_lately_says_until_when_and_is_tried_again_for_who_asks(treasury):
+    """Each time the pause is longer, up to a day; and what failed more than a week ago counts no more."""
+    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
+    for minutes in (1, 4, 16, 64, 256, 24 * 60, 24 * 60):
+        assert (await engine.tick()).collected == 1
+        await fail_collections(treasury)
+        failed_at = treasury.clock.now()
+        treasury.clock.advance(1)
+        assert (await engine.tick()).collected == 0
+        one = await the_one(treasury)
+        assert (one.reason, one.until) == ("failed_lately", failed_at + timedelta(minutes=minutes))
+        assert "then" not in one.text.split(), "of an address, no time is told that it could mean"
+        treasury.clock.advance(minutes * 60 - 2)
+        assert (await engine.tick()).collected == 0
+        treasury.clock.advance(1)
+    treasury.clock.advance(7 * 86_400)
+    assert (await engine.tick()).collected == 1
+    await fail_collections(treasury)
+    failed_at = treasury.clock.now()
+    treasury.clock.advance(1)
+    await engine.tick()
+    one = await the_one(treasury)
+    assert one.until == failed_at + timedelta(minutes=1)
+    async with treasury.db.transaction() as conn:
+        await ask(conn, one.uncollected_id, None, treasury.clock.now())
+    await treasury.work(engine, rounds=20, until="enough")
     assert await treasury.on_chain(address, "USDX") == 0
 
 

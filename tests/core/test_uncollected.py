@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import timedelta
 
 import pytest
 from msgspec import structs
@@ -307,44 +306,6 @@ async def test_switched_off_it_is_collected_for_who_asks(treasury):
     await treasury.work(engine, rounds=3, until="enough")
     (one,) = await listed(treasury)
     assert one.reason == "collecting_off"
-    await wish(treasury, one)
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 0
-
-
-async def fail_collections(treasury):
-    async with treasury.db.transaction() as conn:
-        await conn.exec_driver_sql(
-            "UPDATE outbound_intents SET state = 'failed', finished_at = $1"
-            " WHERE kind = 'collection' AND state != 'failed'",
-            (treasury.clock.now(),),
-        )
-        await conn.exec_driver_sql("UPDATE deposits SET collection_pk = NULL")
-
-
-async def test_what_failed_lately_says_until_when_and_is_tried_again_for_who_asks(treasury):
-    """Each time the pause is longer, up to a day; and what failed more than a week ago counts no more."""
-    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
-    for minutes in (1, 4, 16, 64, 256, 24 * 60, 24 * 60):
-        assert (await engine.tick()).collected == 1
-        await fail_collections(treasury)
-        failed_at = treasury.clock.now()
-        treasury.clock.advance(1)
-        assert (await engine.tick()).collected == 0
-        (one,) = await listed(treasury)
-        assert (one.reason, one.until) == ("failed_lately", failed_at + timedelta(minutes=minutes))
-        assert "then" not in one.text.split(), "of an address, no time is told that it could mean"
-        treasury.clock.advance(minutes * 60 - 2)
-        assert (await engine.tick()).collected == 0
-        treasury.clock.advance(1)
-    treasury.clock.advance(7 * 86_400)
-    assert (await engine.tick()).collected == 1
-    await fail_collections(treasury)
-    failed_at = treasury.clock.now()
-    treasury.clock.advance(1)
-    await engine.tick()
-    (one,) = await listed(treasury)
-    assert one.until == failed_at + timedelta(minutes=1)
     await wish(treasury, one)
     await treasury.work(engine, rounds=20, until="enough")
     assert await treasury.on_chain(address, "USDX") == 0
