@@ -38,9 +38,15 @@ async def test_an_operator_signs_in_reads_every_page_and_steers_a_chain(
             await steer(page, url, officer, axe)
             shop = Merchant(client)
             await shop.register("ada@shop.example")
+            await shop.add_project(mode="sandbox")
             await insert_uncollected(gateway.db, shop.merchant_id)
             await collect(page, officer, axe)
+            ada = await open_page()
+            await ada.goto(f"{url}/dashboard/")
+            await sign_in_as_merchant(ada, shop)
+            await expect(ada.get_by_role("heading", name="Overview", level=1)).to_be_visible()
             await look_after(page, shop, axe)
+            await is_suspended(page, ada, shop, axe)
 
 
 async def sign_in(page, url: str, officer: Officer) -> None:
@@ -129,3 +135,24 @@ async def look_after(page, shop: Merchant, axe: str) -> None:
     await row.get_by_text("Show").click()
     await expect(row).to_contain_text("what it sells is not allowed here")
     assert await violations(page, axe) == []
+
+
+async def sign_in_as_merchant(ada, shop: Merchant) -> None:
+    await ada.get_by_label("E-mail").fill(shop.email)
+    await ada.get_by_role("textbox", name="Password").fill(PASSWORD)
+    await ada.get_by_role("button", name="Sign in").click()
+
+
+async def is_suspended(page, ada, shop: Merchant, axe: str) -> None:
+    """Be signed out wherever one is, be told why, and go on there once reinstated."""
+    await expect(ada.get_by_role("heading", name="Sign in")).to_be_visible()
+    await sign_in_as_merchant(ada, shop)
+    await expect(ada.get_by_role("alert")).to_contain_text("The operator of this gateway has suspended this merchant.")
+    assert await violations(ada, axe) == []
+    await page.go_back()
+    await page.get_by_role("button", name="Reinstate").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Reinstate").click()
+    await expect(page.get_by_role("button", name="Suspend")).to_be_visible()
+    await ada.get_by_role("button", name="Sign in").click()
+    await expect(ada.get_by_role("heading", name="Overview", level=1)).to_be_visible()

@@ -13,13 +13,20 @@ from cambist.plugin import ChainUnavailableError
 from cambist.services.errors import ConflictError
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.engine import Engine
+from cambist.signer import answers
+from cambist.signer.local import LocalSigner
 from cambist.signer.protocol import SignerUnavailableError
+from cambist.signer.reading import Reader
+from cambist.signer.reports import AnswerToQuestion
+from cambist.signer.rules import Rules
+from cambist.signer.store import Store
 from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import Fragile, KilledError, Life, fragile
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
 
+KEY = bytes(range(32))
 AMOUNT = 5_000_000
 FUNDS = 100 * AMOUNT
 
@@ -289,6 +296,33 @@ async def test_what_a_database_out_of_a_backup_has_forgotten_to_have_cancelled_i
     row = await treasury.payout(payout_id)
     assert (row.status, row.error) == ("cancelled", "It was cancelled.")
     assert (await available(treasury), await treasury.on_chain(to_address, "USDX")) == (before, 0)
+
+
+async def test_what_a_person_denies_is_never_signed_and_its_money_is_back_within_minutes(treasury, clock, tmp_path):
+    await treasury.ready()
+    before, to_address = await available(treasury), await treasury.stranger(1)
+    signer = treasury.signer = LocalSigner(
+        treasury.keystore,
+        Reader(treasury.keystore, treasury.registry.families, treasury.registry.chains),
+        rules=Rules(approval_limits={treasury.asset("USDX"): AMOUNT}),
+        store=Store(tmp_path / "asking"),
+        clock=clock,
+        answers_key=KEY,
+    )
+    engine = treasury.engine()
+    payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
+    await engine.tick()
+    (asked,) = (await signer.report()).questions
+    code = answers.code_for(KEY, "deny", asked.question, int(clock.now().timestamp()))
+    answer = AnswerToQuestion(pk=asked.pk, question=asked.question, verdict="deny", code=code)
+    assert await signer.answer(answer) == "denied"
+    assert (await treasury.payout(payout_id)).waits_for == "signer: APPROVAL_NEEDED"
+    clock.advance(seconds=120)
+    await treasury.work(engine, rounds=3, until="enough")
+    row = await treasury.payout(payout_id)
+    assert (row.status, row.error) == ("cancelled", "It was cancelled.")
+    assert (await available(treasury), await treasury.on_chain(to_address, "USDX")) == (before, 0)
+    await signer.aclose()
 
 
 async def test_what_cannot_be_sent_any_more_by_its_nonce_is_cancelled_with_it(treasury):

@@ -1,14 +1,17 @@
 """Sandbox requests at the same time: they may wait for each other, but never in a circle."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from sqlalchemy.exc import DBAPIError
 
 from cambist.domain.money import UNITS_MAX
-from cambist.services.errors import InvalidError
+from cambist.plugin import InconsistentChainError
+from cambist.services.errors import InvalidError, UnavailableError
 from cambist.services.receiving.deposits import judging
-from cambist.services.sandbox import blocks
+from cambist.services.sandbox import blocks, service
+from cambist.services.sandbox.chain import SandboxChain, SandboxView
 from tests.support.payment_env import PaymentEnv
 
 pytestmark = pytest.mark.slow
@@ -87,3 +90,67 @@ async def test_amounts_are_bounded_so_that_their_sums_can_be_counted(payment_env
     for _ in range(12):
         await payment_env.deposit(made.payment_id, amount=most, confirmations=5)
     assert sum((await payment_env.balance("MEM")).values()) == 12 * UNITS_MAX
+
+
+async def count_sent(payment_env, actor):
+    """Count what anybody has sent on a project's simulated chain."""
+    async with payment_env.db.autocommit() as conn:
+        asked = "SELECT count(*) FROM sandbox_transfers WHERE project_pk = $1"
+        return (await conn.exec_driver_sql(asked, (actor.project_pk,))).scalar_one()
+
+
+def looked_at_through(monkeypatch, view_of):
+    """Have simulated chains looked at through what ``view_of`` makes of each of them."""
+
+    class Seen(SandboxChain):
+        @asynccontextmanager
+        async def view(self):
+            yield view_of(self)
+
+    monkeypatch.setattr(service, "SandboxChain", Seen)
+
+
+async def test_whoever_uses_a_chain_first_while_others_go_on_changing_it_is_told_that_it_stands_there(
+    payment_env, monkeypatch
+):
+    """Another process mines a block whenever this one looks, so that it never sees the end of the chain."""
+    actor = payment_env.test
+    info = payment_env.registry.chains[CHAIN]
+    payment = (await payment_env.create(actor)).payment
+
+    class Growing(SandboxView):
+        async def head(self):
+            async with payment_env.db.transaction() as conn:
+                now = payment_env.clock.now()
+                await blocks.mine(conn, await blocks.lock_tip(conn, actor.project_pk, info, now), 1, now)
+            return await super().head()
+
+        async def scan(self, *_):
+            raise InconsistentChainError("it changed while it was read")
+
+    looked_at_through(monkeypatch, Growing)
+    with pytest.raises(UnavailableError, match="stands in it already") as told:
+        await payment_env.deposit(payment.payment_id, actor, amount="10", confirmations=5)
+    assert (told.value.code, await count_sent(payment_env, actor)) == ("SANDBOX_BUSY", 1)
+
+    monkeypatch.undo()
+    await payment_env.sandbox.follow(actor.project_pk, info)
+    assert (await payment_env.read(payment.payment_id, actor)).status == "paid"
+
+
+async def test_where_a_chain_could_not_be_begun_nothing_of_what_was_asked_for_is_done(payment_env, monkeypatch):
+    actor = payment_env.test
+    payment = (await payment_env.create(actor)).payment
+
+    class Torn(SandboxView):
+        async def head(self):
+            raise InconsistentChainError("it changed while it was read")
+
+    looked_at_through(monkeypatch, Torn)
+    with pytest.raises(UnavailableError, match="ask again") as told:
+        await payment_env.deposit(payment.payment_id, actor, amount="10", confirmations=5)
+    assert (told.value.code, await count_sent(payment_env, actor)) == ("SANDBOX_NOT_BEGUN", 0)
+
+    monkeypatch.undo()
+    await payment_env.deposit(payment.payment_id, actor, amount="10", confirmations=5)
+    assert (await payment_env.read(payment.payment_id, actor)).status == "paid"

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from cambist.domain.intents import IntentKind
-from cambist.domain.troubles import ChainProblem, SetupProblem, Trouble
+from cambist.domain.troubles import ChainProblem, SetupProblem, Trouble, Unsendable
 from cambist.services.jobs.requests import Kind
 from cambist.signer.reports import Outcome
 from cambist_tasks.crons import CRONS
@@ -87,9 +87,10 @@ def test_reasons_to_wait_are_those_of_the_queue_and_of_collections():
     assert unknown == set()
 
 
-def test_what_is_wrong_with_chains_and_jobs_is_said_in_every_language():
-    codes = {*Trouble, *ChainProblem, *SetupProblem}
-    assert len(codes) == len(Trouble) + len(ChainProblem) + len(SetupProblem), "each code stands for one thing"
+def test_what_is_wrong_with_chains_jobs_and_tokens_is_said_in_every_language():
+    kinds = Trouble, ChainProblem, SetupProblem, Unsendable
+    codes = {code for kind in kinds for code in kind}
+    assert len(codes) == sum(map(len, kinds)), "each code stands for one thing"
     for said in LANGUAGES.glob("*/said.json"):
         assert set(json.loads(said.read_text())["troubles"]) == codes, said
 

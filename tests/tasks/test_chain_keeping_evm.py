@@ -134,7 +134,7 @@ async def test_a_dead_endpoint_is_replaced_and_a_token_added_without_a_restart(r
     path = f"/api/admin/tokens/{added['tokenId']}"
     token = await running.until(path, "token", lambda one: one["state"] != "checking")
     assert (token["state"], token["symbol"], token["decimals"]) == ("enabled", "USDX", 6)
-    token = await running.until(path, "token", lambda one: "own file yet" in (one["sendableReason"] or ""))
+    token = await running.until(path, "token", lambda one: one["sendableReasonCode"] == "NOT_IN_SIGNERS_FILE")
     assert token["sendable"] is False
 
     async def listed() -> bool:

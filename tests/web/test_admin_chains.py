@@ -158,12 +158,16 @@ async def test_a_token_is_added_decided_about_and_payments_follow(client, seen, 
     await activated(gateway, made["tokenId"])
     added = (await admin(client, "GET", f"{TOKENS}/{made['tokenId']}"))["token"]
     assert (added["state"], added["symbol"], added["decimals"], added["sinceHeight"]) == ("enabled", "EURX", 2, 41)
-    assert (added["sendable"], "signer" in added["sendableReason"]) == (False, True)
+    assert (added["sendable"], added["sendableReasonCode"]) == (False, "SIGNER_NOT_ASKED")
     assert added["signerLines"] is None, "the signer has not been asked yet"
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE chain_tokens SET sendable = false")
-    lines = (await admin(client, "GET", f"{TOKENS}/{made['tokenId']}"))["token"]["signerLines"]
-    assert tomllib.loads(lines)["plugins"]["memory"]["chains"]["memory"]["tokens"] == [
+    unknown = (await admin(client, "GET", f"{TOKENS}/{made['tokenId']}"))["token"]
+    assert (unknown["sendableReasonCode"], "start the signer again" in unknown["sendableReason"]) == (
+        "NOT_IN_SIGNERS_FILE",
+        True,
+    )
+    assert tomllib.loads(unknown["signerLines"])["plugins"]["memory"]["chains"]["memory"]["tokens"] == [
         {"symbol": "EURX", "contract": EURX, "decimals": 2, "label": "Example dollar", "least_units": 1}
     ]
 

@@ -201,6 +201,17 @@ async def invite(ada: Person, open_page: Any, role: str, email: str) -> Person:
     return other
 
 
+async def change_role(ada: Person, name: str, role: str) -> None:
+    """Give somebody of the team another role, once it is said what that one may do."""
+    page = ada.page
+    await ada.go("Security", "Team")
+    row = page.get_by_role("table", name="Members").get_by_role("row").filter(has_text=name)
+    await ada.choose(f"Role of {name}", role, row)
+    await expect(page.get_by_role("dialog")).to_contain_text(f"Change the role of {name}?")
+    await ada.confirm("Change the role")
+    await ada.step_up_if_asked(row.get_by_role("combobox").and_(page.locator(f"[value='{role}']")))
+
+
 async def sees(other: Person, *, payouts: bool, keys: bool, team: bool) -> None:
     """Look at what one who has joined is offered, who then leaves."""
     page = other.page
@@ -278,7 +289,7 @@ async def cancel(officer: Person, amount: str) -> None:
 
 
 async def raise_fee(officer: Person, amount: str) -> None:
-    """Have what nobody mines replaced by a transaction that pays more."""
+    """Have what nobody mines replaced by a transaction that pays more, and that one by one whose fee is set by hand."""
     page = officer.page
     await find_in_queue(officer, amount)
     await expect(page.get_by_role("button", name="Raise the fee")).to_be_visible(timeout=LONG_MS)
@@ -286,6 +297,15 @@ async def raise_fee(officer: Person, amount: str) -> None:
     await officer.confirm("Raise the fee")
     sent = page.get_by_role("table", name="Transactions").locator("tbody tr")
     await expect(sent).to_have_count(2, timeout=LONG_MS)
+    await officer.press("Raise the fee")
+    dialog = page.get_by_role("dialog")
+    most = dialog.get_by_role("textbox", name="The most it may cost")
+    await most.fill("0.000000000000000001")
+    await officer.confirm("Raise the fee")
+    await expect(dialog.get_by_role("alert")).to_contain_text("must be more than")
+    await most.fill("0.05")
+    await officer.confirm("Raise the fee")
+    await expect(sent).to_have_count(3, timeout=LONG_MS)
 
 
 async def add_token(officer: Person, chain: str, contract: str, symbol: str) -> None:
@@ -377,6 +397,7 @@ async def test_a_merchant_and_an_operator_spend_a_day_at_their_pages(
     await withdraw(ada, strangers[3])
     for role, may in MAY.items():
         await sees(await invite(ada, open_page, role, f"{role.lower()}{tag}@shop.example"), **may)
+    await change_role(ada, "Viewer", "Finance")
 
     paused = gateway.log.read_text().count("sending_paused")
     await steer(olga, network.chain, "Sending", "Pause", "the provider is being replaced")

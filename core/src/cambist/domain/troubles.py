@@ -1,4 +1,4 @@
-"""What is wrong with a chain, a job or a change of a chain: a code for programs beside the sentence for people."""
+"""What is wrong with a chain, a job, a change of a chain or a token: codes for programs, with sentences for people."""
 
 from __future__ import annotations
 
@@ -77,6 +77,22 @@ SETUP_PROBLEMS: Mapping[SetupProblem, str] = {
     SetupProblem.SYMBOL_TAKEN: (
         "{symbol} at {contract} was added, and stands for another contract in the operator's file."
     ),
+}
+
+
+class Unsendable(StrEnum):
+    """Why nothing of a token leaves: the signer does not know it, or has not been asked whether it does."""
+
+    NOT_IN_SIGNERS_FILE = "NOT_IN_SIGNERS_FILE"
+    SIGNER_NOT_ASKED = "SIGNER_NOT_ASKED"
+
+
+UNSENDABLE: Mapping[Unsendable, str] = {
+    Unsendable.NOT_IN_SIGNERS_FILE: (
+        "It is not in the signer's own file yet: add it to the tokens of its chain there, and start the signer again."
+        " Until then it is received, and nothing of it leaves."
+    ),
+    Unsendable.SIGNER_NOT_ASKED: "The signer has not said yet whether it stands in its own file.",
 }
 
 

@@ -42,7 +42,7 @@ declareActs({
     {
       route: "/signer",
       press: "Deny",
-      says: "It is not signed.",
+      says: "It is never signed.",
       filled: { Code: "abc123" },
       asks: "POST /api/admin/signer/approvals/7/deny",
       body: { code: "abc123", question: QUESTION },

@@ -4,7 +4,7 @@ import styles from "./Said.module.css";
 
 /**
  * What the API says in a sentence with a code: errors, what needs attention, what something waits for, failed by, or is
- * not done for, and what is wrong with a chain or a job.
+ * not done for, and what is wrong with a chain, a job or a token.
  */
 type Sentences = "errors" | "attention" | "waits" | "failed" | "automatic" | "wishes" | "troubles";
 
@@ -79,9 +79,11 @@ const TOLD_BY_CODE: ReadonlySet<string> = new Set([
   "NOT_CONNECTED",
   "NO_WORKER",
   "NOT_CHANGEABLE",
+  "NOT_IN_SIGNERS_FILE",
+  "SIGNER_NOT_ASKED",
 ]);
 
-/** What is wrong with a chain, with a change of it, or with a job. */
+/** What is wrong with a chain, with a change of it, with a job or with a token. */
 export function Trouble({ code, words }: CodedProps) {
   return <Said of="troubles" code={code} words={words} withOwn={!TOLD_BY_CODE.has(code)} />;
 }

@@ -13,6 +13,7 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.troubles import UNSENDABLE, Unsendable
 from cambist.plugin import ChainInfo, Token
 from cambist.registry import Registry
 from cambist.services.audit.entries import Action
@@ -44,8 +45,8 @@ class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
     `state` is `checking` until a worker has read the contract, then `enabled`, or `refused` with the `reason`; a
     `disabled` one is credited and sent as before, and no new payment asks for it. Payments are found from the block
     `sinceHeight` on: what came before that needs a rescan. While `sendable` is false, `sendableReason` says why nothing
-    of it leaves, and `signerLines` are what its file lacks, once it has said so. `merchants` are those for whom it is
-    different from `defaultEnabled`.
+    of it leaves, with its code, and `signerLines` are what its file lacks, once it has said so. `merchants` are those
+    for whom it is different from `defaultEnabled`.
     """
 
     token_id: str | None
@@ -62,6 +63,7 @@ class AdminToken(Struct, frozen=True, kw_only=True, rename="camel"):
     since_height: int | None
     sendable: bool
     sendable_reason: str | None
+    sendable_reason_code: Unsendable | None
     signer_lines: str | None
     changed_at: datetime | None
 
@@ -79,8 +81,8 @@ class AdminTokenAnswer(Answer, frozen=True, kw_only=True):
 
 
 def _stored(registry: Registry, row: StoredToken, merchants: Sequence[TokenMerchantView] = ()) -> AdminToken:
-    reason = sendable.why_not(origin=row.origin, sendable=row.sendable)
     in_use = row.state in IN_USE
+    why_not = sendable.why_not(origin=row.origin, sendable=row.sendable) if in_use else None
     return AdminToken(
         token_id=row.token_id,
         chain=row.chain,
@@ -94,9 +96,10 @@ def _stored(registry: Registry, row: StoredToken, merchants: Sequence[TokenMerch
         default_enabled=row.default_enabled,
         merchants=merchants,
         since_height=row.since_height,
-        sendable=in_use and reason is None,
-        sendable_reason=reason if in_use else None,
-        signer_lines=_signer_lines(registry, row) if in_use and reason == sendable.NOT_IN_FILE else None,
+        sendable=in_use and why_not is None,
+        sendable_reason=None if why_not is None else UNSENDABLE[why_not],
+        sendable_reason_code=why_not,
+        signer_lines=_signer_lines(registry, row) if why_not is Unsendable.NOT_IN_SIGNERS_FILE else None,
         changed_at=row.changed_at,
     )
 
@@ -117,6 +120,7 @@ def _of_file(chain: ChainInfo, token: Token) -> AdminToken:
         since_height=None,
         sendable=True,
         sendable_reason=None,
+        sendable_reason_code=None,
         signer_lines=None,
         changed_at=None,
     )

@@ -183,6 +183,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/public/tokens$", "get", {400: ["UNSUPPORTED_CHAIN"]}),
         (r"/sandbox/", "post", {400: ["UNSUPPORTED_CHAIN"], 403: ["SANDBOX_ONLY"]}),
         (r"/sandbox/(deposit|mine|reorg|advance-time|fail-exchange)$", "post", {503: ["SANDBOX_BUSY"]}),
+        (r"/sandbox/(deposit|mine|reorg)$", "post", {503: ["SANDBOX_NOT_BEGUN"]}),
         (r"/sandbox/deposit$", "post", {400: ["UNSUPPORTED_TOKEN", "INVALID_AMOUNT", "INVALID_ADDRESS"]}),
         (r"/sandbox/deposit$", "post", {404: ["PAYMENT_NOT_FOUND", "ACCOUNT_NOT_FOUND"]}),
         (r"/sandbox/reorg$", "post", {400: ["REORG_TOO_DEEP"]}),

@@ -340,4 +340,5 @@ VALUES: Mapping[str, Any] = {
     "changed_at": MOMENT,
     "since_height": 24000001,
     "sendable_reason": None,
+    "sendable_reason_code": None,
 }

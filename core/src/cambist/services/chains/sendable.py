@@ -11,16 +11,11 @@ from cambist.db.engine import Database
 from cambist.db.models import ChainToken
 from cambist.db.models.base import listed
 from cambist.db.structs import one_of
+from cambist.domain.troubles import Unsendable
 from cambist.signer import Signer
 from cambist.signer.protocol import SignerUnavailableError
 
 from .setups import IN_USE
-
-NOT_IN_FILE = (
-    "It is not in the signer's own file yet: add it to the tokens of its chain there, and start the signer again. Until"
-    " then it is received, and nothing of it leaves."
-)
-NOT_ASKED = "The signer has not said yet whether it stands in its own file."
 
 IS_NOT_SENDABLE = f"origin = 'added' AND state IN ({listed(IN_USE)}) AND sendable IS NOT TRUE"
 """Of a row of ``chain_tokens``: the signer does not know it, or has not been asked about it."""
@@ -51,8 +46,8 @@ async def not_sendable(conn: AsyncConnection, chain: str, contracts: Sequence[st
     return {row.contract for row in await conn.execute(wanted)}
 
 
-def why_not(*, origin: str, sendable: bool | None) -> str | None:
+def why_not(*, origin: str, sendable: bool | None) -> Unsendable | None:
     """Return why a token cannot be sent, None where it can."""
     if origin != "added" or sendable:
         return None
-    return NOT_ASKED if sendable is None else NOT_IN_FILE
+    return Unsendable.SIGNER_NOT_ASKED if sendable is None else Unsendable.NOT_IN_SIGNERS_FILE

@@ -33,12 +33,13 @@ from cambist.services.receiving.deposits import AddressCache, Watcher
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.payments.views import COLUMNS, PaymentView, payment_view
 from cambist.services.supported import find_chain
-from cambist.services.trackers.fan_out import UNTOLD, FanOut
+from cambist.services.trackers.fan_out import FanOut
 
 from . import blocks
 from .blocks import NewTransfer, Tip
 from .chain import SandboxChain
-from .exchanges import EXCHANGES_DUE, Exchanging, fail_exchange, find_exchange
+from .due import DUE
+from .exchanges import Exchanging, fail_exchange, find_exchange
 from .recipient import PaymentRecipient, find_recipient
 from .requests import AdvanceTime, Deposit, FailExchange, FailPayout, Mine, Reorg
 from .sending import Sender, chain_of_payout, fail_payout, note_mined
@@ -49,6 +50,7 @@ POLLS_MAX = 200
 POLLS_LOST_MAX = 50
 JUDGED_MAX = 100
 BUSY = "This simulated chain is still being read. What you asked for stands in it already: asking again does it twice."
+NOT_BEGUN = "This simulated chain could not be begun just now. Nothing of what you asked for was done: ask again."
 
 
 class SimulatedTip(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -200,7 +202,7 @@ class Sandbox:
         async with self._db.autocommit() as conn:
             chains = self._registry.chains
             depths = [max(1, info.confirmations) for info in chains.values()]
-            rows = await conn.exec_driver_sql(_DUE, (list(chains), now, JUDGED_MAX, depths))
+            rows = await conn.exec_driver_sql(DUE, (list(chains), now, JUDGED_MAX, depths))
             due = rows.all()
         followed = 0
         for row in due:
@@ -218,7 +220,8 @@ class Sandbox:
 
         What waits to be sent is sent before, so that a block that is mined now takes it.
         """
-        await self._begin(project_pk, info)
+        if not await self._begin(project_pk, info):
+            raise UnavailableError("SANDBOX_NOT_BEGUN", NOT_BEGUN)
         async with self._db.transaction() as conn:
             now = self._clock.now()
             tip = await self._lock(conn, project_pk, info, now)
@@ -275,7 +278,8 @@ class Sandbox:
     async def _follow_all(self, project_pk: int, chain_ids: Sequence[str]) -> None:
         for chain_id in chain_ids:
             info = self._registry.chains[chain_id]
-            await self._begin(project_pk, info)
+            if not await self._begin(project_pk, info):
+                raise UnavailableError("SANDBOX_BUSY", BUSY)
             async with self._db.transaction() as conn:
                 now = self._clock.now()
                 tip = await self._lock(conn, project_pk, info, now)
@@ -285,14 +289,31 @@ class Sandbox:
                     await note_mined(conn, tip)
             await self.follow(project_pk, info)
 
-    async def _begin(self, project_pk: int, info: ChainInfo) -> None:
-        """Have a new chain read from its first block, before anything stands in it."""
-        async with self._db.autocommit() as conn:
-            if await conn.scalar(select(exists().where(Cursor.chain == info.id, Cursor.scope == project_pk))):
-                return
+    async def _begin(self, project_pk: int, info: ChainInfo) -> bool:
+        """Have a new chain read from its first block, before anything stands in it; return whether it is.
+
+        How far others have changed it meanwhile does not matter: what they did is read with what is done next.
+        """
+        if await self._is_begun(project_pk, info):
+            return True
         async with self._db.transaction() as conn:
             await blocks.lock_tip(conn, project_pk, info, self._clock.now())
-        await self.follow(project_pk, info)
+        watcher = self._watcher(project_pk, info)
+        for _ in range(POLLS_LOST_MAX):
+            try:
+                await watcher.poll()
+            except InconsistentChainError:
+                # The chain changed while it was read: whoever changed it has begun it, or lets time pass.
+                if await self._is_begun(project_pk, info):
+                    return True
+            else:
+                return True
+        return False
+
+    async def _is_begun(self, project_pk: int, info: ChainInfo) -> bool:
+        async with self._db.autocommit() as conn:
+            found = await conn.scalar(select(exists().where(Cursor.chain == info.id, Cursor.scope == project_pk)))
+            return bool(found)
 
     def _watcher(self, project_pk: int, info: ChainInfo) -> Watcher:
         family = self._registry.families[info.family]
@@ -313,32 +334,6 @@ class Sandbox:
         async with self._db.autocommit() as conn:
             wanted = select(text(COLUMNS)).select_from(Payment).where(Payment.id == payment_pk)
             return payment_view((await conn.execute(wanted)).mappings().one(), self._macs)
-
-
-# Every project's chain that has a payment to judge, something to send, to finish, to exchange or to tell trackers of,
-# or whose newest block is not the one that was read last.
-_DUE = f"""
-SELECT j.id AS project_pk, c.chain FROM projects j CROSS JOIN unnest($1::text[], $4::bigint[]) AS c (chain, depth)
-WHERE j.mode = 'sandbox' AND (
-    EXISTS (
-        SELECT FROM payments p WHERE p.chain = c.chain AND p.scope = j.id
-        AND (p.dirty OR p.status IN ('pending', 'detected', 'confirming'))
-        AND (p.dirty OR (p.status = 'pending' AND p.expires_at <= $2))
-    ) OR EXISTS (
-        SELECT FROM sandbox_chains s
-        JOIN sandbox_blocks b ON b.project_pk = s.project_pk AND b.chain = s.chain AND b.height = s.height
-        LEFT JOIN chain_cursors r ON r.scope = s.project_pk AND r.chain = s.chain
-        WHERE s.project_pk = j.id AND s.chain = c.chain AND r.hash IS DISTINCT FROM b.hash
-    ) OR EXISTS (
-        SELECT FROM outbound_intents i
-        WHERE i.chain = c.chain AND i.scope = j.id AND i.state = 'waiting' AND i.due_at <= $2
-    ) OR EXISTS (
-        SELECT FROM outbound_txs t JOIN chain_cursors r ON r.chain = t.chain AND r.scope = t.scope
-        WHERE t.chain = c.chain AND t.scope = j.id AND t.state = 'mined' AND t.height <= r.height - c.depth
-    ) OR {UNTOLD} OR {EXCHANGES_DUE}
-)
-ORDER BY random() LIMIT $3
-"""  # noqa: S608  constants
 
 
 def _sandbox_only(actor: Actor) -> None:

@@ -195,7 +195,7 @@ async def _defer(
     context: EngineContext, conn: AsyncConnection, intent: IntentRow, refusal: SignReply, now: datetime
 ) -> None:
     if refusal.refusal == VOIDED and intent.update.kind in CANCELLABLE:
-        # It was cancelled before: the database is out of a backup, and has forgotten that.
+        # A person has denied it, or it was cancelled before and the database, out of a backup, has forgotten that.
         await mark_cancelled(conn, intent.id, AskedBy.PLATFORM, now)
         return
     reason = f"signer: {refusal.refusal}"

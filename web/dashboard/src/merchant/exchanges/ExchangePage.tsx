@@ -14,6 +14,7 @@ import { Failed, Waits } from "../../ui/Said";
 import { Status } from "../../ui/Status";
 import { ratio } from "../../ui/units";
 import { Moment, When } from "../../ui/When";
+import { MoneyBack } from "../MoneyBack";
 import { PaymentEvents } from "../payments/PaymentEvents";
 import { useProjectId } from "../project";
 import { ExchangePanel } from "../sandbox/SentPanel";
@@ -102,6 +103,7 @@ function Shown({ projectId, exchange }: { readonly projectId: string; readonly e
                 <Failed key="error" code={exchange.errorCode ?? ""} words={exchange.error} />
               ),
             ],
+            [t("payout.money"), exchange.status === "failed" ? <MoneyBack key="money" /> : null],
           ]}
         />
       </Section>

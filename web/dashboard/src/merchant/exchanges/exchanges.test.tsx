@@ -112,6 +112,11 @@ describe("the page of one exchange", () => {
     const done = { ...EXCHANGE, status: "succeeded", destAmount: "24.95", waitsFor: null, waitsForText: null };
     await show(ExchangePage, { ...at, answers: { ...events, [asks]: { exchange: done } } });
     expect(await screen.findByText("1 USDT = 0.998 USDC")).toBeTruthy();
+    expect(screen.queryByRole("link", { name: "Back in your balance" })).toBeNull();
+    cleanup();
+    const failed = { ...EXCHANGE, status: "failed", error: "It could not be sent.", errorCode: "NOT_SENT" };
+    await show(ExchangePage, { ...at, answers: { ...events, [asks]: { exchange: failed } } });
+    expect(await screen.findByRole("link", { name: "Back in your balance" })).toBeTruthy();
   });
 });
 

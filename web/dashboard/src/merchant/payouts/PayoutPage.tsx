@@ -83,10 +83,7 @@ function Shown({ projectId, payout }: { readonly projectId: string; readonly pay
               t("payout.error"),
               payout.error === null ? null : <Failed key="error" code={payout.errorCode ?? ""} words={payout.error} />,
             ],
-            [
-              t("payout.money"),
-              payout.swap === null && GIVEN_BACK.has(payout.status) ? <MoneyBack key="money" /> : null,
-            ],
+            [t("payout.money"), GIVEN_BACK.has(payout.status) ? <MoneyBack key="money" /> : null],
             [
               t("payout.batch"),
               payout.batchId === null ? null : (

@@ -25,46 +25,40 @@ const PAYOUT = {
   completedAt: null,
 };
 
+const SWAP = {
+  kind: "bridge",
+  srcChain: "ethereum",
+  srcToken: "ETH",
+  srcAmount: "1",
+  expectedAmount: "100",
+  minAmount: "99",
+  txnId: "xch_1",
+  txHash: null,
+};
+
 it.each([
-  ["failed", true],
-  ["cancelled", true],
-  ["cancelling", false],
-  ["broadcast", false],
-  ["completed", false],
-])("says that its money is back only where it is: %s", async (status, isBack) => {
+  ["failed", null, true],
+  ["cancelled", null, true],
+  ["cancelling", null, false],
+  ["broadcast", null, false],
+  ["completed", null, false],
+  // What was given for it is back, in its own coin.
+  ["failed", SWAP, true],
+  ["cancelled", SWAP, true],
+  ["broadcast", SWAP, false],
+  ["completed", SWAP, false],
+])("says that its money is back only where it is: %s, out of %j", async (status, swap, isBack) => {
   await show(PayoutPage, {
     path: "payouts/$payoutId",
     at: "payouts/po_1",
     answers: {
-      [`GET ${BASE}/wallet/payouts/po_1`]: { success: true, payout: { ...PAYOUT, status } },
+      [`GET ${BASE}/wallet/payouts/po_1`]: { success: true, payout: { ...PAYOUT, status, swap } },
       [`GET ${BASE}/events`]: { ...nothing, events: [] },
     },
   });
   await screen.findByText("To address", { selector: "dt" });
   const link = screen.queryByRole("link", { name: "Back in your balance" });
   expect(link?.getAttribute("href")).toBe(isBack ? `/${PROJECT}/wallet` : undefined);
-});
-
-it("says nothing of it where the exchange says what came of it", async () => {
-  const swap = {
-    srcChain: "ethereum",
-    srcToken: "ETH",
-    srcAmount: "1",
-    txnId: "xch_1",
-    provider: "across",
-    slippagePercent: 1,
-    minAmount: "99",
-  };
-  await show(PayoutPage, {
-    path: "payouts/$payoutId",
-    at: "payouts/po_1",
-    answers: {
-      [`GET ${BASE}/wallet/payouts/po_1`]: { success: true, payout: { ...PAYOUT, swap, status: "failed" } },
-      [`GET ${BASE}/events`]: { ...nothing, events: [] },
-    },
-  });
-  await screen.findByText("To address", { selector: "dt" });
-  expect(screen.queryByRole("link", { name: "Back in your balance" })).toBeNull();
 });
 
 it("is of no balance that cannot leave, as its chain is not connected any more", async () => {

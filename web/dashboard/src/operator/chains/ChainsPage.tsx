@@ -3,11 +3,12 @@ import { Link } from "@tanstack/react-router";
 
 import { Empty } from "../../ui/Feedback";
 import { None } from "../../ui/None";
-import { numbers, showTook } from "../../ui/format";
+import { numbers, showAge } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Trouble } from "../../ui/Said";
+import { useNow } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
 import { chainsQuery } from "../queries";
 
@@ -84,15 +85,27 @@ export function Height({ value }: { readonly value: number | null }) {
   return value === null ? <None /> : <span className="number">{numbers(i18n.language).format(value)}</span>;
 }
 
+/**
+ * How many blocks were left to read at the last poll, and how long ago the last one that was read was made. With none
+ * left, and a chain that is read as it should be, nothing is behind however old that block is: chains pause.
+ */
 export function Lag({ chain }: { readonly chain: Chain }) {
   const { t, i18n } = useWords();
-  if (chain.lagBlocks === null) return <None />;
+  const { lagBlocks, lagSeconds, status } = chain;
+  const now = useNow();
+  if (lagBlocks === null) return <None />;
+  const parts = [];
+  if (lagBlocks > 0) parts.push(t("chains.lagBlocks", { count: lagBlocks }));
+  else if (status === "working") parts.push(t("chains.upToDate"));
+  if (lagSeconds !== null && lagSeconds > 0) {
+    const minedAt = new Date(now - 1_000 * lagSeconds).toISOString();
+    parts.push(t("chains.lastBlock", { age: showAge(minedAt, i18n.language, now) }));
+  }
+  const [first, ...others] = parts;
   return (
     <span className="number">
-      {t("chains.lagBlocks", { count: chain.lagBlocks })}
-      {chain.lagSeconds !== null && chain.lagSeconds > 0 && (
-        <span className="muted"> · {showTook(1_000 * chain.lagSeconds, i18n.language)}</span>
-      )}
+      {first}
+      {others.length > 0 && <span className="muted"> · {others.join(" · ")}</span>}
     </span>
   );
 }

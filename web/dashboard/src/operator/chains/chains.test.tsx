@@ -35,12 +35,22 @@ it("of a chain without endpoints is not told how many of none are healthy", asyn
 });
 
 it.each([
-  [40, "12 blocks · 40 seconds"],
-  [36_000, "12 blocks · 10 hours"],
-])("how far behind a chain is reads as a time: %s seconds", async (lagSeconds, words) => {
-  await shown({ lagBlocks: 12, lagSeconds });
-  expect((await screen.findByText(/^12 blocks/)).textContent).toBe(words);
-});
+  [{ lagBlocks: 12, lagSeconds: 40 }, "12 blocks · last block 40 seconds ago"],
+  [{ lagBlocks: 1, lagSeconds: 36_000, status: "delayed" }, "1 block · last block 10 hours ago"],
+  // A chain that makes blocks only when there is something in them is not behind.
+  [{ lagBlocks: 0, lagSeconds: 132 }, "Up to date · last block 2 minutes ago"],
+  [{ lagBlocks: 0, lagSeconds: null }, "Up to date"],
+  // Nobody knows what it has made since.
+  [{ lagBlocks: 0, lagSeconds: 36_000, status: "down" }, "last block 10 hours ago"],
+  [{ lagBlocks: 0, lagSeconds: 36_000, status: "paused" }, "last block 10 hours ago"],
+] as const)(
+  "how far behind a chain is says what is left to read, and how old what was read is: %j",
+  async (lag, words) => {
+    await shown({ status: "working", ...lag });
+    const row = await screen.findByRole("row", { name: /Ethereum/ });
+    expect(within(row).getByText(/^(Up to date|\d+ blocks?|last block)/).textContent).toBe(words);
+  },
+);
 
 it("what is wrong with a chain is the API's own sentence in English", async () => {
   await shown({ ...AWAY, ...NO_WORKER });

@@ -83,6 +83,9 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
         <ActButton
           act={t("queue.raise")}
           title={t("queue.raiseTitle")}
+          onOpen={() => {
+            setMaxFee("");
+          }}
           onConfirm={async () => {
             const body = maxFee.trim() === "" ? {} : { maxFee: maxFee.trim() };
             await unwrap(api.POST("/api/admin/outbound/{intentId}/raise-fee", { params, body }));

@@ -7,7 +7,7 @@ import { SelectFilter, TextFilter } from "../../ui/Filters";
 import { listed, type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { None } from "../../ui/None";
-import { Quoted } from "../../ui/Said";
+import { Quoted, Trouble } from "../../ui/Said";
 import { beginsWith, useListSearch } from "../../ui/search";
 import { Chip, type Tone } from "../../ui/Status";
 import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
@@ -125,11 +125,12 @@ export function TokensPage() {
 
 /** What keeps it from being used, or from being sent. */
 function Why({ token }: { readonly token: Token }) {
-  const words = token.reason ?? token.sendableReason;
-  if (words === null) return <None />;
+  const { reason, sendableReason, sendableReasonCode } = token;
+  if (reason !== null) return <Quoted words={reason} />;
+  if (sendableReason === null) return <None />;
   return (
     <>
-      <Quoted words={words} />
+      <Trouble code={sendableReasonCode ?? ""} words={sendableReason} />
       <SignerLines token={token} />
     </>
   );

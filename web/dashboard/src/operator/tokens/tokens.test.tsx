@@ -1,6 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
-import { expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 
+import { chooseLanguage } from "../../i18n";
 import { json, one, showOperator } from "../../testing/render";
 
 import { TokensPage } from "./TokensPage";
@@ -18,6 +19,7 @@ const TOKEN = {
   defaultEnabled: true,
   sendable: false,
   sendableReason: "It is not in the signer's own file.",
+  sendableReasonCode: "NOT_IN_SIGNERS_FILE",
   signerLines: null,
   sinceHeight: 1,
   changedAt: null,
@@ -26,6 +28,23 @@ const SHOPS = [
   { merchantId: "mrc_7", name: "Nordlicht", email: "ada@nordlicht.example" },
   { merchantId: "mrc_8", name: "Südwind", email: "bob@suedwind.example" },
 ];
+
+afterEach(async () => {
+  await chooseLanguage("en");
+});
+
+it.each([
+  ["NOT_IN_SIGNERS_FILE", /Er steht noch nicht in der eigenen Datei des Signers/],
+  ["SIGNER_NOT_ASKED", /Der Signer hat noch nicht gesagt/],
+])("why nothing of a token leaves is said in the reader's language: %s", async (sendableReasonCode, sentence) => {
+  await chooseLanguage("de");
+  await showOperator(TokensPage, {
+    path: "tokens",
+    answers: { "GET /api/admin/tokens": { ...one, tokens: [{ ...TOKEN, sendableReasonCode, merchants: [] }] } },
+  });
+  expect(await screen.findByText(sentence)).toBeTruthy();
+  expect(screen.queryByText(TOKEN.sendableReason)).toBeNull();
+});
 
 it("a token is decided about for one merchant, who stands in the list from then on", async () => {
   const bodies: unknown[] = [];
@@ -48,7 +67,6 @@ it("a token is decided about for one merchant, who stands in the list from then 
   const apart = within(row).getByRole("list", { name: "Decided apart for some" });
   expect(apart.textContent).toBe("Südwind Off");
   expect(within(apart).getByRole("link", { name: "Südwind" })).toHaveProperty("href", expect.stringMatching(/mrc_8$/));
-  // What the API says without a code is English, whoever reads it aloud.
   expect(within(row).getByText(TOKEN.sendableReason).lang).toBe("en");
 
   fireEvent.click(within(row).getByRole("button", { name: "For one merchant" }));
@@ -68,7 +86,8 @@ it("a token is decided about for one merchant, who stands in the list from then 
 it("what the signer's file lacks of a token is shown to be copied, with what else its file has to say", async () => {
   const signerLines = '[[plugins.evm.chains.ethereum.tokens]]\nsymbol = "EURX"\n';
   const lacking = { ...TOKEN, signerLines, merchants: [] };
-  const whole = { ...TOKEN, tokenId: "tok_2", symbol: "USDX", sendable: true, sendableReason: null, merchants: [] };
+  const sendable = { sendable: true, sendableReason: null, sendableReasonCode: null };
+  const whole = { ...TOKEN, ...sendable, tokenId: "tok_2", symbol: "USDX", merchants: [] };
   await showOperator(TokensPage, {
     path: "tokens",
     answers: { "GET /api/admin/tokens": { ...one, tokens: [lacking, whole] } },
