@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -24,7 +25,7 @@ from cambist.plugin import (
     PluginContext,
     Units,
 )
-from cambist.testing.anvil import AnvilProcess
+from cambist.testing.anvil import AnvilClient, AnvilProcess
 from cambist.testing.contracts import load
 from cambist_across_node import AcrossNetwork, Side
 from cambist_across_node.__main__ import fund, introduction
@@ -145,9 +146,48 @@ async def network_of(*arguments: str, **more: Any) -> AsyncIterator[AcrossNetwor
         yield network
 
 
+class Deployed:
+    """Two nodes with Across on them, put back to that after each test: to deploy it takes most of a second."""
+
+    def __init__(self, network: AcrossNetwork) -> None:
+        self._urls = {name: side.node.url for name, side in network.sides.items()}
+        self._known = {name: vars(side) for name, side in network.sides.items()}
+
+    @asynccontextmanager
+    async def network(self) -> AsyncIterator[AcrossNetwork]:
+        network = AcrossNetwork(self._urls)
+        for name, side in network.sides.items():
+            side.deploy = partial(self._find, side, self._known[name])
+        async with AsyncExitStack() as stack:
+            nodes = [await stack.enter_async_context(AnvilClient(url)) for url in self._urls.values()]
+            states = [await node.call("evm_snapshot") for node in nodes]
+            async with network:
+                yield network
+            for node, state in zip(nodes, states, strict=True):
+                assert await node.call("evm_revert", [state])
+
+    async def _find(self, side: Side, known: Mapping[str, Any], tokens: Mapping[str, int]) -> None:
+        """Know what is deployed already, on a node that keeps the machine's time."""
+        assert set(tokens) < set(known["tokens"])
+        vars(side).update(known, node=side.node, tokens=dict(known["tokens"]))
+        # Its time stood still meanwhile.
+        await side.node.call("evm_increaseTime", [max(0, int(time.time()) - await side.time())])
+        await side.node.call("evm_mine")
+
+
+@pytest.fixture(scope="session")
+async def deployed() -> AsyncIterator[Deployed]:
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(AnvilProcess(["--chain-id", number])) for number in ("31337", "31338")]
+        # Its relayer and its server end before the first test has its own.
+        async with AcrossNetwork(dict(zip(("one", "two"), [node.url for node in nodes], strict=True))) as network:
+            await fund(network, WALLET)
+        yield Deployed(network)
+
+
 @pytest.fixture
-async def network() -> AsyncIterator[AcrossNetwork]:
-    async with network_of() as network:
+async def network(deployed: Deployed) -> AsyncIterator[AcrossNetwork]:
+    async with deployed.network() as network:
         yield network
 
 

@@ -8,7 +8,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from cambist.testing.anvil import AnvilProcess
 from cambist_tron_node import NoMachine, TronNode, TronToken
+from cambist_tron_node.blocks import MAINNET
+from cambist_tron_node.evm import AnvilMachine, anvil_for
 
 Ask = Callable[..., Awaitable[Any]]
 
@@ -20,10 +23,23 @@ async def node() -> AsyncIterator[TronNode]:
         yield node
 
 
+@pytest.fixture(scope="session")
+async def shared_node() -> AsyncIterator[AnvilProcess]:
+    """Run the anvil that one machine after the other runs its contracts on."""
+    async with anvil_for(MAINNET) as anvil:
+        yield anvil
+
+
 @pytest.fixture
-async def contract_node() -> AsyncIterator[TronNode]:
+def machine(shared_node: AnvilProcess) -> AnvilMachine:
+    """Return a machine that knows no contracts yet."""
+    return AnvilMachine(MAINNET, anvil=shared_node)
+
+
+@pytest.fixture
+async def contract_node(machine: AnvilMachine) -> AsyncIterator[TronNode]:
     """Run a node that runs contracts."""
-    async with TronNode() as node:
+    async with TronNode(machine=machine) as node:
         yield node
 
 

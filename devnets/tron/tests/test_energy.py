@@ -47,9 +47,9 @@ async def usdt(node: TronNode) -> TronToken:
 
 
 @pytest.fixture
-async def dear_node() -> AsyncIterator[TronNode]:
+async def dear_node(machine) -> AsyncIterator[TronNode]:
     """Run a node at the price of November 2024."""
-    async with TronNode(energy_price=210) as node:
+    async with TronNode(machine=machine, energy_price=210) as node:
         yield node
 
 

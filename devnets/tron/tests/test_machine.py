@@ -35,8 +35,7 @@ async def world() -> Balances:
 
 
 @pytest.fixture
-async def machine(world: Balances) -> AsyncIterator[AnvilMachine]:
-    machine = AnvilMachine(728126428)
+async def machine(machine: AnvilMachine, world: Balances) -> AsyncIterator[AnvilMachine]:
     await machine.start(world)
     yield machine
     await machine.close()

@@ -14,9 +14,12 @@ import pytest
 
 from cambist.plugin import Chain, PluginContext, ScanResult, Span
 from cambist.testing import watching
+from cambist.testing.anvil import AnvilProcess
 from cambist_tron.config import TronConfig
 from cambist_tron.family import TronFamily
 from cambist_tron.plugin import TronPlugin
+from cambist_tron_node.blocks import MAINNET
+from cambist_tron_node.evm import anvil_for
 
 from .local import Net, open_net
 
@@ -83,8 +86,15 @@ def payer(family: TronFamily) -> str:
     return family.derive_address(XPUB, 0, 1000)
 
 
+@pytest.fixture(scope="session")
+async def shared_node() -> AsyncIterator[AnvilProcess]:
+    """Run the anvil that the contracts of one node after the other run on."""
+    async with anvil_for(MAINNET) as anvil:
+        yield anvil
+
+
 @pytest.fixture
-async def net(connect: Connect) -> AsyncIterator[Net]:
+async def net(connect: Connect, shared_node: AnvilProcess) -> AsyncIterator[Net]:
     """Return a local node with tokens on it, and a chain connected to it."""
-    async with open_net(connect) as net:
+    async with open_net(connect, shared_node) as net:
         yield net

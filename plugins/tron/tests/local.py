@@ -9,8 +9,11 @@ from typing import Any
 from coincurve import PrivateKey
 
 from cambist.plugin import Action, Chain, Dated, Fee, Intent, LendingChain, Plan, SignedTx, Step, TxStatus, Units
+from cambist.testing.anvil import AnvilClient
 from cambist_tron.family import TronFamily
 from cambist_tron_node import TronNode, TronToken
+from cambist_tron_node.blocks import MAINNET
+from cambist_tron_node.evm import AnvilMachine
 
 FAMILY = TronFamily()
 TRX = 10**6
@@ -118,9 +121,9 @@ def fee_of(plan: Plan) -> Fee:
 
 
 @asynccontextmanager
-async def open_net(connect: Connect) -> AsyncIterator[Net]:
-    """Start the node, deploy the tokens, and connect."""
-    async with TronNode() as node:
+async def open_net(connect: Connect, anvil: AnvilClient) -> AsyncIterator[Net]:
+    """Start the node, whose contracts run on this anvil, deploy the tokens, and connect."""
+    async with TronNode(machine=AnvilMachine(MAINNET, anvil=anvil)) as node:
         usdt = await node.deploy_token("USDT", 6, usdt_like=True)
         usdx = await node.deploy_token("USDX", 6)
         net = Net(node, usdt, usdx, connect)

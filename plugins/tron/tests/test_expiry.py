@@ -12,7 +12,7 @@ from aiohttp import web
 from cambist.plugin import ChainError, ChainUnavailableError, Dated, LendingChain, SignedTx
 from cambist_tron.expiry import DYING_TOGETHER_S, MARGIN_S, groups_of
 from cambist_tron.writing import LIFETIME_S
-from cambist_tron_node import TronNode
+from cambist_tron_node import NoMachine, TronNode
 from cambist_tron_node.faults import Face, Fault
 
 from .local import Net
@@ -59,7 +59,7 @@ async def test_two_histories_prove_nothing(net: Net) -> None:
     tx, dated = await one(net)
     await net.outlive(dated)
     assert await dead(net.chain, dated) == [True]
-    async with TronNode() as other:
+    async with TronNode(machine=NoMachine()) as other:
         await other.mine(net.node.head)
         for urls in ((net.node.url, other.url), (other.url, net.node.url)):
             async with net.connected(*urls) as chain:
@@ -88,7 +88,11 @@ async def test_what_one_node_calls_solid_says_nothing_of_anothers_blocks(net: Ne
     tx, dated = await one(net)
     await net.chain.broadcast([tx])
     await net.outlive(dated)
-    async with TronNode() as other, aiohttp.ClientSession() as session, Balanced(net, other, session) as face:
+    async with (
+        TronNode(machine=NoMachine()) as other,
+        aiohttp.ClientSession() as session,
+        Balanced(net, other, session) as face,
+    ):
         await other.mine(net.node.head - 10 - other.head)
         assert other.solid_height < net.node.solid_height <= other.head
         async with net.connected(face.url) as chain:

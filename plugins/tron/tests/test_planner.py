@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from cambist.plugin import FeeAboveCeilingError, Intent, Units
 from cambist_tron.addresses import ZERO_ADDRESS, spell
 from cambist_tron.fees import Prices
-from cambist_tron_node import Parameters, TronNode
+from cambist_tron_node import NoMachine, Parameters, TronNode
 
 from .local import TRX, Connect, Net, fee_of, step_of
 
@@ -196,7 +196,7 @@ async def test_a_price_above_the_operators_ceiling_is_an_error(net: Net) -> None
 async def test_prices_are_the_networks(connect: Connect) -> None:
     """Not those of the main network as they were once."""
     parameters = Parameters(transaction_fee=2_000, new_account_fee=3_000_000)
-    async with TronNode(parameters=parameters) as node, connect(node.url) as chain:
+    async with TronNode(machine=NoMachine(), parameters=parameters) as node, connect(node.url) as chain:
         source, to_address = node.accounts[:2]
         coin = Intent(source=source, to_address=to_address, token=chain.info.native, amount=Units(5))
         plans = await chain.plan([coin, coin, coin, replace(coin, to_address=ZERO_NEIGHBOUR)], sponsor=None)

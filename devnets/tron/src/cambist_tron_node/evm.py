@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from cambist.testing.anvil import AnvilProcess
+from cambist.testing.anvil import AnvilClient, AnvilProcess
 
 from .energy import CODE_BYTE_ENERGY, REVERTED, Bill, Pricing, overrun_message
 from .journal import Journal, StateKey
@@ -39,16 +39,25 @@ _ENDS: Final = (
 )
 
 
+def anvil_for(chain_id: int) -> AnvilProcess:
+    """Return an anvil that contracts can be run on, which see this chain id. It is not started yet."""
+    return AnvilProcess([
+        "--chain-id", str(chain_id), "--hardfork", "cancun", "--balance", "0", "--no-mining",
+        "--gas-price", "0", "--block-base-fee-per-gas", "0", "--disable-min-priority-fee",
+        "--disable-block-gas-limit", "--disable-code-size-limit", "--no-request-size-limit",
+    ])  # fmt: skip
+
+
 class AnvilMachine:
     """Runs contracts on anvil; see ``machine.Machine`` for what is promised."""
 
-    def __init__(self, chain_id: int) -> None:
-        """Choose the chain id that contracts see; ``start`` starts anvil."""
-        self._anvil = AnvilProcess([
-            "--chain-id", str(chain_id), "--hardfork", "cancun", "--balance", "0", "--no-mining",
-            "--gas-price", "0", "--block-base-fee-per-gas", "0", "--disable-min-priority-fee",
-            "--disable-block-gas-limit", "--disable-code-size-limit", "--no-request-size-limit",
-        ])  # fmt: skip
+    def __init__(self, chain_id: int, *, anvil: AnvilClient | None = None) -> None:
+        """Choose the chain id that contracts see; ``start`` starts anvil.
+
+        An anvil that is given (see ``anvil_for``) runs already, for one machine at a time, and is left as it was found.
+        """
+        self._anvil = anvil or anvil_for(chain_id)
+        self._is_lent = anvil is not None
         self._stack = AsyncExitStack()
         self._journal = Journal()
         self._factors: dict[bytes, int] = {}
@@ -63,7 +72,10 @@ class AnvilMachine:
 
     async def start(self, world: World) -> None:
         self._known = world
-        await self._stack.enter_async_context(self._anvil)
+        if self._is_lent:
+            self._stack.push_async_callback(self.rewind, 0)
+        else:
+            await self._stack.enter_async_context(self._anvil)
 
     async def close(self) -> None:
         await self._stack.aclose()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cambist.testing.anvil import AnvilProcess
+from cambist.testing.anvil import AnvilClient
 
 from .energy import Frame, Step
 from .journal import StateKey
@@ -105,7 +105,7 @@ class Setting(msgspec.Struct, frozen=True):
         return {"stateOverrides": state, "blockOverrides": block}
 
 
-async def trace(anvil: AnvilProcess, call: Call, setting: Setting, balances: Mapping[bytes, int], gas: int) -> Trace:
+async def trace(anvil: AnvilClient, call: Call, setting: Setting, balances: Mapping[bytes, int], gas: int) -> Trace:
     """Return what the call would do. Code that is created is called where it stands."""
     tx, options = _transaction(call, gas), setting.options(balances)
     asked: list[tuple[str, Sequence[Any]]] = [
@@ -128,7 +128,7 @@ async def trace(anvil: AnvilProcess, call: Call, setting: Setting, balances: Map
 
 
 async def steps(
-    anvil: AnvilProcess, call: Call, setting: Setting, balances: Mapping[bytes, int], gas: int
+    anvil: AnvilClient, call: Call, setting: Setting, balances: Mapping[bytes, int], gas: int
 ) -> Sequence[Step]:
     """Return every operation that the call would run."""
     return _steps(await anvil.call(*_stepwise(call, setting.options(balances), gas)))
