@@ -233,7 +233,7 @@ async def test_a_payout_of_any_kind_is_worth_its_fee_and_the_refusal_says_the_mi
             await payout_env.queue(kind, 2_499_999)
     rows = [{"toAddress": person(name), "amount": amount} for name, amount in (("ann", "2.499999"), ("ben", "2.5"))]
     batch = await payout_env.pay_all(rows)
-    assert [(one.row, one.code) for one in batch.rejected] == [(0, "PAYOUT_BELOW_MINIMUM")]
+    assert [(one.row, one.code, one.field) for one in batch.rejected] == [(0, "PAYOUT_BELOW_MINIMUM", "amount")]
     assert batch.total == 2_500_000
     await payout_env.queue(IntentKind.REFUND, 1)
 

@@ -85,6 +85,9 @@ async def test_a_bad_row_is_refused_alone_and_is_no_part_of_the_total(payout_env
         (6, "PAYOUT_LIMIT_EXCEEDED"),
         (7, "VALIDATION_ERROR"),
     ]
+    assert [one.field for one in batch.rejected] == [
+        "amount", "toAddress", "amount", "toAddress", "amount", "amount", "idempotencyKey",
+    ]  # fmt: skip
     again = await payout_env.pay_all(rows, header_key="k")
     assert again.replayed
     assert msgspec.structs.replace(again, replayed=False) == batch
@@ -195,6 +198,7 @@ async def test_a_key_that_stands_for_something_else_refuses_its_row_alone(payout
     await payout_env.pay(header_key="a", amount="11")
     batch = await payout_env.pay_all([row(key="a"), row(key="b"), row(key="b")])
     assert codes(batch) == [(0, "IDEMPOTENCY_KEY_REUSED"), (2, "DUPLICATE_IDEMPOTENCY_KEY")]
+    assert [one.field for one in batch.rejected] == ["idempotencyKey"] * 2
     assert batch.accepted == 1
 
 
@@ -216,6 +220,7 @@ async def test_rows_beyond_the_days_limit_are_refused_in_their_order(payout_env)
     await payout_env.pay()
     batch = await payout_env.pay_all([row("15"), row("10", key="a"), row("5")])
     assert (batch.total, codes(batch)) == (20 * USDX, [(1, "PAYOUT_LIMIT_EXCEEDED")])
+    assert [one.field for one in batch.rejected] == ["amount"]
     await payout_env.settings(limits={})
     assert (await payout_env.pay_all([row("10", key="a")])).accepted == 1
 

@@ -147,19 +147,21 @@ async def test_used_up_credits_are_told_as_for_any_payout(env):
 
 
 @pytest.mark.parametrize(
-    "limits, code",
+    "limits, code, fields",
     [
-        ({"memory/USDX": {"perTransaction": "59.999999"}}, "PAYOUT_LIMIT_EXCEEDED"),
-        ({"memory/USDX": {"perDay": "59.999999"}}, "PAYOUT_LIMIT_EXCEEDED"),
-        ({"memory/USDX": {"minimum": "60.000001"}}, "PAYOUT_BELOW_MINIMUM"),
-        ({"memory/MEM": {"perTransaction": "19.93"}}, "PAYOUT_LIMIT_EXCEEDED"),
-        ({"memory/MEM": {"perDay": "19.93"}}, "PAYOUT_LIMIT_EXCEEDED"),
-        ({"memory/MEM": {"minimum": "19.95"}}, "PAYOUT_BELOW_MINIMUM"),
+        ({"memory/USDX": {"perTransaction": "59.999999"}}, "PAYOUT_LIMIT_EXCEEDED", ["srcAmount"]),
+        ({"memory/USDX": {"perDay": "59.999999"}}, "PAYOUT_LIMIT_EXCEEDED", ["srcAmount"]),
+        ({"memory/USDX": {"minimum": "60.000001"}}, "PAYOUT_BELOW_MINIMUM", ["srcAmount"]),
+        ({"memory/MEM": {"perTransaction": "19.93"}}, "PAYOUT_LIMIT_EXCEEDED", []),
+        ({"memory/MEM": {"perDay": "19.93"}}, "PAYOUT_LIMIT_EXCEEDED", []),
+        ({"memory/MEM": {"minimum": "19.95"}}, "PAYOUT_BELOW_MINIMUM", []),
     ],
 )
-async def test_limits_of_both_tokens_hold_for_what_is_given_and_for_what_is_expected(env, limits, code):
+async def test_limits_of_both_tokens_hold_for_what_is_given_and_for_what_is_expected(env, limits, code, fields):
     await env.decide(limits=limits)
-    assert await code_of(env) == code
+    with pytest.raises(ServiceError) as caught:
+        await env.pay()
+    assert (caught.value.code, [one.field for one in caught.value.details]) == (code, fields)
 
 
 async def test_exactly_the_limits_of_both_tokens_are_allowed(env):

@@ -111,7 +111,8 @@ async def test_the_operators_list_has_the_tag_in_it(payout_env):
     for other in ({"toTag": "8"}, {}, {"toAddress": person("ben"), "toTag": "7"}):
         assert await code_of(payout_env.pay(**other)) == "TARGET_NOT_ALLOWED"
     rows = [{"toAddress": person(), "amount": "1", "toTag": tag} for tag in ("7", "8")]
-    assert [(one.row, one.code) for one in (await payout_env.pay_all(rows)).rejected] == [(1, "TARGET_NOT_ALLOWED")]
+    [refused] = (await payout_env.pay_all(rows)).rejected
+    assert (refused.row, refused.code, refused.field) == (1, "TARGET_NOT_ALLOWED", "toAddress")
     assert await code_of(payout_env.settings(allowedAddresses={"memory": [f"{person()}#x"]})) == "VALIDATION_ERROR"
 
 

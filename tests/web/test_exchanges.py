@@ -158,7 +158,7 @@ async def test_a_swap_is_executed_at_once_and_pending_with_its_money_set_aside(c
         "to_address": recipient,
     }
     (usage,) = (await client.get("/api/merchant/usage?operation=swap", headers=rich.key)).json()["usage"]
-    assert usage["reference"] == made["txnId"]
+    assert (usage["reference"], usage["projectId"]) == (made["txnId"], rich.project_id)
     (entry,) = await stored(gateway, "SELECT subject, details FROM audit_entries WHERE action = 'exchange.asked'")
     assert entry["subject"] == made["txnId"]
     assert entry["details"] == {

@@ -6,8 +6,9 @@ import pytest
 
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, post
 from tests.support.payout_env import person
-from tests.support.web import Merchant, refused
+from tests.support.web import ADMIN_KEY, Merchant, refused
 
+ADMIN = {"X-Admin-Key": ADMIN_KEY}
 WALLET = "/api/merchant/wallet"
 BODY = {"chain": "memory", "token": "USDX", "toAddress": person(), "amount": "10"}
 
@@ -176,7 +177,12 @@ async def test_a_batch_is_checked_row_by_row_before_anything_is_paid(client, ric
         {"toAddress": person("cleo"), "amount": "400", "idempotencyKey": "twice"},
         {"toAddress": person("dan"), "amount": "2", "toTag": "x"},
         {"toAddress": person("eve"), "amount": "2", "idempotencyKey": "twice"},
+        {"toAddress": person("fay"), "amount": "400.000001"},
+        {"toAddress": person("gus"), "amount": "0.5"},
     ]
+    limits = {"memory/USDX": {"perTransaction": "400", "minimum": "1"}}
+    set_up = await client.put("/api/admin/settings", json={"version": 0, "limits": limits}, headers=ADMIN)
+    assert set_up.status_code == 200, set_up.text
     body = {"chain": "memory", "token": "USDX", "destinations": rows}
     found = []
     for _ in range(2):
@@ -188,11 +194,13 @@ async def test_a_batch_is_checked_row_by_row_before_anything_is_paid(client, ric
         (1, "INVALID_ADDRESS", "toAddress"),
         (2, "INVALID_AMOUNT", "amount"),
         (4, "INVALID_TAG", "toTag"),
-        (5, "DUPLICATE_IDEMPOTENCY_KEY", None),
+        (5, "DUPLICATE_IDEMPOTENCY_KEY", "idempotencyKey"),
+        (6, "PAYOUT_LIMIT_EXCEEDED", "amount"),
+        (7, "PAYOUT_BELOW_MINIMUM", "amount"),
     ]
     assert found == [refusals] * 2
     paid = await client.post(
-        f"{WALLET}/payout/batch", json={**body, "destinations": [rows[0], *rows[4:]]}, headers=rich.key
+        f"{WALLET}/payout/batch", json={**body, "destinations": [rows[0], *rows[4:6]]}, headers=rich.key
     )
     assert (paid.status_code, paid.json()["batch"]["acceptedRows"]) == (201, 2)
     refused(

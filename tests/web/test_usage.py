@@ -7,7 +7,10 @@ import pytest
 from cambist.services.accounting import usage
 from cambist.services.accounting.usage import Metered
 from cambist.services.platform import PlatformSettings
+from cambist.services.webhooks.outbox import enqueue
+from cambist.services.webhooks.secrets import SigningSecrets
 from tests.support.web import ADMIN_KEY, Merchant, refused
+from tests.support.webhooks import deliverer, paid, receiver
 
 USAGE = "/api/merchant/usage"
 WALLET = "/api/merchant/wallet"
@@ -95,6 +98,38 @@ async def test_each_record_names_the_project_that_it_was_for(merchant, client, g
     assert [(one["operation"], one["projectId"]) for one in listed] == [
         ("payout", None), ("return", second), ("payment", second), ("payment", second), ("payment", first),
     ]  # fmt: skip
+
+
+async def test_what_money_was_sent_for_names_its_project_whatever_it_is(two_merchants):
+    """Payouts, those of a batch, refunds and withdrawals, of a merchant who has another project of the mode."""
+    listed = (await two_merchants.get(f"{USAGE}?limit=100"))["usage"]
+    sent = {one["reference"]: (one["operation"], one["projectId"]) for one in listed}
+    mine = two_merchants.ada.project_id
+    ids = two_merchants.ids
+    for operation in ("payout", "refund", "withdrawal"):
+        assert sent[ids[f"{operation}_id"]] == (operation, mine)
+    (batch,) = (await two_merchants.get(f"{WALLET}/payouts?batchId={ids['batch_id']}"))["payouts"]
+    assert sent[batch["payoutId"]] == ("payout", mine)
+
+
+async def test_a_delivery_names_the_project_that_was_told(merchant, client, gateway, clock):
+    first, key = merchant.project_id, merchant.key
+    await merchant.add_project()
+    async with receiver() as shop, deliverer(gateway.db, clock, secrets=SigningSecrets(gateway.secrets)) as worker:
+        async with gateway.db.transaction() as conn:
+            rows = await conn.exec_driver_sql("SELECT project_id, id FROM projects")
+            pks = {row.project_id: row.id for row in rows}
+            told = [paid((pks[project], project), shop.url) for project in (first, merchant.project_id)]
+            await enqueue(conn, told, ids=gateway.ids, now=clock.now())
+        assert await worker.deliver_due() == 2
+    listed = (await client.get(USAGE, headers=key)).json()["usage"]
+    assert {(one["operation"], one["projectId"]) for one in listed} == {
+        ("webhook_delivery", first),
+        ("webhook_delivery", merchant.project_id),
+    }
+    assert {one["reference"] for one in listed} == {
+        received.headers["X-Webhook-Id"].replace("evt_", "dlv_") for received in shop.received
+    }
 
 
 async def test_the_calculator_gets_chains_weights_tiers_and_packs(client):

@@ -1,9 +1,10 @@
-import type { ReactNode } from "react";
+import { useId, type ReactNode } from "react";
 
 import { NoneListed } from "./Feedback";
 import { Filters } from "./Filters";
 import { List, type ListProps } from "./List";
 import { Page, Section } from "./Page";
+import { QuickTabs, type Quick } from "./QuickTabs";
 import type { ListSearch } from "./search";
 
 interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "empty" | "isFiltered"> {
@@ -11,6 +12,8 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "
   readonly lead?: string;
   readonly search: Pick<ListSearch<never>, "isFiltered" | "clear" | "goTo">;
   readonly filters?: ReactNode;
+  /** What it is most often filtered by, as tabs above all filters. */
+  readonly quick?: Quick;
   /** Saves what is listed. */
   readonly csv?: ReactNode;
   /** What else can be done with all of it. */
@@ -32,8 +35,23 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "label" | "onPage" | "
 
 /** A page that is one list: its filters, its file, and what there is to say and to do where it is empty. */
 export function ListPage<Row>(props: ListPageProps<Row>) {
-  const { title, lead, search, filters, csv, acts, create, none, noneWords, noneFiltered, ...rest } = props;
+  const { title, lead, search, filters, quick, csv, acts, create, none, noneWords, noneFiltered, ...rest } = props;
   const { head, foot, listTitle, listActions, ...list } = rest;
+  const panelId = useId();
+  const shown = (
+    <List
+      {...list}
+      label={listTitle ?? title}
+      onPage={search.goTo}
+      isFiltered={search.isFiltered}
+      empty={
+        <NoneListed search={search} filtered={noneFiltered} title={none}>
+          {noneWords !== undefined && <p>{noneWords}</p>}
+          {create}
+        </NoneListed>
+      }
+    />
+  );
   return (
     <Page
       title={title}
@@ -48,19 +66,15 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
     >
       {head}
       <Section flush {...(listTitle === undefined ? {} : { title: listTitle })} actions={listActions}>
+        {quick !== undefined && <QuickTabs {...quick} panelId={panelId} />}
         {filters !== undefined && <Filters>{filters}</Filters>}
-        <List
-          {...list}
-          label={listTitle ?? title}
-          onPage={search.goTo}
-          isFiltered={search.isFiltered}
-          empty={
-            <NoneListed search={search} filtered={noneFiltered} title={none}>
-              {noneWords !== undefined && <p>{noneWords}</p>}
-              {create}
-            </NoneListed>
-          }
-        />
+        {quick === undefined ? (
+          shown
+        ) : (
+          <div id={panelId} role="tabpanel" aria-label={title}>
+            {shown}
+          </div>
+        )}
       </Section>
       {foot}
     </Page>

@@ -27,6 +27,9 @@ from .limits import check_one
 from .queue import NewPayout, PayoutContext
 from .requests import BatchRequest, Destination, PayoutRequest
 
+KEY = "idempotencyKey"
+"""The field of a row that names it for ever."""
+
 
 class Rejected(Struct, frozen=True, kw_only=True, rename="camel"):
     """A row that was refused alone. ``row`` counts from 0, ``field`` is what of it is wrong where that is one alone."""
@@ -112,7 +115,11 @@ def _row_claim(actor: Actor, request: BatchRequest, destination: Destination, ta
     if key is None:
         return None
     if key in taken:
-        raise InvalidError("DUPLICATE_IDEMPOTENCY_KEY", "An earlier row of the batch has the same idempotencyKey.")
+        raise InvalidError(
+            "DUPLICATE_IDEMPOTENCY_KEY",
+            "An earlier row of the batch has the same idempotencyKey.",
+            [FieldProblem(KEY, "is that of an earlier row")],
+        )
     taken.add(key)
     alone = PayoutRequest(
         chain=request.chain,
@@ -142,7 +149,8 @@ async def judge_rows(
         try:
             replayed.append(Replayed(row=row, payout_id=refuse_other_use(claim, used[claim.key])))
         except ServiceError as error:
-            rejected.append(reject(row, request.destinations[row], error))
+            # Alone, a payout may have its key in the header; a row has it in this field.
+            rejected.append(structs.replace(reject(row, request.destinations[row], error), field=KEY))
     valid = [one for one in valid if one.claim is None or one.claim.key not in used]
     return valid, rejected, replayed
 

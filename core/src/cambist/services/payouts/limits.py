@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 
@@ -19,13 +19,15 @@ from cambist.domain.intents import IntentKind
 from cambist.domain.money import UNITS_MAX, format_units
 from cambist.domain.payouts import GIVEN_BACK, Limits
 from cambist.plugin import ChainInfo, Token, Units
-from cambist.services.errors import ForbiddenError, InvalidError
+from cambist.services.errors import FieldProblem, ForbiddenError, InvalidError
 from cambist.services.platform import MerchantLimit, OutgoingLimit, PlatformSettings
 from cambist.services.pricing.quotes import Asset
 
 from . import minimums
 
 DAY = timedelta(hours=24)
+AMOUNT = "amount"
+"""The field of requests that says how much is sent, where it has no other name."""
 
 
 async def limits_of(  # noqa: PLR0913, PLR0917  whose, of what, and when
@@ -73,31 +75,54 @@ def check_one(  # noqa: PLR0913, PLR0917  what is judged of one transfer
     check_units(limits, kind, asset, units)
 
 
-def check_units(limits: Limits, kind: IntentKind, asset: Asset, units: Units) -> None:
-    """Refuse an amount that is too small or too large by itself, as ``check_one`` does."""
+def check_units(limits: Limits, kind: IntentKind, asset: Asset, units: Units, *, field: str | None = AMOUNT) -> None:
+    """Refuse an amount that is too small or too large by itself, as ``check_one`` does.
+
+    ``field`` is what says it in the request; None where nothing does.
+    """
     chain, token = asset
     if limits.is_too_small(kind, units):
-        raise minimum_error(limits, kind, chain, token)
+        raise minimum_error(limits, kind, chain, token, field=field)
     if limits.refuses(units):
         assert limits.per_transaction is not None  # noqa: S101  it has just refused
         most = format_units(limits.per_transaction, token.decimals)
-        raise ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave in one transfer.")
+        raise ForbiddenError(
+            "PAYOUT_LIMIT_EXCEEDED",
+            f"At most {most} {token.symbol} may leave in one transfer.",
+            _problem(field, f"must be at most {most}"),
+        )
 
 
 def address_error(chain: ChainInfo) -> ForbiddenError:
     return ForbiddenError(
-        "TARGET_NOT_ALLOWED", f"The operator has listed the addresses that {chain.name} is sent to, without this."
+        "TARGET_NOT_ALLOWED",
+        f"The operator has listed the addresses that {chain.name} is sent to, without this.",
+        _problem("toAddress", "is not among the addresses that the operator has listed"),
     )
 
 
-def minimum_error(limits: Limits, kind: IntentKind, chain: ChainInfo, token: Token) -> InvalidError:
+def minimum_error(
+    limits: Limits, kind: IntentKind, chain: ChainInfo, token: Token, *, field: str | None = AMOUNT
+) -> InvalidError:
     least, what = format_units(limits.least_of(kind), token.decimals), kind if kind is IntentKind.REFUND else "payout"
-    return InvalidError("PAYOUT_BELOW_MINIMUM", f"A {what} of {token.symbol} on {chain.name} is at least {least}.")
+    return InvalidError(
+        "PAYOUT_BELOW_MINIMUM",
+        f"A {what} of {token.symbol} on {chain.name} is at least {least}.",
+        _problem(field, f"must be at least {least}"),
+    )
 
 
-def day_limit_error(limits: Limits, token: Token) -> ForbiddenError:
+def day_limit_error(limits: Limits, token: Token, *, field: str | None = AMOUNT) -> ForbiddenError:
     most = format_units(limits.per_day or Units(0), token.decimals)
-    return ForbiddenError("PAYOUT_LIMIT_EXCEEDED", f"At most {most} {token.symbol} may leave within 24 hours.")
+    return ForbiddenError(
+        "PAYOUT_LIMIT_EXCEEDED",
+        f"At most {most} {token.symbol} may leave within 24 hours.",
+        _problem(field, f"is more than what is left of {most} within 24 hours"),
+    )
+
+
+def _problem(field: str | None, message: str) -> Sequence[FieldProblem]:
+    return [] if field is None else [FieldProblem(field, message)]
 
 
 async def sent_today(  # noqa: PLR0913, PLR0917  whose, of what, until when

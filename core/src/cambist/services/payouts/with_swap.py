@@ -44,6 +44,9 @@ from .queue import NewPayout, insert_rows
 from .read import PayoutRow, find_payout
 from .requests import PayoutRequest, swapped_from
 
+GIVEN = "srcAmount"
+"""The field that says how much is given. What is paid comes of the offer: no field says it."""
+
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """A payout with a swap that nothing stands against, before anybody was asked for a quote."""
@@ -103,7 +106,7 @@ async def start_payout(
     if not is_same or not still_holds(offer, wish, wanted.settings, checked.settings):
         raise UnavailableError("EXCHANGE_UNAVAILABLE", "The operator has just changed the terms. Ask again.")
     # What the recipient may expect is judged; what he is promised, and gets in the end, is counted.
-    limits.check_units(checked.paid, IntentKind.PAYOUT, wish.dest, offer.quote.units)
+    limits.check_units(checked.paid, IntentKind.PAYOUT, wish.dest, offer.quote.units, field=None)
     to_address = wanted.prepared.terms.recipient
     new = NewPayout.of(actor, IntentKind.PAYOUT, payout_id, wish.dest, to_address, offer.units_min)
     row = (await insert_rows(conn, [new], {}, now))[payout_id]
@@ -117,7 +120,7 @@ async def start_payout(
     await ledger.lock_balances(conn, actor.mode, [*_accounts(actor, wish.source), *_accounts(actor, wish.dest)])
     await start_exchange(conn, context, new_exchange)
     # The accounts of both tokens are locked by now: each guards the sum of its day.
-    await _check_day(conn, context, actor, checked.given, wish.source, Units(0))
+    await _check_day(conn, context, actor, checked.given, wish.source, Units(0), field=GIVEN)
     await _check_day(conn, context, actor, checked.paid, wish.dest, Units(offer.quote.units - offer.units_min))
     return Made(await find_payout(conn, actor.project_pk, payout_id), replayed=False)
 
@@ -138,7 +141,7 @@ async def _check(conn: AsyncConnection, context: ExchangeContext, actor: Actor, 
     to_address = check_to_address(registry, dest.chain, request.to_address)
     if check_tag(registry, dest.chain, request.to_tag) is not None:
         raise InvalidError.field("toTag", "cannot go along with a swap", "TAG_NOT_SUPPORTED")
-    units = read_units(request.src_amount or "", source.token, "srcAmount")
+    units = read_units(request.src_amount or "", source.token, GIVEN)
     wish = Wish(source=source, units=units, dest=dest, slippage_bps=slippage_in_bps(request.slippage))
     owner = Owner(project_pk=actor.project_pk, merchant_pk=actor.merchant_pk, mode=actor.mode, asked_by=actor.asked_by)
     prepared = await prepare(conn, context, settings, owner, wish, made_for=MadeFor.PAYOUT, recipient=to_address)
@@ -147,7 +150,7 @@ async def _check(conn: AsyncConnection, context: ExchangeContext, actor: Actor, 
     _require_allowed(settings, source, dest, to_address)
     now = context.clock.now()
     given = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, source, now)
-    limits.check_units(given, IntentKind.PAYOUT, source, units)
+    limits.check_units(given, IntentKind.PAYOUT, source, units, field=GIVEN)
     paid = await limits.limits_of(conn, settings, actor.merchant_pk, actor.mode, dest, now)
     return _Checked(settings=settings, prepared=prepared, given=given, paid=paid)
 
@@ -174,7 +177,14 @@ def _accounts(actor: Actor, asset: Asset) -> Sequence[Account]:
 
 
 async def _check_day(  # noqa: PLR0913, PLR0917  whose, what, and by which limits
-    conn: AsyncConnection, context: ExchangeContext, actor: Actor, allowed: Limits, asset: Asset, more: Units
+    conn: AsyncConnection,
+    context: ExchangeContext,
+    actor: Actor,
+    allowed: Limits,
+    asset: Asset,
+    more: Units,
+    *,
+    field: str | None = None,
 ) -> None:
     """Refuse a day's sum that is too large. Payout and exchange are stored, and count; ``more`` may come on top."""
     if allowed.per_day is None:
@@ -182,4 +192,4 @@ async def _check_day(  # noqa: PLR0913, PLR0917  whose, what, and by which limit
     now = context.clock.now()
     sent = await limits.sent_today(conn, actor.merchant_pk, actor.mode, asset.chain, asset.token, now)
     if allowed.day_refuses(more, sent):
-        raise limits.day_limit_error(allowed, asset.token)
+        raise limits.day_limit_error(allowed, asset.token, field=field)

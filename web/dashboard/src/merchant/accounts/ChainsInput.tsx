@@ -1,7 +1,10 @@
 import { Checkbox } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 
-import { useUsableChains } from "../coins/queries";
+import { ErrorNote, Loading } from "../../ui/Feedback";
+import { coinsQuery, useUsableChains } from "../coins/queries";
+import { useProjectId } from "../project";
 
 /** Return the chains on which an end user may get an address, besides those of `without`. */
 export function useChainsLeft(without: readonly string[]) {
@@ -19,6 +22,7 @@ interface ChainsInputProps {
 export function ChainsInput({ chains, without = [], onChains }: ChainsInputProps) {
   const { t } = useTranslation();
   const offered = useChainsLeft(without);
+  const coins = useQuery(coinsQuery(useProjectId()));
   return (
     <Checkbox.Group
       label={t("account.chains")}
@@ -27,6 +31,8 @@ export function ChainsInput({ chains, without = [], onChains }: ChainsInputProps
       value={[...chains]}
       onChange={onChains}
     >
+      {coins.isPending && <Loading lines={2} />}
+      {coins.isError && <ErrorNote error={coins.error} onRetry={() => void coins.refetch()} />}
       <div className="choices">
         {offered.map((one) => (
           <Checkbox key={one.value} value={one.value} label={one.label} />

@@ -1,4 +1,4 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -6,6 +6,8 @@ import { useTranslation } from "react-i18next";
 import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
+import { NoUsableChain } from "../coins/NoUsableChain";
+import { coinsQuery, useUsableChains } from "../coins/queries";
 import { useProjectId } from "../project";
 
 import { ChainsInput } from "./ChainsInput";
@@ -18,6 +20,8 @@ export function NewAccount({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
   const [externalId, setExternalId] = useState("");
   const [chains, setChains] = useState<readonly string[]>([]);
+  const isKnown = useQuery(coinsQuery(projectId)).isSuccess;
+  const isNone = useUsableChains().length === 0 && isKnown;
 
   async function make(): Promise<void> {
     const body = { externalId: externalId.trim(), chains: [...chains] };
@@ -35,16 +39,22 @@ export function NewAccount({ onClose }: { readonly onClose: () => void }) {
       onConfirm={make}
       onClose={onClose}
     >
-      <Text
-        label={t("account.user")}
-        description={t("account.userWords")}
-        required
-        data-autofocus
-        autoComplete="off"
-        value={externalId}
-        onText={setExternalId}
-      />
-      <ChainsInput chains={chains} onChains={setChains} />
+      {isNone ? (
+        <NoUsableChain />
+      ) : (
+        <>
+          <Text
+            label={t("account.user")}
+            description={t("account.userWords")}
+            required
+            data-autofocus
+            autoComplete="off"
+            value={externalId}
+            onText={setExternalId}
+          />
+          <ChainsInput chains={chains} onChains={setChains} />
+        </>
+      )}
     </Confirm>
   );
 }

@@ -103,6 +103,50 @@ describe("the list of accounts", () => {
   });
 });
 
+describe("making an account", () => {
+  it.each([
+    ["ton", "live", /^No chain is connected/],
+    ["ton", "sandbox", null],
+    ["base", "live", null],
+  ] as const)("says where there is no chain to choose, and what to do: %s, %s", async (chain, mode, said) => {
+    await show(AccountList, {
+      path: "accounts",
+      mode,
+      answers: { ...PUBLIC, [`GET ${BASE}/wallet/coins`]: { coins: [coin(chain)] }, [LIST]: { ...one, accounts: [] } },
+    });
+    const [open] = await screen.findAllByRole("button", { name: "New account" });
+    if (open !== undefined) fireEvent.click(open);
+    const dialog = within(await screen.findByRole("dialog", { name: "New account" }));
+    if (said === null) {
+      expect(await dialog.findByRole("checkbox")).toBeTruthy();
+      expect(dialog.queryByText(/operator/)).toBeNull();
+      return;
+    }
+    expect(await dialog.findByText(said)).toBeTruthy();
+    expect(dialog.getByText(/ask for one.*sandbox project/)).toBeTruthy();
+    expect(dialog.queryByRole("textbox")).toBeNull();
+    expect(dialog.getByRole<HTMLButtonElement>("button", { name: "Make the account" }).disabled).toBe(true);
+  });
+
+  it("says why the chains do not come, and asks for them again", async () => {
+    let times = 0;
+    const answers = {
+      ...PUBLIC,
+      [LIST]: { ...one, accounts: [ACCOUNT] },
+      [`GET ${BASE}/wallet/coins`]: () => {
+        times += 1;
+        return times === 1 ? refused(404, "SOMETHING_WRONG") : json({ coins: [coin("base")] });
+      },
+    };
+    await show(AccountList, { path: "accounts", answers });
+    fireEvent.click(await screen.findByRole("button", { name: "New account" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "New account" }));
+    expect(await dialog.findByText("SOMETHING_WRONG")).toBeTruthy();
+    fireEvent.click(dialog.getByRole("button", { name: "Try again" }));
+    expect(await dialog.findByRole("checkbox", { name: "Base" })).toBeTruthy();
+  });
+});
+
 describe("the page of one account", () => {
   const at = { path: "accounts/$accountId", at: "accounts/acc_1" };
   const account = `${LIST}/acc_1`;

@@ -6,8 +6,11 @@ import { useTranslation } from "react-i18next";
 import { useChainName } from "../../ui/ChainName";
 import { addressParts, showAmount } from "../../ui/format";
 import { Confirm } from "../../ui/Confirm";
+import { ErrorNote } from "../../ui/Feedback";
+import { SearchSelect } from "../../ui/SearchSelect";
 import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
+import { useTargets } from "../exchanges/targets";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { useProject, useProjectId } from "../project";
 import type { Schemas } from "../queries";
@@ -77,6 +80,8 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
     setDraft((was) => ({ ...was, ...changed }));
   };
   const patch = patchOf(opened, draft, coins);
+  const targets = useTargets(coin);
+  const isOffered = targets.groups.some(({ items }) => items.some((one) => one.value === draft.target));
 
   async function save(): Promise<void> {
     const params = { path: { projectId, chain: coin.chain, symbol: coin.token } };
@@ -89,33 +94,38 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
     <Confirm
       title={t("coins.settingsTitle", { coin: `${coin.token} · ${chainName(coin.chain)}` })}
       act={t("settings.save")}
-      isBlocked={Object.keys(patch).length === 0}
+      isBlocked={Object.keys(patch).length === 0 || (draft.isConverting && draft.target === null)}
       onConfirm={save}
       onClose={onClose}
     >
       <NeedsSecondFactor />
       <Switch
         label={t("coins.convertSwitch")}
-        description={t("coins.convertWords", { usd: showAmount(coin.autoConvertMinimumUsd, i18n.language).text })}
+        description={
+          targets.why === null
+            ? t("coins.convertWords", { usd: showAmount(coin.autoConvertMinimumUsd, i18n.language).text })
+            : t(targets.why)
+        }
+        // What was switched on before can be switched off all the same.
+        disabled={targets.why !== null && !draft.isConverting}
         checked={draft.isConverting}
         onChange={(event) => {
           set({ isConverting: event.currentTarget.checked });
         }}
       />
       {draft.isConverting && (
-        <Select
+        <SearchSelect
           label={t("coins.convertInto")}
           required
-          searchable
           value={draft.target}
-          data={coins
-            .filter((one) => one.enabled && coinKey(one) !== coinKey(coin))
-            .map((one) => ({ value: coinKey(one), label: `${one.token} · ${chainName(one.chain)}` }))}
-          onChange={(target) => {
+          error={targets.isKnown && draft.target !== null && !isOffered && t("coins.notConverted")}
+          data={[...(isOffered ? [] : targetAsSet(coins, draft.target, chainName)), ...targets.groups]}
+          onChoice={(target) => {
             set({ target });
           }}
         />
       )}
+      {targets.error !== null && <ErrorNote error={targets.error} />}
       <Switch
         label={t("coins.payoutSwitch")}
         description={t("coins.payoutWords", { usd: showAmount(coin.autopayoutMinimumUsd, i18n.language).text })}
@@ -158,6 +168,13 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
       />
     </Confirm>
   );
+}
+
+/** What is set as the target and is not offered: nobody exchanges it any more, it was disabled, or it is not known yet. */
+function targetAsSet(coins: readonly Coin[], target: string | null, chainName: (chain: string) => string) {
+  return coins
+    .filter((one) => coinKey(one) === target)
+    .map((one) => ({ value: coinKey(one), label: `${one.token} · ${chainName(one.chain)}` }));
 }
 
 /** The approved addresses of the coin's chain, and the one that is set, also where nobody may read the others. */

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { useChainName } from "../../ui/ChainName";
@@ -10,9 +10,6 @@ import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { SearchSelect } from "../../ui/SearchSelect";
-import { toUnits } from "../../ui/units";
-import { useAct } from "../../ui/useAct";
-import { useRefused } from "../../ui/useRefused";
 import { coinKey as keyOf } from "../coins/queries";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { Permitted } from "../Permitted";
@@ -21,11 +18,10 @@ import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
 import { walletQuery } from "../wallet/queries";
 
-import { feesQuery } from "./queries";
-import { execute, isSwap, quote, type Order, type Quote } from "./quoting";
+import { execute, isSwap } from "./quoting";
 import { QuoteCard } from "./QuoteCard";
 import { Slippage } from "./Slippage";
-import { useTargets } from "./targets";
+import { useQuoting } from "./useQuoting";
 
 type Balance = Schemas["BalanceView"];
 
@@ -53,55 +49,22 @@ export function NewExchange() {
   );
 }
 
-interface Asked {
-  readonly order: Order;
-  readonly quote: Quote;
-  /** When the answer came, by this machine's clock. */
-  readonly at: number;
-}
-
 function Form({ balances }: { readonly balances: readonly Balance[] }) {
   const { t } = useTranslation();
   const chainName = useChainName();
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const { data: fees } = useQuery(feesQuery(projectId));
   const [only] = balances.length === 1 ? balances : [];
   const [from, setFrom] = useState<string | null>(only === undefined ? null : keyOf(only));
-  const [to, setTo] = useState<string | null>(null);
-  const [amount, setAmount] = useState("");
-  const [slippage, setSlippage] = useState<number | null>(null);
-  const [asked, setAsked] = useState<Asked | null>(null);
-  // How often something was changed.
-  const changes = useRef(0);
   const given = balances.find((one) => keyOf(one) === from);
-  const targets = useTargets(given);
-  const target = targets.groups.flatMap((group) => group.items).find((one) => one.value === to);
-  const units = given === undefined ? null : toUnits(amount.trim(), given.decimals);
-
-  const refused = useRefused(from);
-  const ask = useAct(async () => {
-    if (given === undefined || target === undefined || units === null) return;
-    const { chain: srcChain, token: srcToken } = given;
-    const order = { srcChain, srcToken, srcAmountRaw: units, destChain: target.chain, destToken: target.token };
-    const before = changes.current;
-    // What was typed since is another order.
-    const isStill = () => changes.current === before;
-    const found = await refused.noting(() => quote(projectId, order), isStill);
-    if (isStill()) setAsked({ order, quote: found, at: Date.now() });
-  });
-  // What was quoted is for what was typed then.
-  const change = () => {
-    changes.current += 1;
-    setAsked(null);
-    refused.forget();
-  };
+  const form = useQuoting(given);
+  const { ask, asked, refused, targets } = form;
 
   return (
     <>
       <Section>
-        <form className="stack" onSubmit={ask.submit} onChange={change}>
+        <form className="stack" onSubmit={ask.submit} onChange={form.change}>
           <SearchSelect
             label={t("exchange.give")}
             required
@@ -110,20 +73,16 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             placeholder={t("payouts.choose")}
             data={balances.map((one) => ({ value: keyOf(one), label: `${one.token} · ${chainName(one.chain)}` }))}
             onChoice={(value) => {
-              change();
               setFrom(value);
-              setTo(null);
+              form.setTo(null);
             }}
           />
           <BalanceAmount
             label={t("payments.amount")}
             balance={given}
-            value={amount}
+            value={form.amount}
             refused={refused.of("srcAmountRaw")}
-            onText={(text) => {
-              change();
-              setAmount(text);
-            }}
+            onText={form.setAmount}
           />
           {given !== undefined && (
             <p className="muted">
@@ -135,22 +94,12 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
             description={t(targets.why ?? "exchange.getWords")}
             required
             disabled={given === undefined}
-            value={to}
+            value={form.to}
             error={refused.of("destToken") ?? refused.of("destChain")}
             data={targets.groups}
-            onChoice={(value) => {
-              change();
-              setTo(value);
-            }}
+            onChoice={form.setTo}
           />
-          <Slippage
-            value={slippage ?? fees?.defaultSlippage}
-            refused={refused.of("slippage")}
-            onChoice={(percent) => {
-              change();
-              setSlippage(percent);
-            }}
-          />
+          <Slippage value={form.slippage} refused={refused.of("slippage")} onChoice={form.setSlippage} />
           {targets.error !== null && <ErrorNote error={targets.error} />}
           {ask.error !== null && <ErrorNote error={ask.error} />}
           <div className="row">
@@ -158,7 +107,7 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
               type="submit"
               variant={asked === null ? "filled" : "default"}
               loading={ask.isRunning}
-              disabled={units === null || target === undefined}
+              disabled={!form.isComplete}
             >
               {t(asked === null ? "exchange.ask" : "exchange.askAgain")}
             </Button>
@@ -174,10 +123,9 @@ function Form({ balances }: { readonly balances: readonly Balance[] }) {
           onAskAgain={() => void ask.run()}
           act={t(isSwap(asked.order) ? "exchange.swap" : "exchange.bridge")}
           title={t(isSwap(asked.order) ? "exchange.swapTitle" : "exchange.bridgeTitle")}
-          words={t("exchange.words", { percent: slippage ?? asked.quote.slippagePercent })}
+          words={t("exchange.words", { percent: form.mostLost(asked.quote) })}
           onConfirm={async () => {
-            const percent = slippage ?? asked.quote.slippagePercent;
-            const made = await refused.noting(() => execute(projectId, asked.order, percent));
+            const made = await refused.noting(() => execute(projectId, asked.order, form.mostLost(asked.quote)));
             void client.invalidateQueries({ queryKey: ["project", projectId] });
             await navigate({ to: `/${projectId}/exchanges/${made.txnId}` });
           }}

@@ -4,7 +4,6 @@ import { useTranslation } from "react-i18next";
 import { useChainName } from "../../ui/ChainName";
 import { coinKey, coinsQuery } from "../coins/queries";
 import { useProjectId } from "../project";
-import type { Schemas } from "../queries";
 
 import { pairsQuery } from "./queries";
 
@@ -22,6 +21,8 @@ interface Group {
 
 interface Targets {
   readonly groups: readonly Group[];
+  /** Whether the gateway has said what can be had for it. */
+  readonly isKnown: boolean;
   /** Why nothing can be had for it; null where something can, and while nobody knows. */
   readonly why: "exchange.noPairs" | "exchange.allDisabled" | null;
   /** Why nobody knows. */
@@ -29,14 +30,14 @@ interface Targets {
 }
 
 /** What can come out of what is given, and is enabled, chain by chain, that of what is given first. */
-export function useTargets(given: Schemas["BalanceView"] | undefined): Targets {
+export function useTargets(given: { readonly chain: string; readonly token: string } | undefined): Targets {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const chainName = useChainName();
   const { data: coins = [] } = useQuery(coinsQuery(projectId));
   const pairs = pairsQuery(projectId, given ?? { chain: "", token: "" });
   const { data, error } = useQuery(given === undefined ? { ...pairs, queryFn: skipToken } : pairs);
-  if (given === undefined) return { groups: [], why: null, error: null };
+  if (given === undefined) return { groups: [], isKnown: false, why: null, error: null };
   const disabled = new Set(coins.filter((one) => !one.enabled).map(coinKey));
   const targets = (data ?? [])
     .map(({ destChain: chain, destToken: token }) => ({ chain, token, value: coinKey({ chain, token }) }))
@@ -50,6 +51,7 @@ export function useTargets(given: Schemas["BalanceView"] | undefined): Targets {
         .filter((one) => one.chain === chain)
         .map((one) => ({ ...one, label: `${one.token} · ${chainName(chain)}` })),
     }));
-  const isNone = data !== undefined && targets.length === 0;
-  return { groups, why: isNone ? (data.length === 0 ? "exchange.noPairs" : "exchange.allDisabled") : null, error };
+  const isKnown = data !== undefined;
+  const why = data?.length === 0 ? "exchange.noPairs" : "exchange.allDisabled";
+  return { groups, isKnown, why: isKnown && targets.length === 0 ? why : null, error };
 }

@@ -11,6 +11,7 @@ import { Empty, ErrorNote } from "../../ui/Feedback";
 import { showTime } from "../../ui/format";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
+import { NoUsableChain } from "../coins/NoUsableChain";
 import { coinsQuery, isUsable, type Coin } from "../coins/queries";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
@@ -33,7 +34,7 @@ export function NewPayment() {
         <QueryView query={query} lines={6}>
           {(coins) => {
             const usable = coins.filter((one) => isUsable(one, mode));
-            if (coins.length > 0 && usable.length === 0) return <Empty title={t("coins.noneUsable")} />;
+            if (coins.length > 0 && usable.length === 0) return <NoUsableChain />;
             return <Form coins={usable.filter((one) => one.enabled)} />;
           }}
         </QueryView>

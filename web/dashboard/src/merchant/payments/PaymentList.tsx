@@ -33,6 +33,17 @@ const STATUSES = [
 ] as const;
 type PaymentStatus = (typeof STATUSES)[number];
 
+/** What merchants look for most: who is being waited for, what is paid, what needs a look, and what is over. */
+const QUICK: readonly PaymentStatus[] = [
+  "pending",
+  "confirming",
+  "paid",
+  "underpaid",
+  "overpaid",
+  "expired",
+  "refunded",
+];
+
 const SORTS = ["-createdAt", "createdAt"] as const;
 const FILTERS = ["status", "chain", "orderId", "amount", "from", "until", "sort"] as const;
 
@@ -111,6 +122,7 @@ export function PaymentList() {
   const query = useQuery(paymentsQuery(projectId, { page: search.page, ...asked }));
   const chains = useChainOptions();
   const statuses = useMemo(() => STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) })), [t]);
+  const quick = useMemo(() => QUICK.map((one) => ({ value: one, label: t(`status.${one}`) })), [t]);
   const mayCreate = usePermitted("payments");
   const create = useMemo(
     () =>
@@ -127,6 +139,13 @@ export function PaymentList() {
     <ListPage
       title={t("payments.title")}
       search={search}
+      quick={{
+        label: t("payments.status"),
+        all: t("payments.all"),
+        value: filters.status,
+        options: quick,
+        onFilter: set.status,
+      }}
       filters={
         <>
           <TextFilter label={t("payments.orderSearch")} value={filters.orderId} onFilter={set.orderId} />

@@ -24,9 +24,10 @@ afterEach(async () => {
   await chooseLanguage("en");
 });
 
-async function shown() {
+async function shown(at = "payments") {
   const sent = await show(PaymentList, {
     path: "payments",
+    at,
     answers: { [`GET ${LIST}`]: () => json({ ...one, total: 60, payments: [PAYMENT] }) },
   });
   await screen.findByText("A-1");
@@ -65,4 +66,54 @@ it("says rows that are on the screen in another language as soon as that is chos
   expect(await rows().findByText("Abgelaufen")).toBeTruthy();
   expect(rows().queryByText("Expired")).toBeNull();
   expect(document.querySelector("time")?.textContent).not.toBe(age);
+});
+
+it("filters by a state with one press or an arrow key, and takes that back again", async () => {
+  const asked = await shown();
+  const tab = (name: string) => screen.getByRole("tab", { name });
+  const chosen = () => screen.getByRole("tab", { selected: true }).textContent;
+  const last = () => asked().at(-1)?.searchParams.get("status");
+  expect(chosen()).toBe("All");
+  fireEvent.click(tab("Underpaid"));
+  await waitFor(() => {
+    expect([chosen(), last()]).toEqual(["Underpaid", "underpaid"]);
+  });
+  // The list that it is of, and the filter that it sets: they are one.
+  expect(document.getElementById(tab("Underpaid").getAttribute("aria-controls") ?? "")).toBe(
+    screen.getByRole("tabpanel", { name: "Payments" }),
+  );
+  const filter = () => screen.getByRole<HTMLInputElement>("combobox", { name: "Status" }).value;
+  expect(filter()).toBe("Underpaid");
+  const keys = [
+    ["ArrowLeft", "Paid", "Paid"],
+    ["End", "Refunded", "Refunded"],
+    ["ArrowRight", "All", ""],
+    ["ArrowRight", "Pending", "Pending"],
+    ["Home", "All", ""],
+  ] as const;
+  tab("Underpaid").focus();
+  for (const [key, name, filtered] of keys) {
+    fireEvent.keyDown(document.activeElement ?? document.body, { key });
+    await waitFor(() => {
+      expect([chosen(), document.activeElement?.textContent, filter()]).toEqual([name, name, filtered]);
+    });
+  }
+  // One of them takes the tab key.
+  expect(screen.getAllByRole("tab").filter((one) => one.tabIndex === 0)).toEqual([tab("All")]);
+});
+
+it("chooses no tab where something else is filtered by, and follows the page's direction", async () => {
+  const asked = await shown("payments?status=detected");
+  expect(screen.queryByRole("tab", { selected: true })).toBeNull();
+  expect(screen.getAllByRole("tab").map(({ tabIndex }) => tabIndex)).toEqual([0, -1, -1, -1, -1, -1, -1, -1]);
+  document.documentElement.dir = "rtl";
+  try {
+    screen.getByRole("tab", { name: "All" }).focus();
+    fireEvent.keyDown(screen.getByRole("tab", { name: "All" }), { key: "ArrowLeft" });
+    await waitFor(() => {
+      expect(asked().at(-1)?.searchParams.get("status")).toBe("pending");
+    });
+  } finally {
+    document.documentElement.dir = "ltr";
+  }
 });

@@ -48,8 +48,12 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const [isTwiceMeant, setTwiceMeant] = useState(false);
   const resetFile = useRef<() => void>(null);
   const rows = readRows(text, balance.decimals);
-  const destinations = rows.map(({ toAddress, amount }) => ({ toAddress, amount }));
-  const asked = { chain: balance.chain, token: balance.token, destinations };
+  const askedWith = (read: readonly PayoutRow[]) => ({
+    chain: balance.chain,
+    token: balance.token,
+    destinations: read.map(({ toAddress, amount }) => ({ toAddress, amount })),
+  });
+  const asked = askedWith(rows);
   // What was said of other rows, or of another balance, says nothing of these.
   const of = JSON.stringify(asked);
   const refused = checked?.of === of ? checked.refused : NOTHING_REFUSED;
@@ -96,7 +100,11 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       return;
     }
     // What is being paid must not be paid again with what is mended: the rest alone is left to be sent.
-    read(made.rejected.map((one) => `${one.toAddress},${one.amount}\n`).join(""));
+    const rest = made.rejected.map((one) => `${one.toAddress},${one.amount}\n`).join("");
+    read(rest);
+    // They are marked as they are by a check.
+    const again = JSON.stringify(askedWith(readRows(rest, balance.decimals)));
+    setChecked({ of: again, refused: new Map(made.rejected.map((one, row) => [row, one])) });
     setLeft(made.rejected.map((one) => ({ ...one, line: rows[one.row]?.line ?? one.row + 1 })));
   }
 

@@ -80,7 +80,8 @@ describe("many payouts", () => {
           const { idempotencyKey } = (await request.json()) as { idempotencyKey: string };
           keys.push(idempotencyKey);
           if (keys.length === 1) return refused(503, "CHAIN_UNAVAILABLE");
-          const late = { row: 1, toAddress: OTHER, amount: "1.5", code: "PAYOUT_LIMIT_EXCEEDED", error: "Too much." };
+          const code = "PAYOUT_LIMIT_EXCEEDED";
+          const late = { row: 1, toAddress: OTHER, amount: "1.5", code, error: "Too much.", field: "amount" };
           return json({ success: true, batch: { batchId: "bat_1" }, payouts: [], rejected: [late] }, 201);
         },
       },
@@ -102,6 +103,8 @@ describe("many payouts", () => {
     await pay();
     expect((await screen.findByText(/1 row was rejected/)).parentElement?.textContent).toContain("3: ");
     expect(rows.value).toBe(`${OTHER},1.5\n`);
+    // What is left is marked where it has to be mended.
+    expect(screen.getAllByRole("mark").map((one) => one.textContent)).toEqual([expect.stringContaining("1.5 USDT")]);
     await pay();
     await expect.poll(() => keys.length, { timeout: 20_000 }).toBe(3);
     expect(keys[1]).toBe(keys[0]);

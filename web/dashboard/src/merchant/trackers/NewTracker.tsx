@@ -4,12 +4,13 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { Empty, ErrorNote } from "../../ui/Feedback";
+import { ErrorNote } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap } from "../api";
+import { NoUsableChain } from "../coins/NoUsableChain";
 import { coinsQuery, useUsableChains } from "../coins/queries";
 import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
@@ -31,13 +32,7 @@ export function NewTracker() {
         {made === null ? (
           <Section>
             <QueryView query={coins} lines={6}>
-              {() =>
-                chains.length === 0 ? (
-                  <Empty title={t("coins.noneUsable")} />
-                ) : (
-                  <Form chains={chains} onMade={setMade} />
-                )
-              }
+              {() => (chains.length === 0 ? <NoUsableChain /> : <Form chains={chains} onMade={setMade} />)}
             </QueryView>
           </Section>
         ) : (

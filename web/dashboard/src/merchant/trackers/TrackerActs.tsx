@@ -40,7 +40,8 @@ export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
   return (
     <>
       {queued !== null && <span role="status">{t("tracker.queued", { count: queued })}</span>}
-      {tracker.addresses > 0 && opener("redeliver", t("tracker.redeliver"))}
+      {/* Also where it watches nothing any more: what was dropped before is still to be had. */}
+      {opener("redeliver", t("tracker.redeliver"))}
       {opener("switch", t(`tracker.${to}`))}
       {opener("end", t("tracker.end"))}
       {open === "switch" && (

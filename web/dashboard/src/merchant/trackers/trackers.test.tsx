@@ -106,15 +106,33 @@ describe("the page of one tracker", () => {
       expect(await region.findByText(words)).toBeTruthy();
       expect(screen.getByText("The past", { selector: "dt" }).nextElementSibling?.textContent).toBe(past);
       expect(await screen.findByText("Nothing has moved")).toBeTruthy();
-      for (const name of ["Download CSV", "Send dropped ones again"]) {
-        expect(screen.queryByRole("button", { name }), name).toBeNull();
-      }
+      expect(screen.queryByRole("button", { name: "Download CSV" })).toBeNull();
       expect(screen.queryByLabelText("A whole address")).toBeNull();
       expect(screen.queryByRole("combobox", { name: "Direction" })).toBeNull();
       fireEvent.click(region.getByRole("button", { name: "Add addresses" }));
       expect(await screen.findByRole("dialog", { name: "Add addresses" })).toBeTruthy();
     },
   );
+
+  it("sends again what was dropped also where its last address was taken off since", async () => {
+    const sent: unknown[] = [];
+    await show(TrackerPage, {
+      ...at,
+      answers: {
+        ...answers,
+        [asks]: { webhook: { ...TRACKER, addresses: 0 } },
+        [`POST ${LIST}/whk_1/redeliver`]: async (request) => {
+          sent.push(await request.json());
+          return json({ success: true, queued: 3, more: false });
+        },
+      },
+    });
+    fireEvent.click(await screen.findByRole("button", { name: "Send dropped ones again" }));
+    const dialog = within(await screen.findByRole("dialog", { name: /dropped in the last day/ }));
+    fireEvent.click(dialog.getByRole("button", { name: "Send dropped ones again" }));
+    expect(await screen.findByText(/^3 /)).toBeTruthy();
+    expect(sent).toHaveLength(1);
+  });
 
   it("saves addresses and movements as files, with its token", async () => {
     const sent = await show(TrackerPage, { ...at, at: `${at.at}?direction=in`, answers });
