@@ -136,6 +136,7 @@ async def test_a_stake_of_its_own_covers_part_of_a_fee(net: Net) -> None:
 async def test_nearly_enough_energy_is_enough(net: Net) -> None:
     """Where all that was measured is covered, the limit is what is there, and nothing can be burned."""
     await net.usdt.mint(net.customer, Units(1))
+    await net.node.mine(20)  # until that is solid
     await net.node.stake(net.rich, 5_950 * TRX)
     (step,) = await net.planned(net.intent(net.rich, net.customer, 5, "USDT"))
     assert 64_285 < step.fee.limit == step.fee.covered < PRICES.limit_for(64_285, 49_635)
