@@ -103,8 +103,8 @@ export function Lag({ chain }: { readonly chain: Chain }) {
   }
   const [first, ...others] = parts;
   return (
-    <span className="number">
-      {first}
+    <span>
+      <span className="number">{first}</span>
       {others.length > 0 && <span className="muted"> · {others.join(" · ")}</span>}
     </span>
   );
