@@ -8,6 +8,7 @@ import pytest
 
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.recovery.reconcile import reconcile_chain
+from cambist.services.sending.collections.planning import Collector
 from tests.support.anvil_treasury import STATION_WEI, anvil_treasury
 
 ONE = 10**6
@@ -72,6 +73,8 @@ async def test_what_a_token_refuses_does_not_keep_the_others(db, clock, ids, tmp
         await treasury.work(treasury.engine(), rounds=1, until="enough")
         addresses = await treasury.receive_many("USDT", [20 * ONE, 30 * ONE])
         (refused,) = await treasury.receive_many("USDT", [40 * ONE], merchant=other)
+        # Once they were judged: what is refused before is never asked for.
+        assert await Collector(treasury.engine().context, treasury.keys).collect() == 3
         async with treasury.db.transaction() as conn:
             wallet = await _wallet(treasury, conn, other)
         await treasury.tokens["USDT"].send("refuse", wallet)
