@@ -138,3 +138,27 @@ async def of_opened(page, axe: str, shown: Shown) -> list[str]:
         found += await violations(page, axe, part="[role=dialog]")
     # Several dialogs have several headers, which of one dialog would be wrong.
     return [one for one in found if "landmark-" not in one.partition(":")[0]]
+
+
+OFF_CENTRE = """() => {
+  const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
+  const spinner = document.querySelector(".mantine-Loader-root");
+  const [inside, around] = [spinner, spinner.closest("button")].map((one) => middle(one.getBoundingClientRect()));
+  return Math.max(...inside.map((at, axis) => Math.abs(at - around[axis])));
+}"""
+"""How far what is shown of work is from the middle of its button, in pixels."""
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+async def test_what_is_at_work_is_shown_in_the_middle_of_its_button(chromium, motion):
+    gateway = DescribedGateway("merchant")
+    async with described_page(chromium, gateway, viewport=PHONE, reduced_motion=motion) as page:
+        await page.route("**/refund", lambda _: None)  # no answer comes
+        await go(page, f"{gateway.home}/payments/one_1")
+        await page.get_by_role("button", name="Refund").first.click()
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("To address").fill("0x52908400098527886E0F7030069857D2E4169EE7")
+        await dialog.get_by_role("button", name="Refund").click()
+        await expect(dialog.locator(".mantine-Loader-root")).to_be_visible()
+        assert await page.evaluate(OFF_CENTRE) < 2
+        await page.unroute_all(behavior="ignoreErrors")

@@ -43,7 +43,7 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
   }
 
   return (
-    <>
+    <div className="stack">
       <form className="stack" onSubmit={ask.submit} onChange={form.change}>
         <Text
           label={t("payouts.to")}
@@ -99,6 +99,6 @@ export function SwapPayout({ balance }: { readonly balance: Schemas["BalanceView
           <Address value={to} whole />
         </QuoteCard>
       )}
-    </>
+    </div>
   );
 }
