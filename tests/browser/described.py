@@ -181,12 +181,12 @@ async def go(page: Page, address: str) -> None:
     await until_shown(page)
 
 
-async def found_on_every_page(page: Page, gateway: DescribedGateway, script: str) -> list[str]:
-    """Return what a script finds on each page of the app, which is a list of it, with the page's address."""
+async def found_on_every_page(page: Page, gateway: DescribedGateway, *scripts: str) -> list[str]:
+    """Return what scripts find on each page of the app, each of which gives a list, with the page's address."""
     found = []
     for address in gateway.addresses():
         await go(page, address)
-        found += [f"{address}: {one}" for one in await page.evaluate(script)]
+        found += [f"{address}: {one}" for script in scripts for one in await page.evaluate(script)]
     return found
 
 

@@ -19,23 +19,6 @@ pytestmark = pytest.mark.skipif(
     not ((BUILT / "operator.html").exists() or IN_CI), reason="the dashboards are not built: make dashboard"
 )
 
-CUT_PLACEHOLDERS = """() => {
-  const pen = document.createElement("canvas").getContext("2d");
-  const isCut = (field) => {
-    const style = getComputedStyle(field);
-    pen.font = style.font;
-    const room = field.clientWidth - parseFloat(style.paddingInlineStart) - parseFloat(style.paddingInlineEnd);
-    return pen.measureText(field.placeholder).width > room + 1;
-  };
-  return [...document.querySelectorAll("[role=search] input[placeholder]")].filter(isCut).map((one) => one.placeholder);
-}"""
-DAYS_APART = """() => [...document.querySelectorAll(".days")].filter(
-  ({ firstElementChild, lastElementChild }) => firstElementChild.offsetTop !== lastElementChild.offsetTop
-).length"""
-TALL_ACTS = """() => [...document.querySelectorAll("td:last-child > div > .row")].filter((one) => {
-  const [first] = one.children;
-  return first !== undefined && one.offsetHeight > first.offsetHeight + 4;
-}).map((one) => one.innerText)"""
 LONE_LETTERS = """() => {
   const found = [];
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
@@ -60,16 +43,6 @@ OVERFLOWING = """() => [...document.querySelectorAll("main dd")]
   .filter((one) => one.scrollWidth > one.clientWidth + 1)
   .map((one) => one.innerText)"""
 LONG_URL = "https://hooks.a-long-name-of-a-shop.example.com/v2/" + "2f1c9a7e" * 12 + "?mode=live&token="
-
-
-async def test_a_desktop_shows_placeholders_whole_days_side_by_side_and_what_can_be_done_on_one_line(chromium):
-    gateway, wrong = DescribedGateway("operator", rows=3), []
-    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
-        for address in gateway.addresses():
-            await go(page, address)
-            told = [await page.evaluate(found) for found in (CUT_PLACEHOLDERS, DAYS_APART, TALL_ACTS)]
-            wrong += [f"{address}: {one}" for one in told if one]
-    assert not wrong, "\n".join(wrong)
 
 
 async def test_a_url_of_any_length_leaves_no_letter_on_a_line_of_its_own_on_a_phone(chromium):
