@@ -50,6 +50,8 @@ function Shown({ job }: { readonly job: Job }) {
   const meaning = useMeaning();
   const askerName = useAskerName();
   const { t, i18n } = useWords();
+  // One that was begun before and is to be tried again takes no time now, and is with no worker.
+  const isWaiting = job.state === "queued";
   return (
     <Page
       title={meaning("job", job.kind)}
@@ -78,8 +80,8 @@ function Shown({ job }: { readonly job: Job }) {
             [t("jobs.started"), job.startedAt === null ? null : <Moment key="started" at={job.startedAt} />],
             [t("jobs.finished"), job.finishedAt === null ? null : <Moment key="finished" at={job.finishedAt} />],
             [t("record.due"), isBegunAgain(job) ? <When key="next" at={job.dueAt} /> : null],
-            [t("jobs.took"), job.durationMs === null ? null : showTook(job.durationMs, i18n.language)],
-            [t("jobs.worker"), job.worker],
+            [t("jobs.took"), isWaiting || job.durationMs === null ? null : showTook(job.durationMs, i18n.language)],
+            [t("jobs.worker"), isWaiting ? null : job.worker],
           ]}
         />
       </Section>

@@ -81,6 +81,22 @@ it.each([
 );
 
 it.each([
+  ["failed", true],
+  ["queued", false],
+])(
+  "how long a job took, and with which worker, is told of none that waits to be tried again: %s",
+  async (state, isTold) => {
+    await showOperator(JobPage, {
+      path: "jobs/$jobId",
+      at: "jobs/job_1",
+      answers: { "GET /api/admin/jobs/job_1": { job: { ...JOB, kind: "rescan", state, arguments: {}, progress: {} } } },
+    });
+    await screen.findByText("Asked by");
+    expect([screen.queryByText("Took") !== null, screen.queryByText("Worker") !== null]).toEqual([isTold, isTold]);
+  },
+);
+
+it.each([
   [{ height: 1_499 }, 500, "500 of 1,000"],
   [{}, 0, "0 of 1,000"],
 ])("blocks that are read again are a bar of all that are to be read: %j", async (progress, value, words) => {
