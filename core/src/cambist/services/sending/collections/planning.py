@@ -102,11 +102,14 @@ class Collector:
         A chain plans all that it is asked of together, or none: so what somebody wants is judged apart from the rest,
         and some at a time. What it cannot say of one keeps nobody's wish from being answered, nor a wish the rest.
         """
-        asking, made = await self._sift(found, rule), 0
+        asking, made, borrows = await self._sift(found, rule), 0, False
         unanswered = list[Uncollected]()
         wanted, others = [[one for one in asking if (one.wish is None) is rest] for rest in (False, True)]
         for group in (wanted, others):
             for some in _in_parts(group):
+                if borrows:
+                    # What the next could borrow is known once these are sent.
+                    break
                 try:
                     submitted, borrows = await self._judge(some, rule, station)
                 except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
@@ -116,9 +119,6 @@ class Collector:
                     unanswered += some if some[0].wish is not None and len(some) > 1 else []
                     continue
                 made += submitted
-                if borrows:
-                    # What the next could borrow is known once these are sent.
-                    return made
         for one in self._next_apart(unanswered):
             try:
                 made += (await self._judge([one], rule, station))[0]
