@@ -7,6 +7,7 @@ from msgspec import structs
 
 from cambist.services.errors import InvalidError
 from cambist.services.recovery.reconcile import reconcile_chain
+from cambist.services.sending.collections import planning
 from tests.support.tron_treasury import SUN, tron_treasury
 
 pytestmark = pytest.mark.slow
@@ -145,3 +146,14 @@ async def test_while_energy_costs_more_than_the_operator_allows_a_payout_waits(t
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
     assert await treasury.on_chain(to_address, "USDT") == ONE
+
+
+async def test_once_some_are_to_borrow_no_others_are_judged_before_those_are_sent(treasury, monkeypatch):
+    """They were judged as if all of the stake were left for them; and none is forgotten."""
+    monkeypatch.setattr(planning, "PLANNED_AT_ONCE", 2)
+    await treasury.change_stake("stake", STAKE_SUN)
+    addresses = await treasury.receive_many("USDT", [200 * ONE] * 5)
+    collector = planning.Collector(treasury.engine().context, treasury.keys)
+    assert [await collector.collect() for _ in range(4)] == [2, 2, 1, 0]
+    await treasury.work(treasury.engine())
+    assert [await treasury.on_chain(address, "USDT") for address in addresses] == [0] * 5
