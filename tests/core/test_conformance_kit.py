@@ -216,6 +216,7 @@ def outcomes(tmp_path_factory):
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     found = {name: Counter() for name in modules}
     for name, outcome, error, of in OUTCOME.findall(ran.stdout):

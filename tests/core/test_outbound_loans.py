@@ -153,7 +153,9 @@ async def test_once_some_are_to_borrow_no_others_are_judged_before_those_are_sen
     monkeypatch.setattr(planning, "PLANNED_AT_ONCE", 2)
     await treasury.change_stake("stake", STAKE_SUN)
     addresses = await treasury.receive_many("USDT", [200 * ONE] * 5)
-    collector = planning.Collector(treasury.engine().context, treasury.keys)
-    assert [await collector.collect() for _ in range(4)] == [2, 2, 1, 0]
-    await treasury.work(treasury.engine())
+    engine = treasury.engine(structs.replace(treasury.settings, collect_interval_ms=3_600_000))
+    assert [(await engine.tick()).collected for _ in range(2)] == [2, 0]
+    treasury.clock.advance(10)
+    assert (await engine.tick()).collected == 2
+    await treasury.work(engine)
     assert [await treasury.on_chain(address, "USDT") for address in addresses] == [0] * 5

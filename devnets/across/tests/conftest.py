@@ -160,11 +160,9 @@ class Deployed:
             side.deploy = partial(self._find, side, self._known[name])
         async with AsyncExitStack() as stack:
             nodes = [await stack.enter_async_context(AnvilClient(url)) for url in self._urls.values()]
-            states = [await node.call("evm_snapshot") for node in nodes]
-            async with network:
-                yield network
-            for node, state in zip(nodes, states, strict=True):
-                assert await node.call("evm_revert", [state])
+            for node in nodes:
+                stack.push_async_callback(_put_back, node, await node.call("evm_snapshot"))
+            yield await stack.enter_async_context(network)
 
     async def _find(self, side: Side, known: Mapping[str, Any], tokens: Mapping[str, int]) -> None:
         """Know what is deployed already, on a node that keeps the machine's time."""
@@ -173,6 +171,10 @@ class Deployed:
         # Its time stood still meanwhile.
         await side.node.call("evm_increaseTime", [max(0, int(time.time()) - await side.time())])
         await side.node.call("evm_mine")
+
+
+async def _put_back(node: AnvilClient, snapshot: str) -> None:
+    assert await node.call("evm_revert", [snapshot])
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from .usage import Group, UsdText
 
 BPS = 10_000
-RETRY_PAUSES = (*(timedelta(minutes=each) for each in (1, 4, 16, 64, 256)), timedelta(days=1))
+RETRY_PAUSES = tuple(timedelta(minutes=each) for each in (1, 4, 16, 64, 256, 360))
 """So long what has failed once, twice and so on is not collected again, unless somebody asks for it.
 
 A transfer is tried before it is sent. One that fails all the same was mostly overtaken by another, and payouts may wait
@@ -22,7 +22,9 @@ FAILURES_COUNT_FOR = timedelta(days=7)
 """How far back failures are counted: longer than all pauses together."""
 
 ESTIMATE_AGE_PARTS = 20
-ESTIMATE_HOLDS_MAX = timedelta(hours=6)
+"""An estimate holds for that part of the time for which something has lain there."""
+ESTIMATE_HOLDS_MAX = timedelta(hours=2)
+"""However long it has: when a fee falls counts no later."""
 
 
 class UncollectedReason(StrEnum):

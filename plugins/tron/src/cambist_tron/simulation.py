@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from cambist.plugin import ChainUnavailableError, InconsistentChainError, Intent
 from cambist_chainkit.contracts import TRANSFER, first_word, transfer_data
-from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.reverts import one_line, refusal_in
 
 from .addresses import hex_of, raw_of
@@ -51,10 +50,10 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 async def measure(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
     """Return what the transfer of a token needs, or why it is refused. Raises ChainError."""
-    trial: Trial
-    firm: Trial
-    trial, firm = await gather_all(_tried(endpoint, intent, prices), _tried_on_solid_side(endpoint, intent, prices))
-    return firm if trial.refused is None and firm.limit > trial.limit else trial
+    trial = await _tried(endpoint, intent, prices)
+    if trial.refused is not None:
+        return trial
+    return max(trial, await _tried_on_solid_side(endpoint, intent, prices), key=lambda one: one.limit)
 
 
 async def _tried_on_solid_side(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:

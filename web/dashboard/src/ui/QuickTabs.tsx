@@ -37,12 +37,18 @@ export const QuickTabs = memo(function QuickTabs({
   const tabs = [{ value: ALL, label: all }, ...options];
   const chosen = tabs.findIndex((one) => one.value === value);
 
-  // On phones there is room for some of them.
+  // On phones there is room for some of them. The page itself stays where it is.
   useEffect(() => {
-    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const tab = list.current?.querySelector<HTMLElement>("[aria-selected=true]");
+    if (!list.current || !tab) return;
+    const [around, of] = [list.current.getBoundingClientRect(), tab.getBoundingClientRect()];
+    const past = Math.max(of.right - around.right, 0);
+    list.current.scrollLeft += past > 0 ? past : Math.min(of.left - around.left, 0);
   }, [chosen]);
 
   function go(event: KeyboardEvent): void {
+    // With one of these the browser means something else by it, as the page before.
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const from = [...(list.current?.children ?? [])].findIndex((one) => one === document.activeElement);
     const to = keyTo(event.key, from, tabs.length, document.documentElement.dir === "rtl");
     const tab = to === null ? undefined : tabs[to];

@@ -35,6 +35,8 @@ Result = TypeVar("Result")
 
 COLLECTING_TIMEOUT_S = 60.0
 """How long one check of deposits may take: half of what a worker gives a tick. In the rest what waits is sent."""
+GOES_ON_AFTER_S = 10.0
+"""When a check goes on that ended for what is to be sent first, however seldom all deposits are looked at."""
 
 
 class TickResult(Struct, kw_only=True):
@@ -63,6 +65,7 @@ class Engine:
         self._is_new = True
         self._learnt_at: float | None = None
         self._collected_at: float | None = None
+        self._goes_on = False
         self._asked_at: datetime | None = None
         self._books_open = False
         self._any_deferred = True
@@ -175,6 +178,7 @@ class Engine:
             if judges_all:
                 # From its end on: what takes longer than the interval would leave no tick to anything else.
                 self._asked_at, self._collected_at = agenda.asked_at, self.context.clock.monotonic()
+                self._goes_on = self._collector.left_some
 
     async def _collect_in_time(self, *, only_needed: bool) -> int:
         async with asyncio.timeout(COLLECTING_TIMEOUT_S):
@@ -196,4 +200,6 @@ class Engine:
     def _collects_all(self) -> bool:
         """Whether it is time to look at all deposits, and not only for what something waits for."""
         interval_s = self.context.settings.collect_interval_ms / 1000
+        if self._goes_on:
+            interval_s = min(interval_s, GOES_ON_AFTER_S)
         return self._collected_at is None or self.context.clock.monotonic() - self._collected_at >= interval_s

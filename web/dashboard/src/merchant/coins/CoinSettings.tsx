@@ -81,7 +81,8 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
   };
   const patch = patchOf(opened, draft, coins);
   const targets = useTargets(coin);
-  const isOffered = targets.groups.some(({ items }) => items.some((one) => one.value === draft.target));
+  const was = draftOf(opened).target;
+  const offered = targets.groups.flatMap(({ items }) => items.map((one) => one.value));
 
   async function save(): Promise<void> {
     const params = { path: { projectId, chain: coin.chain, symbol: coin.token } };
@@ -118,8 +119,11 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
           label={t("coins.convertInto")}
           required
           value={draft.target}
-          error={targets.isKnown && draft.target !== null && !isOffered && t("coins.notConverted")}
-          data={[...(isOffered ? [] : targetAsSet(coins, draft.target, chainName)), ...targets.groups]}
+          error={targets.isKnown && draft.target !== null && !offered.includes(draft.target) && t("coins.notConverted")}
+          data={[
+            ...(was !== null && offered.includes(was) ? [] : targetAsSet(coins, was, chainName)),
+            ...targets.groups,
+          ]}
           onChoice={(target) => {
             set({ target });
           }}

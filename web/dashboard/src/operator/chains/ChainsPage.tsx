@@ -102,6 +102,7 @@ export function Lag({ chain }: { readonly chain: Chain }) {
     parts.push(t("chains.lastBlock", { age: showAge(minedAt, i18n.language, now) }));
   }
   const [first, ...others] = parts;
+  if (first === undefined) return <None />;
   return (
     <span>
       <span className="number">{first}</span>

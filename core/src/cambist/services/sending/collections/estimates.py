@@ -60,7 +60,7 @@ class Estimates:
         try:
             plans = await self._context.chain.plan(intents, sponsor=station)
         except FeeAboveCeilingError:
-            # Prices that high are told at once, and may be gone the next time.
+            # Nothing is remembered: prices that high may be gone the next time.
             return {one.key: Estimate(above_ceiling=True) for one in found}
         answers = {one.key: _estimate(plan) for one, plan in zip(found, plans, strict=True)}
         for one in found:
@@ -75,6 +75,10 @@ class Estimates:
         """Return what the chain last said, if that was lately and of as much."""
         kept = self._kept.get(one.key)
         return None if kept is None or kept.units != one.units or kept.until <= now else kept.estimate
+
+    def forget(self, one: Uncollected) -> None:
+        """Remember nothing of what is collected: what comes there next is something else."""
+        self._kept.pop(one.key, None)
 
     async def cost(self, one: Uncollected, estimate: Estimate) -> Cost:
         """Return an answer in US dollars, at the present prices."""

@@ -29,6 +29,8 @@ from .uncollected import Key, Uncollected
 
 PLANNED_AT_ONCE = 40
 """Deposits of which a chain is asked together: what it said of them is remembered if a check then runs out of time."""
+AWAY_MAX = 2
+"""Groups in a row of which no node answers anything, after which the rest is left: one may be what no node can run."""
 WALLETS_MAX = 100_000
 """Main wallets that are remembered."""
 WISHES_APART_MAX = 20
@@ -49,6 +51,8 @@ class Collector:
         self._wallets: dict[int, OwnAddress] = {}
         self._place = 0
         self._tried_apart = Counter[Key]()
+        self.left_some = False
+        """Whether the last check ended before all were judged, as some of them are to borrow a stake."""
 
     async def collect(self, *, only_needed: bool = False) -> int:
         """Ask for the collections that are due, or only for those that something waits for; return how many.
@@ -56,6 +60,7 @@ class Collector:
         What a plugin raises about some is raised when all others are asked for: a defect before an outage.
         """
         context, now = self._context, self._context.clock.now()
+        self.left_some = self.left_some and only_needed
         async with context.db.transaction() as conn:
             needs = await _needs(conn, context)
             if only_needed and not any(units > 0 for units in needs.values()):
@@ -73,10 +78,13 @@ class Collector:
         needed, failures = _covering(found, needs), Failures(context.chain_scope.info.id)
         made = await self._submit(needed, is_forced=True)
         if not only_needed:
-            self._place = place
+            # Also where the time runs out: what keeps one page keeps no other.
+            before, self._place = self._place, place
             keys = {one.key for one in needed}
-            others = [one for one in found if one.key not in keys]
-            made += await self._judge_apart(others, rule, station.address, failures)
+            made += await self._judge_apart(
+                [one for one in found if one.key not in keys], rule, station.address, failures
+            )
+            self._place = before if self.left_some else place
         failures.raise_one()
         return made
 
@@ -102,28 +110,29 @@ class Collector:
         A chain plans all that it is asked of together, or none: so what somebody wants is judged apart from the rest,
         and some at a time. What it cannot say of one keeps nobody's wish from being answered, nor a wish the rest.
         """
-        asking, made, borrows = await self._sift(found, rule), 0, False
-        unanswered = list[Uncollected]()
+        asking, made = await self._sift(found, rule), 0
+        unanswered, away = list[Uncollected](), 0
         wanted, others = [[one for one in asking if (one.wish is None) is rest] for rest in (False, True)]
-        for group in (wanted, others):
-            for some in _in_parts(group):
+        groups = [*_in_parts(wanted), *_in_parts(others)]
+        while groups and away < AWAY_MAX:
+            some = groups.pop(0)
+            try:
+                submitted, borrows = await self._judge(some, rule, station)
+            except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
+                failures.note("judging_failed", error, deposits=len(some))
+                is_away = isinstance(error, ChainUnavailableError)
+                away = away + 1 if is_away else 0
+                if not is_away and some[0].wish is not None and len(some) > 1:
+                    unanswered += some
+            else:
+                made, away = made + submitted, 0
                 if borrows:
                     # What the next could borrow is known once these are sent.
+                    self.left_some = bool(groups or unanswered)
                     break
-                try:
-                    submitted, borrows = await self._judge(some, rule, station)
-                except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
-                    failures.note("judging_failed", error, deposits=len(some))
-                    if isinstance(error, ChainUnavailableError):
-                        break
-                    unanswered += some if some[0].wish is not None and len(some) > 1 else []
-                    continue
-                made += submitted
-        for one in self._next_apart(unanswered):
-            try:
-                made += (await self._judge([one], rule, station))[0]
-            except Exception as error:  # noqa: BLE001  likewise
-                failures.note("judging_failed", error, deposits=1)
+            if unanswered and (not groups or groups[0][0].wish is None):
+                groups[:0] = [[one] for one in self._next_apart(unanswered)]
+                unanswered = []
         return made
 
     def _next_apart(self, wanted: Sequence[Uncollected]) -> Sequence[Uncollected]:
@@ -183,6 +192,7 @@ class Collector:
         """Ask for the collections of these, each to its merchant's main wallet; return how many there are."""
         made, wallets = 0, await self._main_wallets(chosen)
         for one in chosen:
+            self._estimates.forget(one)
             async with self._context.db.transaction() as conn:
                 made += await _submit(conn, self._context, one, wallets[one.merchant_pk], is_forced=is_forced)
         return made

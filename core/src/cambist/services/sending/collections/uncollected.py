@@ -94,9 +94,12 @@ WITH uncollected AS (
 ), failed AS (
     SELECT i.source_address_pk, i.contract,
         max(i.finished_at) + ($7::interval[])[least(count(*), cardinality($7::interval[]))] AS retry_at
-    FROM outbound_intents i
+    FROM uncollected p JOIN outbound_intents i ON i.source_address_pk = p.address_pk
+        AND i.contract IS NOT DISTINCT FROM p.contract
+    -- A collection that is done has taken all that was confirmed: what failed before is over.
     WHERE i.chain = $1 AND i.scope = $2 AND i.kind = '{IntentKind.COLLECTION}' AND i.state = 'failed'
-        AND i.finished_at > $4::timestamptz - $8::interval GROUP BY i.source_address_pk, i.contract
+        AND i.finished_at >= greatest(p.oldest_at, $4::timestamptz - $8::interval)
+    GROUP BY i.source_address_pk, i.contract
 ), found AS (
     SELECT p.*, u.id AS row_pk, u.units AS units_before, u.reason, u.detail, u.value_usd, u.fee_usd, u.until,
         u.asked_at, u.asked_fee_share_bps, f.retry_at, coalesce(w.units, 0) > 0 AS is_wanted,
