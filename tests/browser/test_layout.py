@@ -237,6 +237,30 @@ async def test_a_card_of_a_phone_is_headed_by_its_first_column_and_its_status_an
         assert (await whole.bounding_box())["width"] > 240
 
 
+BROKEN_WORDS = """() => {
+  const texts = [...document.querySelectorAll("td[data-beside=true] > *")].flatMap((one) => {
+    const walk = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walk.nextNode()) found.push(walk.currentNode);
+    return found;
+  });
+  return texts.flatMap((text) => [...text.data.matchAll(/\\S+/g)].filter(({ 0: word, index }) => {
+    const range = document.createRange();
+    range.setStart(text, index);
+    range.setEnd(text, index + word.length);
+    return range.getClientRects().length > 1;
+  }).map(([word]) => word));
+}"""
+
+
+async def test_no_word_of_a_state_is_broken_on_a_phone_in_a_language_with_long_words(chromium):
+    gateway = DescribedGateway("merchant")
+    async with described_page(chromium, gateway, viewport=PHONE, locale="de-DE") as page:
+        assert await page.evaluate("document.documentElement.lang") == "de"
+        broken = await found_on_every_page(page, gateway, BROKEN_WORDS)
+    assert not broken, "\n".join(broken)
+
+
 async def test_a_form_of_payouts_has_fields_of_one_width_and_nothing_bright_stands_beside_a_dialog(chromium):
     gateway = DescribedGateway("merchant", rows=1)
     async with described_page(chromium, gateway, viewport=DESKTOP) as page:

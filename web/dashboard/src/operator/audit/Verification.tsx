@@ -28,7 +28,6 @@ function Result({ of }: { readonly of: Verified }) {
   return (
     <div className="stack">
       <Facts
-        narrow
         facts={[
           [
             t("audit.result"),

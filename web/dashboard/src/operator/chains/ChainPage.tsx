@@ -32,12 +32,12 @@ export function ChainPage() {
   });
   return (
     <QueryPage title={chain} query={query}>
-      {(one) => <Shown chain={one} />}
+      {(one) => <Shown chain={one} at={query.dataUpdatedAt} />}
     </QueryPage>
   );
 }
 
-function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
+function Shown({ chain, at }: { readonly chain: Schemas["AdminChainView"]; readonly at: number }) {
   const { t, i18n } = useWords();
   const station = chain.gasStation;
   const lowBelow = limitOf(station?.lowBelow ?? null);
@@ -65,7 +65,7 @@ function Shown({ chain }: { readonly chain: Schemas["AdminChainView"] }) {
               t("chains.failingSince"),
               chain.failingSince === null ? null : <When key="since" at={chain.failingSince} />,
             ],
-            [t("chains.lag"), chain.lagBlocks === null ? null : <Lag key="lag" chain={chain} />],
+            [t("chains.lag"), chain.lagBlocks === null ? null : <Lag key="lag" chain={chain} at={at} />],
             [t("chains.height"), chain.height === null ? null : <Height key="height" value={chain.height} />],
             [t("chains.head"), chain.head === null ? null : <Height key="head" value={chain.head} />],
             [

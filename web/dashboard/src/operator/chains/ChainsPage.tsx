@@ -47,7 +47,12 @@ export function ChainsPage() {
                     atEnd: true,
                     cell: (one) => <Height value={one.height} />,
                   },
-                  { id: "lag", title: t("chains.lag"), atEnd: true, cell: (one) => <Lag chain={one} /> },
+                  {
+                    id: "lag",
+                    title: t("chains.lag"),
+                    atEnd: true,
+                    cell: (one) => <Lag chain={one} at={query.dataUpdatedAt} />,
+                  },
                   {
                     id: "endpoints",
                     title: t("chains.endpoints"),
@@ -88,17 +93,20 @@ export function Height({ value }: { readonly value: number | null }) {
 /**
  * How many blocks were left to read at the last poll, and how long ago the last one that was read was made. With none
  * left, and a chain that is read as it should be, nothing is behind however old that block is: chains pause.
+ *
+ * The block is as old as told at the moment of the answer, in milliseconds, and grows older while no other comes.
  */
-export function Lag({ chain }: { readonly chain: Chain }) {
+export function Lag({ chain, at }: { readonly chain: Chain; readonly at: number }) {
   const { t, i18n } = useWords();
   const { lagBlocks, lagSeconds, status } = chain;
-  const now = useNow();
+  // The clock of the page may be a moment behind the answer.
+  const now = Math.max(useNow(), at);
   if (lagBlocks === null) return <None />;
   const parts = [];
   if (lagBlocks > 0) parts.push(t("chains.lagBlocks", { count: lagBlocks }));
   else if (status === "working") parts.push(t("chains.upToDate"));
   if (lagSeconds !== null && lagSeconds > 0) {
-    const minedAt = new Date(now - 1_000 * lagSeconds).toISOString();
+    const minedAt = new Date(at - 1_000 * lagSeconds).toISOString();
     parts.push(t("chains.lastBlock", { age: showAge(minedAt, i18n.language, now) }));
   }
   const [first, ...others] = parts;

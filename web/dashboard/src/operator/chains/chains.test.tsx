@@ -4,10 +4,11 @@ import { afterEach, expect, it } from "vitest";
 import { chooseLanguage } from "../../i18n";
 import { DESCRIBED } from "../../testing/described";
 import { json, showOperator } from "../../testing/render";
+import { Page } from "../../ui/Page";
 import type { Schemas } from "../api";
 
 import { ChainPage } from "./ChainPage";
-import { ChainsPage } from "./ChainsPage";
+import { ChainsPage, Lag } from "./ChainsPage";
 
 const LISTED = DESCRIBED.operator.example("/api/admin/chains") as {
   readonly chains: readonly [Schemas["AdminChainView"]];
@@ -52,6 +53,18 @@ it.each([
     expect(told.parentElement?.textContent).toBe(words);
   },
 );
+
+it("a block grows older while no other answer comes", async () => {
+  const chain = { ...LISTED.chains[0], lagBlocks: 12, lagSeconds: 40 };
+  const hourAgo = Date.now() - 3_600_000;
+  const Told = () => (
+    <Page title="Chains">
+      <Lag chain={chain} at={hourAgo} />
+    </Page>
+  );
+  await showOperator(Told, { path: "chains", answers: {} });
+  await screen.findByText(/last block 1 hour ago/);
+});
 
 it("what is wrong with a chain is the API's own sentence in English", async () => {
   await shown({ ...AWAY, ...NO_WORKER });
