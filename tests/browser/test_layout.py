@@ -237,8 +237,23 @@ async def test_a_card_of_a_phone_is_headed_by_its_first_column_and_its_status_an
         assert (await whole.bounding_box())["width"] > 240
 
 
-BROKEN_WORDS = """() => {
-  const texts = [...document.querySelectorAll("td[data-beside=true] > *")].flatMap((one) => {
+async def test_what_is_in_a_card_of_a_phone_begins_below_its_heading(chromium):
+    gateway = DescribedGateway("operator", rows=1)
+    async with described_page(chromium, gateway, viewport=PHONE) as page:
+        await go(page, f"{gateway.home}/jobs")
+        card = page.locator("section").filter(has=page.get_by_role("heading", name="Asked for"))
+        lines = (
+            card.get_by_role("heading"),
+            card.get_by_role("button", name="Filters"),
+            card.locator("tbody td").first.locator("> *"),
+            card.get_by_text("1–1 of 1"),
+        )
+        starts = [(await one.bounding_box())["x"] for one in lines]
+        assert starts == pytest.approx([starts[0]] * len(starts), abs=1)
+
+
+BROKEN_WORDS = """(cells = "td[data-beside=true]") => {
+  const texts = [...document.querySelectorAll(`:is(${cells}) > *`)].flatMap((one) => {
     const walk = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
     const found = [];
     while (walk.nextNode()) found.push(walk.currentNode);
@@ -259,6 +274,14 @@ async def test_no_word_of_a_state_is_broken_on_a_phone_in_a_language_with_long_w
         assert await page.evaluate("document.documentElement.lang") == "de"
         broken = await found_on_every_page(page, gateway, BROKEN_WORDS)
     assert not broken, "\n".join(broken)
+
+
+async def test_a_long_state_leaves_the_name_beside_it_whole_on_a_phone(chromium):
+    gateway = DescribedGateway("operator")
+    async with described_page(chromium, gateway, viewport=PHONE, locale="de-DE") as page:
+        await go(page, f"{gateway.home}/chains/one_1")
+        await expect(page.get_by_text("Nicht mehr in der Datei")).to_be_visible()
+        assert await page.evaluate(BROKEN_WORDS, "td:first-child, td[data-beside=true]") == []
 
 
 async def test_a_form_of_payouts_has_fields_of_one_width_and_nothing_bright_stands_beside_a_dialog(chromium):
