@@ -252,7 +252,8 @@ async def test_what_is_in_a_card_of_a_phone_begins_below_its_heading(chromium):
         assert starts == pytest.approx([starts[0]] * len(starts), abs=1)
 
 
-BROKEN_WORDS = """(cells = "td[data-beside=true]") => {
+BROKEN_WORDS = """(given) => {
+  const cells = given ?? "td[data-beside=true]"; // without an argument it is null
   const texts = [...document.querySelectorAll(`:is(${cells}) > *`)].flatMap((one) => {
     const walk = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
     const found = [];

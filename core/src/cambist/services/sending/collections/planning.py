@@ -33,16 +33,16 @@ AWAY_MAX = 2
 """Groups in a row of which no node answers anything, after which the rest is left: one may be what no node can run."""
 WALLETS_MAX = 100_000
 """Main wallets that are remembered."""
-WISHES_APART_MAX = 20
-"""Wishes that a check judges one by one where they cannot be planned together: those tried least often first."""
-TRIED_APART_MAX = 10_000
-"""Wishes of which it is remembered how often they were judged by themselves: of more, those tried last."""
+APART_MAX = 20
+"""Deposits that a check judges one by one where they cannot be planned together: what failed least often first."""
+FAILED_MAX = 10_000
+"""Deposits of which it is remembered how often they could not be planned: of more, those that failed last."""
 
 
 class Collector:
     """Asks for the collections of one chain. It remembers where its last check ended, as no check sees everything.
 
-    It remembers how often each wish was judged by itself, too: however many cannot be planned, the next one has a turn.
+    It remembers how often each could not be planned, too: however many cannot, the next one has a turn.
     """
 
     def __init__(self, context: EngineContext, keys: AccountKeys) -> None:
@@ -50,7 +50,7 @@ class Collector:
         self._estimates = Estimates(context)
         self._wallets: dict[int, OwnAddress] = {}
         self._place = 0
-        self._tried_apart = Counter[Key]()
+        self._failed = Counter[Key]()
         self.left_some = False
         """Whether the last check ended before all were judged, as some of them are to borrow a stake."""
 
@@ -108,11 +108,15 @@ class Collector:
         """Judge these, and ask for those that are to be collected now; return how many.
 
         A chain plans all that it is asked of together, or none: so what somebody wants is judged apart from the rest,
-        and some at a time. What it cannot say of one keeps nobody's wish from being answered, nor a wish the rest.
+        and some at a time; where that fails, each by itself. What failed comes last the next time, so what the chain
+        cannot say of one keeps no other from being judged.
         """
         asking, made = await self._sift(found, rule), 0
         unanswered, away = list[Uncollected](), 0
-        wanted, others = [[one for one in asking if (one.wish is None) is rest] for rest in (False, True)]
+        wanted, others = [
+            sorted((one for one in asking if (one.wish is None) is rest), key=lambda one: self._failed[one.key])
+            for rest in (False, True)
+        ]
         groups = [*_in_parts(wanted), *_in_parts(others)]
         while groups and away < AWAY_MAX:
             some = groups.pop(0)
@@ -120,33 +124,28 @@ class Collector:
                 submitted, borrows = await self._judge(some, rule, station)
             except Exception as error:  # noqa: BLE001  a plugin may raise anything; the caller raises it
                 failures.note("judging_failed", error, deposits=len(some))
-                is_away = isinstance(error, ChainUnavailableError)
-                away = away + 1 if is_away else 0
-                if not is_away and some[0].wish is not None and len(some) > 1:
-                    unanswered += some
+                away = away + 1 if isinstance(error, ChainUnavailableError) else 0
+                self._count_failed(some)
+                unanswered += some if len(some) > 1 else []
             else:
                 made, away = made + submitted, 0
+                for one in some:
+                    self._failed.pop(one.key, None)
                 if borrows:
                     # What the next could borrow is known once these are sent.
                     self.left_some = bool(groups or unanswered)
                     break
-            if unanswered and (not groups or groups[0][0].wish is None):
-                groups[:0] = [[one] for one in self._next_apart(unanswered)]
-                unanswered = []
+            if unanswered and (not groups or (unanswered[0].wish is not None and groups[0][0].wish is None)):
+                apart = sorted(unanswered, key=lambda one: self._failed[one.key])[:APART_MAX]
+                groups[:0], unanswered = [[one] for one in apart], []
         return made
 
-    def _next_apart(self, wanted: Sequence[Uncollected]) -> Sequence[Uncollected]:
-        """Return the wishes that were judged by themselves least often, and count them.
-
-        Also of those that this page does not have the counts are kept: another one has them.
-        """
-        tried = self._tried_apart
-        some = sorted(wanted, key=lambda one: tried[one.key])[:WISHES_APART_MAX]
+    def _count_failed(self, some: Sequence[Uncollected]) -> None:
+        """Count that these could not be planned. Of those that this page does not have the counts are kept."""
         for one in some:
-            tried[one.key] = tried.pop(one.key, 0) + 1
-        while len(tried) > TRIED_APART_MAX:
-            del tried[next(iter(tried))]
-        return some
+            self._failed[one.key] = self._failed.pop(one.key, 0) + 1
+        while len(self._failed) > FAILED_MAX:
+            del self._failed[next(iter(self._failed))]
 
     async def _sift(self, found: Sequence[Uncollected], rule: CollectionRule) -> Sequence[Uncollected]:
         """Return those of which the chain has to be asked; write down why the others stay where they are.
