@@ -84,7 +84,8 @@ class Collector:
             made += await self._judge_apart(
                 [one for one in found if one.key not in keys], rule, station.address, failures
             )
-            self._place = before if self.left_some else place
+            if self.left_some:
+                self._place = before
         failures.raise_one()
         return made
 
