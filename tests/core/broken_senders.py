@@ -21,6 +21,7 @@ from cambist.plugin import (
     UnsignedTx,
 )
 from cambist.testing.memory import MemoryChain, MemoryFamily, MemoryFees, MemoryKeyedChain
+from cambist.testing.memory.fees import TOKEN_WORK
 from cambist.testing.memory.keys import SIGNATURE_BYTES
 from cambist.testing.memory.payload import digest_of, read_payload, tx_id_of
 from tests.core.broken_chains import BROKEN, caught_by
@@ -185,6 +186,17 @@ class CashOnly(MemoryChain):
             plan if amount >= intent.amount else Plan(refused="the balance is too low")
             for plan, intent, amount in zip(plans, intents, held, strict=True)
         ]
+
+
+@caught_by("test_who_is_emptied_before_the_block_is_paid_where_that_may_be")
+class CountsOnWhatIsHeld(MemoryChain):
+    """Which allows less for a recipient that holds some of the token."""
+
+    def _planned(self, intent) -> Plan:
+        plan = super()._planned(intent)
+        if intent.token.is_native or not self.accounts.balance(intent.to_address, intent.token.contract):
+            return plan
+        return replace(plan, step=replace(plan.step, fee=replace(plan.step.fee, limit=TOKEN_WORK * 2 // 3)))
 
 
 @caught_by("test_a_transfer_that_would_fail_is_not_planned")

@@ -89,11 +89,13 @@ def cases(draw: st.DrawFn) -> Case:
 @st.composite
 def plans(draw: st.DrawFn, intent: Transfer) -> Plan:
     refused = draw(st.sampled_from([None, None, None, None, "never"]))
+    above_ceiling = None if refused else draw(st.sampled_from([None, None, None, None, "too dear"]))
     token = Token(symbol="T", contract=intent.contract, decimals=0, label="T")
     step = Step(sender="own", to_address="them", token=token, amount=Units(intent.outgoing_units), fee=draw(fees()))
     return Plan(
-        step=None if refused else draw(st.sampled_from([step, step, step, None])),
+        step=None if refused or above_ceiling else draw(st.sampled_from([step, step, step, None])),
         refused=refused,
+        above_ceiling=above_ceiling,
         loan=Units(draw(st.sampled_from([0, 0, 7]))),
     )
 
@@ -111,7 +113,7 @@ def test_nothing_is_lost_and_the_order_is_kept(case):
     assert considered == list(range(len(considered))), "the first ones, none left out and none twice"
     assert len(considered) == len(case.intents) or len(funding.funded) == case.room
     assert len(funding.funded) <= case.room
-    pairs = [allocated.ready, allocated.refused, allocated.needs_gas, allocated.needs_loan]
+    pairs = [allocated.ready, allocated.refused, allocated.above_ceiling, allocated.needs_gas, allocated.needs_loan]
     outcome = [numbers([one for one, _ in group]) for group in pairs] + [numbers(allocated.maybe_spent)]
     assert sorted(number for group in outcome for number in group) == numbers(funding.funded)
     assert all(group == sorted(group) for group in [*outcome, *map(numbers, groups)])

@@ -230,6 +230,17 @@ async def test_on_tron_it_has_the_price_of_a_fresh_recipient_in_it(db, clock, id
         # 130,285 energy for who holds none of the token, at 100 sun, with the bandwidth and a margin.
         assert (usdt.symbol, 13_028_500 <= usdt.fee_units <= 17_000_000) == ("USDT", True)
         assert 0 <= usdt.units - usdt.fee_units / 4 < 1, "a TRX is worth a quarter of a dollar"
+        treasury.price_energy(500)
+        clock.advance(60)
+        await minimums.derive_all(db, treasury.keys, treasury.registry.families, {"tron": treasury.chain}, clock.now())
+        async with db.autocommit() as conn:
+            found = await minimums.list_in_force(conn, PlatformSettings(), clock.now())
+        assert [(one.symbol, one.derived_at, one.units) for one in found] == [
+            ("TRX", clock.now(), trx.units),
+            ("USDT", clock.now(), usdt.units),
+        ], "a token whose transfer alone is above the ceiling keeps what it had, and no other waits for it"
+        treasury.price_energy(100)
+        clock.advance(60)
         await treasury.change_stake("stake", 9_000 * SUN)
         await minimums.derive_all(db, treasury.keys, treasury.registry.families, {"tron": treasury.chain}, clock.now())
         async with db.autocommit() as conn:

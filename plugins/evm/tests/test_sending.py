@@ -234,6 +234,58 @@ async def test_a_token_that_refuses_the_recipient_is_a_refused_plan(
             assert good.refused is None
 
 
+async def test_who_is_emptied_before_the_block_is_paid_where_that_may_be(
+    node: Anvil, wallet: Wallet, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+) -> None:
+    """A first balance takes 17,100 gas more than any other, more than the margin; it is used only if need be."""
+    token = await node.deploy("UsdtLike")
+    await token.send("mint", wallet.address, 1_000)
+    exchanges = node.accounts[1:4]
+    for address in exchanges:
+        await token.send("mint", address, 100)
+    async with connect(node.url, **usdt(token)) as chain:
+        wanted = [intent(address, 5, chain.info.tokens[1]) for address in exchanges]
+        careful = [structs.replace(one, recipient_may_empty=True) for one in wanted[:2]]
+        fresh = structs.replace(intent(customer, 7, chain.info.tokens[1]), recipient_may_empty=True)
+        lean, *steps = await steps_of(chain, wanted[2], *careful, fresh)
+        assert [step.fee.limit for step in steps] == [steps[0].fee.limit] * 3
+        assert 17_100 <= steps[0].fee.limit - lean.fee.limit <= 17_100 * 6 // 5 + 100
+        txs = await sealed(chain, 0, lean, *steps)
+        for address in (exchanges[2], exchanges[0]):
+            await token.send("transfer", customer, 100, sender=address)
+        await chain.broadcast(txs)
+        assert await mined_states(chain, txs) == ["reverted", "succeeded", "succeeded", "succeeded"]
+        assert [await token.read("balanceOf", address) for address in exchanges] == [5, 105, 0]
+        emptied, kept = [(await chain.transaction(tx.tx_id)).fee for tx in txs[1:3]]
+        assert kept < emptied <= steps[0].fee.cost_max
+
+
+async def test_what_cannot_be_tried_for_who_was_emptied_is_planned_as_ever(
+    node: Anvil, token: Contract, wallet: Wallet, connect: Connect, intent: MakeIntent, customer: str
+) -> None:
+    """Money that has yet to come; and native coin, an approval, or what is refused, which have no first balance."""
+    picked = await node.deploy("PickyToken")
+    await picked.send("refuse", customer)
+    usdx_too = [*picky(picked)["tokens"], {"symbol": "USDX", "contract": token.address, "decimals": 6}]
+    async with connect(node.url, tokens=usdx_too) as chain:
+        native, pick, usdx = chain.info.tokens
+        wanted = [
+            intent(node.accounts[1], 600, pick),
+            intent(node.accounts[1], 5, native),
+            structs.replace(intent(node.accounts[2], 5, usdx), action="approve"),
+        ]
+        careful = [structs.replace(one, recipient_may_empty=True) for one in wanted]
+        assert [one.fee.limit for one in await steps_of(chain, *careful)] == [
+            one.fee.limit for one in await steps_of(chain, *wanted)
+        ]
+        await picked.send("mint", wallet.address, 1_000)
+        refused, good = await chain.plan(
+            [structs.replace(intent(customer, 5, pick), recipient_may_empty=True), careful[0]], sponsor=None
+        )
+        assert refused.refused is not None
+        assert good.step is not None
+
+
 @pytest.mark.parametrize("quiet", [False, True])
 async def test_money_that_has_yet_to_come_refuses_nothing(
     node: Anvil, connect: Connect, wallet: Wallet, intent: MakeIntent, sealed: Sealed, customer: str,

@@ -182,15 +182,16 @@ async def test_several_plans_share_what_is_free(net: Net) -> None:
 
 
 async def test_a_price_above_the_operators_ceiling_is_an_error(net: Net) -> None:
-    """Of tokens alone: coin is sent all the same, and so is a loan."""
+    """Of tokens alone: coin is sent all the same, and so is a loan. One transaction that costs more says so itself."""
     coin, usdt = net.intent(net.rich, net.customer, 5), net.intent(net.rich, net.customer, 5, "USDT")
     async with net.connected(energy_price_max_sun=99) as chain:
         assert fee_of((await chain.plan([coin], sponsor=None))[0]).cost_max == 0
         with pytest.raises(FeeAboveCeilingError, match="100 sun per energy"):
             await chain.plan([coin, usdt], sponsor=None)
     async with net.connected(fee_ceiling_trx="13") as chain:
-        with pytest.raises(FeeAboveCeilingError, match="fee_ceiling_trx"):
-            await chain.plan([usdt], sponsor=None)
+        dear, cheap = await chain.plan([usdt, coin], sponsor=None)
+        assert (dear.step, "fee_ceiling_trx" in (dear.above_ceiling or "")) == (None, True)
+        assert fee_of(cheap).cost_max == 0
 
 
 async def test_prices_are_the_networks(connect: Connect) -> None:

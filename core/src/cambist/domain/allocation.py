@@ -2,7 +2,7 @@
 
 ::
 
-    waiting ──fund──> funded ──(the chain plans them)──allocate──> ready, needs a loan, needs gas, refused
+    waiting ──fund──> funded ──(the chain plans them)──allocate──> ready, needs a loan, needs gas, too dear, refused
                  └──> short: the address has not received it     └──> maybe spent
                  └──> maybe spent: a balance may be older than what has just left
 
@@ -140,6 +140,7 @@ class Allocation(Struct, Generic[T], frozen=True, kw_only=True):
     left: SpendableBalance
     ready: list[tuple[T, Step]] = []
     refused: list[tuple[T, str]] = []
+    above_ceiling: list[tuple[T, str]] = []
     needs_gas: list[tuple[T, Fee]] = []
     needs_loan: list[tuple[T, Units]] = []
     maybe_spent: list[T] = []
@@ -148,7 +149,8 @@ class Allocation(Struct, Generic[T], frozen=True, kw_only=True):
 def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Allocation[T]:
     """Classify the funded intents by their plans, in their order.
 
-    Behind one that has to wait for its fee, the others of the address wait, too: first come, first served.
+    Behind one that has to wait for its fee, the others of the address wait, too: first come, first served. One that
+    costs more than the operator allows keeps none of them waiting.
     """
     left = funding.left.copy()
     if purpose == "gas":
@@ -157,6 +159,9 @@ def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Alloca
     found: Allocation[T] = Allocation(left=left)
     for intent, plan in zip(funding.funded, plans, strict=True):
         step = plan.step
+        if plan.above_ceiling is not None:
+            found.above_ceiling.append((intent, plan.above_ceiling))
+            continue
         if plan.refused is not None or step is None:
             found.refused.append((intent, plan.refused or UNPLANNED))
             continue

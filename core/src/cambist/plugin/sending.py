@@ -84,6 +84,11 @@ class Intent(Struct, frozen=True, kw_only=True):
     call itself. ``work_max`` is the most work that a transfer of native coin may take, where the recipient is a
     contract that runs: what takes more is refused. None is the chain's own bound, which is small: a stranger chooses
     the recipient. ``tag`` says for whom at the address it is, normalized, where the family has tags; None is none.
+
+    ``recipient_may_empty``: before a transfer is mined its recipient may have sent away what it holds of the token, as
+    exchanges do, and where a first balance takes more work than another, so much is allowed. It is said where what is
+    not used stays with a sender that sends again. False allows for what the recipient holds now: what a one-time
+    address is brought beyond that would lie there for good.
     """
 
     source: str
@@ -94,6 +99,7 @@ class Intent(Struct, frozen=True, kw_only=True):
     work_max: int | None = None
     call: Call | None = None
     tag: str | None = None
+    recipient_may_empty: bool = False
 
     def step(self, fee: Fee) -> Step:
         """Return the transaction that does just this, at this fee."""
@@ -134,15 +140,18 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The transaction for an intent; or why it can never be sent as it stands.
+    """The transaction for an intent; or why it can never be sent as it stands; or why it costs too much for now.
 
-    That the sender can pay is the gateway's care: it sends native coin there as ``step.fee`` needs it. ``loan`` is
+    ``above_ceiling`` is the last, a sentence: this one transaction would cost more than the operator allows, and those
+    planned beside it need not. Where the chain's price is too high for all of them, FeeAboveCeilingError says so. That
+    the sender can pay is the gateway's care: it sends native coin there as ``step.fee`` needs it. ``loan`` is
     the stake that the sponsor lends the sender first, so that the fee is covered as the step says; it is given back
     afterwards. ``sponsoring`` is what all this costs the sponsor beside what it sends, as an upper bound.
     """
 
     step: Step | None = None
     refused: str | None = None
+    above_ceiling: str | None = None
     loan: Units = Units(0)
     sponsoring: Units = Units(0)
 

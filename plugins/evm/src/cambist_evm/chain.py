@@ -19,6 +19,7 @@ from cambist.plugin import (
     Intent,
     LogQuery,
     Plan,
+    PluginContext,
     Receipt,
     ScanResult,
     SignedTx,
@@ -65,15 +66,15 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
     tx_found = staticmethod(tx_found)
     tx_id_of = staticmethod(tx_id_of)
 
-    def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], monotonic: Callable[[], float]) -> None:
+    def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
         super().__init__(setup.info, pool, quorum=setup.config.quorum)
         self._setup = setup
 
         async def market() -> Market:
             return await pool.ask_any(lambda endpoint: read_market(endpoint, setup))
 
-        watch = Remembered(market, monotonic, seconds=MARKET_TTL_S)
-        self._planner = Planner(setup, watch, pool)
+        watch = Remembered(market, context.monotonic, seconds=MARKET_TTL_S)
+        self._planner = Planner(setup, watch, pool, context.random)
         self._sweeping = Sweeping(setup, watch, pool)
 
     def reader(self, span: Span, watch: Watch) -> Callable[[Endpoint], Awaitable[ScanResult]]:

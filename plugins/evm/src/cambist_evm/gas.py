@@ -1,7 +1,7 @@
 """How much gas a transaction needs, and whether the chain takes it at all: tried on a node, without sending anything.
 
 What a source does not hold yet is no obstacle: native coin is lent for the trial, and of a token so much is tried as
-is there.
+is there. Where a recipient may have been emptied by then, a transfer to an address that holds none is tried beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cambist.plugin import ChainError, InconsistentChainError, Intent
 from cambist_chainkit.reverts import one_line, refusal_in
@@ -77,6 +77,29 @@ async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax
             for index, trial in zip(failed, retried, strict=True):
                 trials[index] = trial
     return trials
+
+
+async def measure_emptied(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax, unused: str) -> list[int]:
+    """Return for each intent the gas that it needs once its recipient was emptied; 0 where that need not be counted on.
+
+    Where it cannot be tried, as the source holds too little yet, it is 0 as well. ``unused`` is an address that holds
+    nothing. One transfer of each source and token tells it for all of them, the least. Raises ChainError.
+    """
+    able = [one.recipient_may_empty and _kind(one) == "token" for one in intents]
+    least: dict[tuple[str, str | None], Intent] = {}
+    for intent, is_able in zip(intents, able, strict=True):
+        known = least.get(_of(intent))
+        if is_able and (known is None or intent.amount < known.amount):
+            least[_of(intent)] = structs.replace(intent, to_address=unused)
+    if not least:
+        return [0] * len(intents)
+    tried = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in least.values()])
+    gas = {key: _learned(endpoint, trial).gas or 0 for key, trial in zip(least, tried, strict=True)}
+    return [gas[_of(intent)] if is_able else 0 for intent, is_able in zip(intents, able, strict=True)]
+
+
+def _of(intent: Intent) -> tuple[str, str | None]:
+    return intent.source, intent.token.contract
 
 
 def _kind(intent: Intent) -> Kind:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
+
+from msgspec import structs
 
 from cambist.plugin import Intent, Plan, Step, Units, UnsignedTx
+from cambist_chainkit.eip55 import ADDRESS_BYTES, spell
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
@@ -12,7 +16,7 @@ from cambist_chainkit.remembered import Remembered
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .fees import Market, fee_now
-from .gas import PLAIN_GAS, GasMax, Trial, measure, missing_contracts
+from .gas import PLAIN_GAS, GasMax, Trial, measure, measure_emptied, missing_contracts
 from .messages import message_of, parts_of
 from .payload import TxFields, write_payload
 from .refusals import refusal_of
@@ -21,10 +25,13 @@ from .refusals import refusal_of
 class Planner:
     """Plans transactions on one chain. Remembers the fee market for a second, and which contracts have code."""
 
-    def __init__(self, setup: ChainSetup, market: Remembered[Market], pool: EndpointPool[Endpoint]) -> None:
+    def __init__(
+        self, setup: ChainSetup, market: Remembered[Market], pool: EndpointPool[Endpoint], random: Random
+    ) -> None:
         self.market = market
         self._setup = setup
         self._pool = pool
+        self._random = random
         self._deployed: set[str] = set()
         network = setup.network
         self._gas_max = GasMax(token=network.transfer_gas_max, native=network.native_gas_max, call=network.call_gas_max)
@@ -42,15 +49,22 @@ class Planner:
         ]
 
     async def _measured(self, intents: Sequence[Intent]) -> list[Trial]:
+        # Another one each time: were it known, somebody would send it some.
+        unused = spell(self._random.randbytes(ADDRESS_BYTES).hex())
+
         async def ask(endpoint: Endpoint) -> list[Trial]:
             contracts = {one for intent in intents for one in _contracts(intent)} - self._deployed
-            trials, missing = await gather_all(
-                measure(endpoint, intents, self._gas_max), missing_contracts(endpoint, contracts)
+            trials, emptied, missing = await gather_all(
+                measure(endpoint, intents, self._gas_max),
+                measure_emptied(endpoint, intents, self._gas_max, unused),
+                missing_contracts(endpoint, contracts),
             )
             self._deployed |= contracts - missing
             return [
-                Trial(refused="there is no contract of it") if missing.intersection(_contracts(intent)) else trial
-                for intent, trial in zip(intents, trials, strict=True)
+                Trial(refused="there is no contract of it")
+                if missing.intersection(_contracts(intent))
+                else _at_least(trial, gas)
+                for intent, trial, gas in zip(intents, trials, emptied, strict=True)
             ]
 
         return await self._pool.ask_any(ask)
@@ -69,6 +83,10 @@ class Planner:
         limit = with_margin(gas)
         bounded = intent.token.is_native or intent.action == "call"
         return min(limit, max(gas, self._gas_max.of(intent))) if bounded else limit
+
+
+def _at_least(trial: Trial, gas: int) -> Trial:
+    return trial if trial.gas is None else structs.replace(trial, gas=max(trial.gas, gas))
 
 
 def _contracts(intent: Intent) -> set[str]:

@@ -58,7 +58,7 @@ class EvmPlugin(ChainPlugin[EvmConfig]):
                 endpoints = _endpoints(setup, session, context)
                 pool = EndpointPool(setup.info.id, endpoints, context, lag_blocks_max=setup.lag_blocks_max)
                 stack.push_async_callback(pool.close)
-                chains.append(EvmChain(setup, pool, context.monotonic))
+                chains.append(EvmChain(setup, pool, context))
             yield chains
 
 

@@ -54,7 +54,7 @@ class TronChain(PooledChain[Endpoint], LendingChain):
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
         super().__init__(setup.info, pool, quorum=setup.config.quorum)
         self._setup = setup
-        self._planner = Planner(setup, pool, context.monotonic)
+        self._planner = Planner(setup, pool, context)
         self._writer = Writer(pool, context)
         self._lookups = Lookups()
 

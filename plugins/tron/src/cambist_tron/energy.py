@@ -44,15 +44,19 @@ class Lender:
 
 
 class Need(Struct, frozen=True, kw_only=True):
-    """A transfer for which ``lacking`` energy must come from somewhere, and ``extra`` TRX whatever it is."""
+    """A transfer for which ``lacking`` energy must come from somewhere, and ``extra`` TRX whatever it is.
+
+    ``spare`` is energy beyond that which nothing is lent for, and TRX are burned for only if it comes to that.
+    """
 
     sender: Spendable
     lacking: int
     extra: int
     prices: Prices
+    spare: int = 0
 
     def top_up_cost(self, burned: int) -> int:
-        """Return what it costs to bring the sender what it will burn, beside that; 0 where it holds it already."""
+        """Return what it costs to bring the sender what it may burn, beside that; 0 where it holds it already."""
         if self.sender.active and self.sender.balance >= burned + self.extra:
             return 0
         return TRANSFER_BYTES * self.prices.bandwidth if self.sender.active else self.prices.activation
@@ -69,7 +73,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 def burning(need: Need) -> Offer:
     """Offer that the sender burns TRX, which the sponsor brings."""
     price = need.lacking * need.prices.energy
-    brought = need.top_up_cost(price)
+    brought = need.top_up_cost(price + need.spare * need.prices.energy)
     return Offer(cost=price + brought, sponsoring=Units(brought))
 
 

@@ -51,11 +51,12 @@ def check_price(prices: Prices, setup: ChainSetup) -> None:
         raise FeeAboveCeilingError(f"{setup.info.id} asks for {prices.energy} sun per energy, and {allowed}")
 
 
-def check_fee(fee: Fee, setup: ChainSetup) -> None:
-    """Raise FeeAboveCeilingError where one transaction costs more than the operator allows."""
-    if fee.cost_max > setup.fee_ceiling:
-        allowed = f"fee_ceiling_trx allows {setup.fee_ceiling}"
-        raise FeeAboveCeilingError(f"a transaction on {setup.info.id} may cost {fee.cost_max} sun, and {allowed}")
+def above_ceiling(fee: Fee, setup: ChainSetup) -> str | None:
+    """Say that one transaction costs more than the operator allows; None where it does not."""
+    if fee.cost_max <= setup.fee_ceiling:
+        return None
+    allowed = f"fee_ceiling_trx allows {setup.fee_ceiling}"
+    return f"a transaction on {setup.info.id} may cost {fee.cost_max} sun, and {allowed}"
 
 
 async def read_prices(endpoint: Endpoint) -> Prices:

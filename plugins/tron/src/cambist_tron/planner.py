@@ -6,25 +6,27 @@ has of it: energy is covered in part, the rest is burned; bandwidth wholly or no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from cambist.plugin import Fee, Intent, Plan, Units
+from cambist.plugin import Fee, Intent, Plan, PluginContext, Units
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
 
-from .addresses import ZERO_ADDRESS
-from .config import ChainSetup
+from .addresses import ADDRESS_BYTES, ZERO_ADDRESS, spell
+from .config import SUN_PER_TRX, ChainSetup
 from .endpoint import Endpoint
 from .energy import TRANSFER_BYTES, Lender, Need, cheapest
-from .fees import PRICES_TTL_S, Prices, check_fee, check_price, read_prices
+from .fees import PRICES_TTL_S, Prices, above_ceiling, check_price, read_prices
 from .protobuf import NUMBER_MAX
 from .replies import Account
 from .resources import Spendable, lendable, read_account, read_resources, read_spendable
-from .simulation import Trial, measure
+from .simulation import Trial, dearer, measure, measure_least
 from .staking import Stakes
 from .writing import bandwidth_for
 
@@ -34,23 +36,30 @@ _SLACK: Final = 50  # what was measured counts as covered with a fiftieth more, 
 
 
 class Facts(Struct, kw_only=True):
-    """What was learned of the chain for one call of ``plan``. Senders, lender and stakes have less after each plan."""
+    """What was learned of the chain for one call of ``plan``. Senders, lender and stakes have less after each plan.
+
+    ``trials`` tell what a transfer takes as things are, ``dearest`` what it takes should its recipient be emptied
+    first: where that need not be counted on, the same. ``lasts``: there is energy to lend for the dearest of all.
+    """
 
     prices: Prices
-    senders: Mapping[str, Spendable]
+    senders: dict[str, Spendable]
     lender: Lender | None
     recipients: Mapping[str, Account]
     trials: Mapping[int, Trial]
+    dearest: Mapping[int, Trial]
     stakes: Stakes
+    lasts: bool = True
 
 
 class Planner:
     """Plans on one chain. Remembers prices for some seconds, and nothing else."""
 
-    def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], monotonic: Callable[[], float]) -> None:
+    def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
         self._setup = setup
         self._pool = pool
-        self._prices = Remembered(lambda: pool.ask_any(read_prices), monotonic, seconds=PRICES_TTL_S)
+        self._random = context.random
+        self._prices = Remembered(lambda: pool.ask_any(read_prices), context.monotonic, seconds=PRICES_TTL_S)
 
     async def plan(self, intents: Sequence[Intent], sponsor: str | None, promised: Mapping[str, int]) -> list[Plan]:
         refusals = [self._refusal(intent) for intent in intents]
@@ -64,8 +73,9 @@ class Planner:
         for address, energy in promised.items():
             if address in facts.senders:
                 facts.senders[address].set_aside(energy)
+        facts.lasts = _lasts(tried, sponsor, facts)
         return [
-            Plan(refused=refusal) if refusal is not None else self._planned(index, intent, sponsor, facts)
+            Plan(refused=refusal) if refusal is not None else self._within_ceiling(index, intent, sponsor, facts)
             for index, (intent, refusal) in enumerate(zip(intents, refusals, strict=True))
         ]
 
@@ -100,21 +110,44 @@ class Planner:
             and self._setup.config.energy != "burn"
             and any(one.source != sponsor for one in tokens.values())
         )
-        senders, lender, accounts, trials, stakes = await gather_all(
+        # Of each source and token one tells it for all. The address is another one each time: were it known, somebody
+        # would send it some.
+        unused = spell(self._random.randbytes(ADDRESS_BYTES))
+        emptied = {_of(one): one for one in tokens.values() if one.recipient_may_empty}
+        to_unused = [structs.replace(one, to_address=unused) for one in emptied.values()]
+        senders, lender, accounts, measured, least, stakes = await gather_all(
             read_spendable(endpoint, sources, prices.free_bandwidth),
             _lender(endpoint, sponsor if lends else None),
             endpoint.each(lambda address: read_account(endpoint, address), recipients),
             endpoint.each(lambda intent: measure(endpoint, intent, prices), tokens.values()),
+            endpoint.each(lambda intent: measure_least(endpoint, intent, prices), to_unused),
             Stakes.read(endpoint, staking),
         )
+        trials, firsts = dict(zip(tokens, measured, strict=True)), dict(zip(emptied, least, strict=True))
         return Facts(
             prices=prices,
             senders=senders,
             lender=lender,
             recipients=dict(zip(recipients, accounts, strict=True)),
-            trials=dict(zip(tokens, trials, strict=True)),
+            trials=trials,
+            dearest={
+                index: dearer(trials[index], firsts[_of(one)]) if one.recipient_may_empty else trials[index]
+                for index, one in tokens.items()
+            },
             stakes=stakes,
         )
+
+    def _within_ceiling(self, index: int, intent: Intent, sponsor: str | None, facts: Facts) -> Plan:
+        """Plan what costs no more than the operator allows; what would cost more uses nothing that others could."""
+        before = copy(facts.senders[intent.source])
+        plan = self._planned(index, intent, sponsor, facts)
+        told = None if plan.step is None else above_ceiling(plan.step.fee, self._setup)
+        if told is None:
+            return plan
+        facts.senders[intent.source] = before
+        if facts.lender is not None:
+            facts.lender.left += plan.loan
+        return Plan(above_ceiling=told)
 
     def _planned(self, index: int, intent: Intent, sponsor: str | None, facts: Facts) -> Plan:
         if intent.action != "transfer":
@@ -128,7 +161,7 @@ class Planner:
         if trial.refused is not None:
             refusal = f"the token {intent.token.symbol} refuses the transfer to {intent.to_address}: {trial.refused}"
             return Plan(refused=refusal)
-        return self._token(intent, trial, sponsor, facts)
+        return self._token(intent, trial, facts.dearest[index], sponsor, facts)
 
     def _native(self, intent: Intent, sponsor: str | None, facts: Facts) -> Plan:
         """Plan what runs no contract: it is paid in bandwidth, or with the price of a new account."""
@@ -144,30 +177,63 @@ class Planner:
             covered = size if sender.take_bandwidth(size) else 0
         fee = _fee(sender, limit=size, price=prices.bandwidth, covered=covered, extra=extra)
         given = intent.amount if intent.action in {"transfer", "stake"} else 0
-        return self._plan(intent, fee, _top_up(sender, fee, given, prices, own=intent.source == sponsor))
+        return _plan(intent, fee, _top_up(sender, fee, given, prices, own=intent.source == sponsor))
 
-    def _token(self, intent: Intent, trial: Trial, sponsor: str | None, facts: Facts) -> Plan:
-        """Plan the call of a token: energy of the sender's first, then the cheapest way to get the rest."""
-        sender, prices = facts.senders[intent.source], facts.prices
-        limit = trial.limit
-        if trial.used + trial.used // _SLACK <= sender.energy < limit:
+    def _token(self, intent: Intent, trial: Trial, dearest: Trial, sponsor: str | None, facts: Facts) -> Plan:
+        """Plan the call of a token: energy of the sender's first, then the cheapest way to get the rest.
+
+        What it takes should its recipient be emptied first is lent where that leaves the others their loans, and what
+        is burned is burned only if it comes to that: so much is allowed, up to the operator's ceiling.
+        """
+        sender, prices, own = facts.senders[intent.source], facts.prices, intent.source == sponsor
+        tried = dearest if facts.lasts else trial
+        limit = tried.limit
+        if tried.used + tried.used // _SLACK <= sender.energy < limit:
             # So near to enough, a limit of what is there keeps the transaction from burning anything.
             limit = sender.energy
-        size = bandwidth_for(intent, _fee(sender, limit=limit, price=prices.energy))
+        size = bandwidth_for(intent, _fee(sender, limit=max(limit, dearest.limit), price=prices.energy))
         covered = sender.take_energy(limit)
         extra = 0 if sender.take_bandwidth(size) else size * prices.bandwidth
-        if covered == limit or intent.source == sponsor:
+        if covered == limit:
             fee = _fee(sender, limit=limit, price=prices.energy, covered=covered, extra=extra)
-            return self._plan(intent, fee, _top_up(sender, fee, 0, prices, own=intent.source == sponsor))
-        need = Need(sender=sender, lacking=limit - covered, extra=extra, prices=prices)
+            return _plan(intent, fee, _top_up(sender, fee, 0, prices, own=own))
+        allowed = covered + max(self._setup.fee_ceiling - extra, 0) // prices.energy
+        burnable = max(trial.limit, min(dearest.limit, allowed))
+        burned = _fee(sender, limit=burnable, price=prices.energy, covered=covered, extra=extra)
+        if own:
+            return _plan(intent, burned, _top_up(sender, burned, 0, prices, own=own))
+        spare = max(burnable - limit, 0)
+        need = Need(sender=sender, lacking=limit - covered, spare=spare, extra=extra, prices=prices)
         offer = cheapest(self._setup.config.energy, facts.lender, need)
-        fee = _fee(sender, limit=limit, price=prices.energy, covered=limit if offer.loan else covered, extra=extra)
+        lent = _fee(sender, limit=limit, price=prices.energy, covered=limit, extra=extra)
+        fee = lent if offer.loan else burned
         sender.pay(fee.cost_max)
-        return self._plan(intent, fee, offer.sponsoring, offer.loan)
+        return _plan(intent, fee, offer.sponsoring, offer.loan)
 
-    def _plan(self, intent: Intent, fee: Fee, sponsoring: int, loan: int = 0) -> Plan:
-        check_fee(fee, self._setup)
-        return Plan(step=intent.step(fee), loan=Units(loan), sponsoring=Units(sponsoring))
+
+def _plan(intent: Intent, fee: Fee, sponsoring: int, loan: int = 0) -> Plan:
+    return Plan(step=intent.step(fee), loan=Units(loan), sponsoring=Units(sponsoring))
+
+
+def _of(intent: Intent) -> tuple[str, str | None]:
+    return intent.source, intent.token.contract
+
+
+def _lasts(intents: Mapping[int, Intent], sponsor: str | None, facts: Facts) -> bool:
+    """Return whether energy can be lent for all, should all recipients be emptied; or none is lent anyway.
+
+    With less, what is lent for one that may never need it would be missing to another, who would burn TRX.
+    """
+    if facts.lender is None:
+        return True
+    needed = Counter[str]()
+    for index, trial in facts.dearest.items():
+        if intents[index].source != sponsor:
+            needed[intents[index].source] += trial.limit
+    lacking = sum(max(limit - facts.senders[source].energy, 0) for source, limit in needed.items())
+    stake = facts.lender.stake_for(lacking)
+    # Each loan is in whole TRX.
+    return lacking == 0 or (stake is not None and stake + len(facts.dearest) * SUN_PER_TRX <= facts.lender.left)
 
 
 async def _lender(endpoint: Endpoint, sponsor: str | None) -> Lender | None:

@@ -2,6 +2,7 @@
 
 What a source does not hold yet is no obstacle: so much is tried as is there. A first balance costs most, and what
 gave the recipient one may be mined later than the transfer, or never: so it is tried on the solid side as well.
+What a recipient holds may also be gone by then: where that is to be counted on, it is tried to an address without any.
 """
 
 from __future__ import annotations
@@ -53,13 +54,19 @@ async def measure(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
     trial = await _tried(endpoint, intent, prices)
     if trial.refused is not None:
         return trial
-    return max(trial, await _tried_on_solid_side(endpoint, intent, prices), key=lambda one: one.limit)
+    # As if nothing after the solid block had been.
+    return dearer(trial, await measure_least(endpoint, intent, prices, state="walletsolidity"))
 
 
-async def _tried_on_solid_side(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
-    """Return what sending the least of it needs, as if nothing after the solid block had been; 0 if it cannot be."""
-    run = await _transfer(endpoint, intent, min(intent.amount, 1), state="walletsolidity")
+async def measure_least(endpoint: Endpoint, intent: Intent, prices: Prices, *, state: str = "wallet") -> Trial:
+    """Return what sending the least of it needs; 0 where it cannot be. ``state`` is as for ``balance_of``."""
+    run = await _transfer(endpoint, intent, min(intent.amount, 1), state=state)
     return _allowed(endpoint, run, prices) if run.succeeded else Trial()
+
+
+def dearer(one: Trial, other: Trial) -> Trial:
+    """Return the one that has more to be allowed."""
+    return max(one, other, key=lambda trial: trial.limit)
 
 
 async def _tried(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:

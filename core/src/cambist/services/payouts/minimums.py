@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.db.engine import Database
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import columns_of, one_of, to_struct
 from cambist.domain.branches import WALLET_BRANCH
 from cambist.domain.money import AmountError, fiat_to_units, value_of
 from cambist.plugin import AddressFamily, Chain, ChainInfo, FeeAboveCeilingError, Intent, Plan, Token, Units
@@ -70,7 +70,7 @@ async def derive(db: Database, keys: AccountKeys, family: AddressFamily, chain: 
     """Derive the minimums of a chain's tokens: those that can be planned, and have a price where they need one.
 
     Does nothing before the worker has derived the gas station's address. Raises ChainError; while fees are above the
-    ceiling, the minimums that were derived below it hold on, as the least that they would be.
+    ceiling, of all or of one token, the minimums that were derived below it hold on, as the least that they would be.
     """
     info = chain.info
     async with db.transaction() as conn:
@@ -87,8 +87,11 @@ async def derive(db: Database, keys: AccountKeys, family: AddressFamily, chain: 
     try:
         plans = await chain.plan(intents, sponsor=station.address)
     except FeeAboveCeilingError:
-        await _renew(db, info, now)
+        await _renew(db, info, [token.symbol for token in info.tokens], now)
         raise
+    dear = [token.symbol for token, plan in zip(info.tokens, plans, strict=True) if plan.above_ceiling is not None]
+    if dear:
+        await _renew(db, info, dear, now)
     known = dict(zip(info.tokens, prices, strict=True))
     found = [_minimum(info, token, known, plan, now) for token, plan in zip(info.tokens, plans, strict=True)]
     rows = [structs.asdict(one) for one in found if one is not None]
@@ -99,10 +102,11 @@ async def derive(db: Database, keys: AccountKeys, family: AddressFamily, chain: 
             await conn.execute(new.on_conflict_do_update(index_elements=["chain", "symbol"], set_=changed), rows)
 
 
-async def _renew(db: Database, info: ChainInfo, now: datetime) -> None:
+async def _renew(db: Database, info: ChainInfo, symbols: Sequence[str], now: datetime) -> None:
     minimum = models.PayoutMinimum
+    renewed = update(minimum).where(minimum.chain == info.id, one_of(minimum.symbol, symbols)).values(derived_at=now)
     async with db.transaction() as conn:
-        await conn.execute(update(minimum).where(minimum.chain == info.id).values(derived_at=now))
+        await conn.execute(renewed)
 
 
 def _minimum(

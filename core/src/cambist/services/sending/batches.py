@@ -13,7 +13,7 @@ from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
 from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import CANCELLABLE, WAITS_FOR_TURN, IntentKind
-from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Token
+from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Plan, Token
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.chains.sendable import not_sendable
 from cambist.services.receiving.deposits.rows import lock_cursor
@@ -242,13 +242,16 @@ async def _allocate(
     try:
         plans = await context.chain.plan(requests, sponsor=sponsor, promised=promised)
     except FeeAboveCeilingError as error:
+        plans = [Plan(above_ceiling=str(error))] * len(requests)
+    allocated = allocation.allocate(source.purpose, funding, plans)
+    if allocated.above_ceiling:
+        intents, reasons = zip(*allocated.above_ceiling, strict=True)
         now = context.clock.now()
         async with context.db.transaction() as conn:
-            fresh = await context.defer(conn, funding.funded, WAITS_FOR_FEES, now + FEE_PAUSE, now)
+            fresh = await context.defer(conn, intents, WAITS_FOR_FEES, now + FEE_PAUSE, now)
         if fresh:
-            context.alert("fees_above_ceiling", waiting=fresh, error=str(error))
-        return allocation.allocate(source.purpose, structs.replace(funding, funded=[]), [])
-    return allocation.allocate(source.purpose, funding, plans)
+            context.alert("fees_above_ceiling", waiting=fresh, error=reasons[0])
+    return allocated
 
 
 def _given_up(source: OwnPath, short: Sequence[IntentRow], now: datetime) -> Sequence[IntentRow]:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row
 
+from cambist.domain.allocation import RECEIVING
 from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import Action, Call, Fee, Intent, Step, Token, Units
 from cambist.plugin.sending import GIVING
@@ -81,6 +82,8 @@ class IntentRow(Struct, frozen=True, kw_only=True):
             work_max=self.work_max,
             tag=self.tag,
             call=self.call,
+            # What is not used stays with the sender for the next transfer, but for addresses that customers pay to.
+            recipient_may_empty=self.source.purpose not in RECEIVING,
         )
 
     def lacks_call(self, now: datetime) -> bool:

@@ -110,6 +110,20 @@ class SendingConformance(Conformance):
             step = await planned(harness, sender, token, AMOUNT)
             assert (step.to_address != sender.address, step.amount) == (True, AMOUNT)
 
+    async def test_who_is_emptied_before_the_block_is_paid_where_that_may_be(self, harness: ChainHarness) -> None:
+        """Exchanges empty the addresses that they are paid at, and a first balance may take more work than another."""
+        token = a_token(harness)
+        sender, recipient = await funded(harness, *_some(token)), await funded(harness, (token, AMOUNT))
+        wanted = replace(an_intent(sender, recipient.address, token, AMOUNT), recipient_may_empty=True)
+        (plan,) = await harness.chain.plan([wanted], sponsor=None)
+        tx = await signed(harness, sender, step_of(plan))
+        away = await planned(harness, recipient, token, AMOUNT)
+        assert (await mined(harness, await signed(harness, recipient, away))).state == "succeeded"
+        assert await harness.chain.balance(recipient.address, token) == 0
+        status = await mined(harness, tx)
+        assert (status.state, await harness.chain.balance(recipient.address, token)) == ("succeeded", AMOUNT)
+        assert (status.fee or 0) <= step_of(plan).fee.cost_max
+
     async def test_a_transfer_that_would_fail_is_not_planned(self, harness: ChainHarness) -> None:
         """The plan says why it is refused, and those beside it are not."""
         needs(harness, "refusals")

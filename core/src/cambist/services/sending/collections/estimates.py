@@ -99,6 +99,8 @@ class Estimates:
 
 def _estimate(plan: Plan) -> Estimate:
     """Return the fee, and what it costs to bring it there."""
+    if plan.above_ceiling is not None:
+        return Estimate(above_ceiling=True)
     if plan.refused is not None:
         # What a contract or a plugin says is stored and shown.
         return Estimate(refused=printable(plan.refused)[:REFUSAL_MAX])
