@@ -44,6 +44,15 @@ structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _REN
 _CONFIGURED, _configure = structlog.get_config(), structlog.configure
 
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
+LONGEST = (
+    "tests/e2e/exchanging/",
+    "tests/e2e/",
+    "tests/browser/test_filled_pages.py",
+    "tests/web/test_dashboard.py",
+    "tests/browser/test_dashboard.py",
+    "tests/bench/test_benchmarks.py",
+)
+"""What one worker has half a minute or more to do with: begun last, it would keep the others waiting at the end."""
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
 SLOW_FIXTURES = frozenset({"deployed", "net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
@@ -79,14 +88,19 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is fast, and put first the files that take longest, so that none of them is left for the end."""
+    """Mark what is fast, and put first what takes longest, so that nothing of it is left for the end."""
     slow_files = set()
     for item in items:
         if is_fast(item):
             item.add_marker("fast")
         else:
             slow_files.add(item.path)
-    items.sort(key=lambda item: (not item.nodeid.startswith(SLOW_FOLDERS), item.path not in slow_files))
+    items.sort(key=lambda item: (_rank(item), item.path not in slow_files))
+
+
+def _rank(item: pytest.Item) -> int:
+    """Return the place of a test among what takes longest, or behind all of it."""
+    return next((rank for rank, start in enumerate(LONGEST) if item.nodeid.startswith(start)), len(LONGEST))
 
 
 def pytest_collection_finish() -> None:

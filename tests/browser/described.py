@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, Page, Route
+from playwright.async_api import Browser, Page, Route, ViewportSize
 
 from cambist_web.dashboard.files import BuiltFiles
 from cambist_web.dashboard.routes import ASSETS_PATH, OPERATORS_PATH, PAGE_HEADERS, PATH
@@ -181,13 +181,28 @@ async def go(page: Page, address: str) -> None:
     await until_shown(page)
 
 
-async def found_on_every_page(page: Page, gateway: DescribedGateway, *scripts: str) -> list[str]:
-    """Return what scripts find on each page of the app, each of which gives a list, with the page's address."""
+async def found_on_every_page(
+    page: Page, gateway: DescribedGateway, *scripts: str, sizes: Sequence[ViewportSize] = ()
+) -> list[str]:
+    """Return what scripts find on each page of the app, each of which gives a list, with the page's address.
+
+    Each page is looked at in all of these sizes, or in the one it has.
+    """
     found = []
     for address in gateway.addresses():
         await go(page, address)
-        found += [f"{address}: {one}" for script in scripts for one in await page.evaluate(script)]
+        for size in sizes or [page.viewport_size]:
+            await resize(page, size)
+            for script in scripts:
+                found += [f"{address} at {size['width']}: {one}" for one in await page.evaluate(script)]
     return found
+
+
+async def resize(page: Page, size: ViewportSize | None) -> None:
+    """Give the page's window this size, and wait until the page is laid out in it."""
+    if size is not None and size != page.viewport_size:
+        await page.set_viewport_size(size)
+        await page.evaluate(TWO_FRAMES)
 
 
 async def until_shown(page: Page) -> None:

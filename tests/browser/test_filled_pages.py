@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.described import DescribedGateway, described_page, found_on_every_page, go
+from tests.browser.described import DescribedGateway, described_page, found_on_every_page, go, resize
 from tests.browser.dialogs import Shown, lay_out, opened
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
 from tests.browser.test_dashboard import violations
@@ -76,13 +76,18 @@ DIALOGS_LEAST = {"merchant": 30, "operator": 45}
 
 
 @pytest.mark.parametrize("app", ["merchant", "operator"])
-async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_nor_for_axe_in_its_dialogs_and_forms(chromium, app, axe):
+async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_for_axe_in_its_dialogs_and_forms(
+    chromium, app, axe
+):
     gateway = DescribedGateway(app, rows=3)
     addresses, wrong, dialogs = list(gateway.addresses()), [], []
     async with described_page(chromium, gateway, viewport=DESKTOP) as page:
         for number, address in enumerate(addresses):
             await go(page, address)
-            found = [one for script in OF_A_DESKTOP[app] for one in await page.evaluate(script)]
+            await resize(page, SMALL_LAPTOP)
+            found = [f"out of sight on a small laptop: {one}" for one in await page.evaluate(TOO_WIDE)]
+            await resize(page, DESKTOP)
+            found += [one for script in OF_A_DESKTOP[app] for one in await page.evaluate(script)]
             # What stands around every page is looked at once.
             found += await violations(page, axe, part="main" if number else "")
             found += [*await page.get_by_role("alert").all_inner_texts(), *gateway.unknown]
@@ -114,29 +119,21 @@ async def test_axe_finds_nothing_wrong_with_an_open_menu_whose_first_item_has_th
 
 
 @pytest.mark.parametrize(
-    "app, viewport, scripts",
+    "app, sizes, scripts",
     [
-        pytest.param("merchant", DESKTOP, (TOO_WIDE,), id="merchant-desktop"),
-        pytest.param("merchant", PHONE, (TOO_WIDE,), id="merchant-phone"),
+        ("merchant", (DESKTOP, PHONE), (TOO_WIDE,)),
         # Nor does a card of a phone have a line that says that there is nothing.
-        pytest.param("operator", PHONE, (TOO_WIDE, LONE_DASHES), id="operator-phone"),
+        ("operator", (PHONE,), (TOO_WIDE, LONE_DASHES)),
     ],
+    ids=["merchant", "operator"],
 )
 async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_the_longest_words(
-    chromium, app, viewport, scripts
+    chromium, app, sizes, scripts
 ):
     gateway = DescribedGateway(app)
-    async with described_page(chromium, gateway, viewport=viewport, locale="ru-RU") as page:
+    async with described_page(chromium, gateway, viewport=sizes[-1], locale="ru-RU") as page:
         assert await page.evaluate("document.documentElement.lang") == "ru"
-        wide = await found_on_every_page(page, gateway, *scripts)
-    assert not wide, "\n".join(wide)
-
-
-@pytest.mark.parametrize("app", ["merchant", "operator"])
-async def test_no_table_of_a_small_laptop_has_its_end_out_of_sight(chromium, app):
-    gateway = DescribedGateway(app, rows=3)
-    async with described_page(chromium, gateway, viewport=SMALL_LAPTOP) as page:
-        wide = await found_on_every_page(page, gateway, TOO_WIDE)
+        wide = await found_on_every_page(page, gateway, *scripts, sizes=sizes)
     assert not wide, "\n".join(wide)
 
 
