@@ -39,6 +39,16 @@ async def treasury(db, clock, ids, tmp_path):
 
 
 @pytest.fixture
+async def cheap_treasury(db, clock, ids, tmp_path):
+    """Give a merchant on a chain with low fees, where little is too small to be collected."""
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        treasury.chain.fees.base_price = 10**9
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
+
+
+@pytest.fixture
 def usdx(chain):
     return chain.info.token("USDX")
 

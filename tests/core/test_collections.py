@@ -18,7 +18,6 @@ from cambist.domain.collections import (
     judge,
     judge_unplanned,
 )
-from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
 
@@ -118,109 +117,100 @@ def test_only_what_changed_is_written_down_and_what_is_shown_is_near_the_truth(h
         assert before is None or abs(after - before) <= before / 10
 
 
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        treasury.chain.fees.base_price = 10**9
-        await treasury.open()
-        yield treasury
-        await treasury.check_books()
+async def test_what_is_worth_it_is_collected_and_the_rest_stays(cheap_treasury):
+    large = await cheap_treasury.receive("USDX", 50_000_000)
+    small = await cheap_treasury.receive("USDX", 1_000_000)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(large, "USDX") == 0
+    assert await cheap_treasury.on_chain(small, "USDX") == 1_000_000
+    assert await cheap_treasury.on_chain(cheap_treasury.wallet.address, "USDX") == 50_000_000
 
 
-async def test_what_is_worth_it_is_collected_and_the_rest_stays(treasury):
-    large = await treasury.receive("USDX", 50_000_000)
-    small = await treasury.receive("USDX", 1_000_000)
-    await treasury.work(treasury.engine(), rounds=20, until="enough")
-    assert await treasury.on_chain(large, "USDX") == 0
-    assert await treasury.on_chain(small, "USDX") == 1_000_000
-    assert await treasury.on_chain(treasury.wallet.address, "USDX") == 50_000_000
+async def test_without_a_price_nobody_can_say_and_it_stays(cheap_treasury):
+    del cheap_treasury.prices.board["USDX", "usd"]
+    address = await cheap_treasury.receive("USDX", 50_000_000)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=6, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 50_000_000
 
 
-async def test_without_a_price_nobody_can_say_and_it_stays(treasury):
-    del treasury.prices.board["USDX", "usd"]
-    address = await treasury.receive("USDX", 50_000_000)
-    await treasury.work(treasury.engine(), rounds=6, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 50_000_000
+async def test_a_payout_fetches_what_it_needs_and_no_more_whatever_it_is_worth(cheap_treasury):
+    cheap_treasury.prices.board.clear()
+    addresses = [await cheap_treasury.receive("USDX", units) for units in (1_000, 3_000, 2_000)]
+    await cheap_treasury.pay_out("USDX", 4_000, await cheap_treasury.stranger(1))
+    await cheap_treasury.work(cheap_treasury.engine())
+    assert [await cheap_treasury.on_chain(address, "USDX") for address in addresses] == [1_000, 0, 0]
 
 
-async def test_a_payout_fetches_what_it_needs_and_no_more_whatever_it_is_worth(treasury):
-    treasury.prices.board.clear()
-    addresses = [await treasury.receive("USDX", units) for units in (1_000, 3_000, 2_000)]
-    await treasury.pay_out("USDX", 4_000, await treasury.stranger(1))
-    await treasury.work(treasury.engine())
-    assert [await treasury.on_chain(address, "USDX") for address in addresses] == [1_000, 0, 0]
+async def test_several_deposits_to_one_address_are_fetched_at_once(cheap_treasury):
+    address = await cheap_treasury.receive("USDX", 20_000_000)
+    cheap_treasury.chain.transfer(cheap_treasury.token("USDX"), address, 30_000_000)
+    await cheap_treasury.mine(5)
+    engine = cheap_treasury.engine()
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(cheap_treasury.wallet.address, "USDX") == 50_000_000
+    assert cheap_treasury.chain.accounts.sequence(address) == 1
 
 
-async def test_several_deposits_to_one_address_are_fetched_at_once(treasury):
-    address = await treasury.receive("USDX", 20_000_000)
-    treasury.chain.transfer(treasury.token("USDX"), address, 30_000_000)
-    await treasury.mine(5)
-    engine = treasury.engine()
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(treasury.wallet.address, "USDX") == 50_000_000
-    assert treasury.chain.accounts.sequence(address) == 1
-
-
-async def test_only_what_is_confirmed_is_fetched(treasury):
-    address = await treasury.receive("USDX", 20_000_000)
-    treasury.chain.transfer(treasury.token("USDX"), address, 30_000_000)
-    await treasury.mine()
-    engine = treasury.engine()
+async def test_only_what_is_confirmed_is_fetched(cheap_treasury):
+    address = await cheap_treasury.receive("USDX", 20_000_000)
+    cheap_treasury.chain.transfer(cheap_treasury.token("USDX"), address, 30_000_000)
+    await cheap_treasury.mine()
+    engine = cheap_treasury.engine()
     await engine.tick()
-    async with treasury.db.transaction() as conn:
+    async with cheap_treasury.db.transaction() as conn:
         units = await conn.exec_driver_sql("SELECT units FROM outbound_intents WHERE kind = 'collection'")
         assert units.scalars().all() == [20_000_000]
-    await treasury.work(engine, rounds=20, until="enough")
+    await cheap_treasury.work(engine, rounds=20, until="enough")
 
 
-async def test_a_collection_costs_the_merchant_credits_and_the_platform_the_fee(treasury):
-    await treasury.receive("USDX", 50_000_000)
-    await treasury.work(treasury.engine(), rounds=12, until="enough")
-    async with treasury.db.transaction() as conn:
+async def test_a_collection_costs_the_merchant_credits_and_the_platform_the_fee(cheap_treasury):
+    await cheap_treasury.receive("USDX", 50_000_000)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=12, until="enough")
+    async with cheap_treasury.db.transaction() as conn:
         usage = await conn.exec_driver_sql("SELECT operation, count(*) FROM usage_records GROUP BY 1")
         assert {"collection": 1}.items() <= {row.operation: row.count for row in usage}.items()
         spent = await conn.exec_driver_sql(
             "SELECT -balance FROM ledger_accounts WHERE purpose = 'gas_spent' AND merchant_pk IS NULL"
         )
         assert spent.scalar_one() > 0
-    assert (await treasury.balance("USDX")).available == 50_000_000
+    assert (await cheap_treasury.balance("USDX")).available == 50_000_000
 
 
-async def test_the_rule_is_the_operators_and_can_be_switched_off(treasury):
-    async with treasury.db.transaction() as conn:
+async def test_the_rule_is_the_operators_and_can_be_switched_off(cheap_treasury):
+    async with cheap_treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, $1, now())",
             ('{"collection": {"enabled": false}}',),
         )
-    address = await treasury.receive("USDX", 50_000_000)
-    await treasury.work(treasury.engine(), rounds=6, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 50_000_000
+    address = await cheap_treasury.receive("USDX", 50_000_000)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=6, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 50_000_000
 
 
-async def test_a_one_time_address_gets_little_more_gas_than_it_needs(treasury):
+async def test_a_one_time_address_gets_little_more_gas_than_it_needs(cheap_treasury):
     """A quarter of the headroom that a wallet gets: what is left over there is lost."""
-    address = await treasury.receive("USDX", 50_000_000)
-    await treasury.work(treasury.engine(), rounds=20, until="enough")
-    fee = treasury.chain.fees.current(treasury.chain.fees.limit(treasury.token("USDX")))
+    address = await cheap_treasury.receive("USDX", 50_000_000)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=20, until="enough")
+    fee = cheap_treasury.chain.fees.current(cheap_treasury.chain.fees.limit(cheap_treasury.token("USDX")))
     assert fee.price_now is not None
-    left = await treasury.on_chain(address, "MEM")
+    left = await cheap_treasury.on_chain(address, "MEM")
     assert left < fee.limit * (fee.price_now + (fee.price - fee.price_now) // 4) - 45_000 * fee.price_now + 1
-    assert treasury.chain.accounts.sequence(treasury.station) == 1
+    assert cheap_treasury.chain.accounts.sequence(cheap_treasury.station) == 1
 
 
-async def test_a_collection_whose_gas_grew_dearer_meanwhile_goes_out_for_what_is_there(treasury):
-    address, engine = await treasury.receive("USDX", 50_000_000), treasury.engine()
+async def test_a_collection_whose_gas_grew_dearer_meanwhile_goes_out_for_what_is_there(cheap_treasury):
+    address, engine = await cheap_treasury.receive("USDX", 50_000_000), cheap_treasury.engine()
     await engine.tick()
-    treasury.chain.fees.base_price = treasury.chain.fees.base_price * 6 // 5
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 0
-    assert treasury.chain.accounts.sequence(treasury.station) == 1
+    cheap_treasury.chain.fees.base_price = cheap_treasury.chain.fees.base_price * 6 // 5
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 0
+    assert cheap_treasury.chain.accounts.sequence(cheap_treasury.station) == 1
 
 
-async def test_a_collection_whose_gas_grew_much_dearer_gets_the_rest(treasury):
-    address, engine = await treasury.receive("USDX", 50_000_000), treasury.engine()
+async def test_a_collection_whose_gas_grew_much_dearer_gets_the_rest(cheap_treasury):
+    address, engine = await cheap_treasury.receive("USDX", 50_000_000), cheap_treasury.engine()
     await engine.tick()
-    treasury.chain.fees.base_price *= 2
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 0
-    assert treasury.chain.accounts.sequence(treasury.station) == 2
+    cheap_treasury.chain.fees.base_price *= 2
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 0
+    assert cheap_treasury.chain.accounts.sequence(cheap_treasury.station) == 2

@@ -15,18 +15,8 @@ from cambist.services.sending import engine as engine_module
 from cambist.services.sending.collections import explaining, uncollected
 from cambist.services.sending.collections.explaining import ask, find, list_uncollected, read_address
 from tests.support.anvil_treasury import anvil_treasury
-from tests.support.treasury import Treasury
 
 ONE = 10**6
-
-
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        treasury.chain.fees.base_price = 10**9
-        await treasury.open()
-        yield treasury
-        await treasury.check_books()
 
 
 async def listed(treasury, **filters):
@@ -71,25 +61,25 @@ async def rule(treasury, text):
         )
 
 
-async def test_each_reason_is_told_with_what_it_was_judged_by(treasury):
+async def test_each_reason_is_told_with_what_it_was_judged_by(cheap_treasury):
     """Of one-time and permanent addresses; and what is collected, is told no more."""
-    small = await treasury.receive("USDX", 3 * ONE)
-    dust = await treasury.receive("USDX", 100)
-    unpriced = await treasury.receive("DAIX", 50 * 10**18)
-    del treasury.prices.board["DAIX", "usd"]
-    permanent = await treasury.permanent_address()
-    treasury.chain.transfer(treasury.token("USDX"), permanent, 2 * ONE)
-    await treasury.mine(1 + treasury.info.confirmations)
-    worthy = await treasury.receive("USDX", 50 * ONE)
-    await treasury.work(treasury.engine(), rounds=20, until="enough")
-    assert await treasury.on_chain(worthy, "USDX") == 0
-    assert await reasons(treasury) == {
+    small = await cheap_treasury.receive("USDX", 3 * ONE)
+    dust = await cheap_treasury.receive("USDX", 100)
+    unpriced = await cheap_treasury.receive("DAIX", 50 * 10**18)
+    del cheap_treasury.prices.board["DAIX", "usd"]
+    permanent = await cheap_treasury.permanent_address()
+    cheap_treasury.chain.transfer(cheap_treasury.token("USDX"), permanent, 2 * ONE)
+    await cheap_treasury.mine(1 + cheap_treasury.info.confirmations)
+    worthy = await cheap_treasury.receive("USDX", 50 * ONE)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(worthy, "USDX") == 0
+    assert await reasons(cheap_treasury) == {
         small: "below_minimum",
         dust: "fee_above_value",
         unpriced: "price_missing",
         permanent: "below_minimum",
     }
-    by_address = {one.address: one for one in await listed(treasury)}
+    by_address = {one.address: one for one in await listed(cheap_treasury)}
     assert by_address[small].value_usd == 3
     assert 0 < by_address[small].fee_usd < 3
     assert by_address[dust].fee_usd > by_address[dust].value_usd
@@ -97,77 +87,77 @@ async def test_each_reason_is_told_with_what_it_was_judged_by(treasury):
     assert (by_address[permanent].purpose, by_address[small].purpose) == ("account", "payment")
     assert by_address[permanent].account_id is not None
     assert {one.merchant_id for one in by_address.values()} == {"mer_1"}
-    assert await reasons(treasury, reason="price_missing") == {unpriced: "price_missing"}
-    assert await reasons(treasury, token="DAIX", chain="memory") == {unpriced: "price_missing"}
-    assert await reasons(treasury, merchant_id="mer_2") == {}
+    assert await reasons(cheap_treasury, reason="price_missing") == {unpriced: "price_missing"}
+    assert await reasons(cheap_treasury, token="DAIX", chain="memory") == {unpriced: "price_missing"}
+    assert await reasons(cheap_treasury, merchant_id="mer_2") == {}
 
 
-async def test_a_judgement_is_written_once_and_again_only_when_it_changes(treasury):
-    address, engine = await treasury.receive("USDX", 3 * ONE), treasury.engine()
-    await treasury.work(engine, rounds=3, until="enough")
-    (first,), before = await listed(treasury), await versions(treasury)
-    await treasury.work(engine, rounds=5, until="enough")
-    assert await versions(treasury) == before
-    await rule(treasury, '{"collection": {"enabled": false}}')
-    await treasury.work(engine, rounds=3, until="enough")
-    (second,) = await listed(treasury)
+async def test_a_judgement_is_written_once_and_again_only_when_it_changes(cheap_treasury):
+    address, engine = await cheap_treasury.receive("USDX", 3 * ONE), cheap_treasury.engine()
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (first,), before = await listed(cheap_treasury), await versions(cheap_treasury)
+    await cheap_treasury.work(engine, rounds=5, until="enough")
+    assert await versions(cheap_treasury) == before
+    await rule(cheap_treasury, '{"collection": {"enabled": false}}')
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (second,) = await listed(cheap_treasury)
     assert (first.reason, second.reason) == ("below_minimum", "collecting_off")
     assert second.uncollected_id == first.uncollected_id
     assert second.judged_at > first.judged_at
-    await rule(treasury, "{}")
-    treasury.chain.transfer(treasury.token("USDX"), address, 30 * ONE)
-    await treasury.mine(1 + treasury.info.confirmations)
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 0
-    assert await listed(treasury) == []
+    await rule(cheap_treasury, "{}")
+    cheap_treasury.chain.transfer(cheap_treasury.token("USDX"), address, 30 * ONE)
+    await cheap_treasury.mine(1 + cheap_treasury.info.confirmations)
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 0
+    assert await listed(cheap_treasury) == []
     with pytest.raises(NotFoundError):
-        await wish(treasury, second)
+        await wish(cheap_treasury, second)
 
 
-async def test_fees_above_the_ceiling_and_a_price_that_doubled_are_told(treasury):
-    await treasury.receive("USDX", 3 * ONE)
-    engine = treasury.engine()
-    await treasury.work(engine, rounds=3, until="enough")
-    (cheap,) = await listed(treasury)
-    treasury.chain.fees.base_price *= 2
-    await treasury.work(engine, rounds=3, until="enough")
-    (dear,) = await listed(treasury)
+async def test_fees_above_the_ceiling_and_a_price_that_doubled_are_told(cheap_treasury):
+    await cheap_treasury.receive("USDX", 3 * ONE)
+    engine = cheap_treasury.engine()
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (cheap,) = await listed(cheap_treasury)
+    cheap_treasury.chain.fees.base_price *= 2
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (dear,) = await listed(cheap_treasury)
     assert dear.reason == cheap.reason
     assert dear.fee_usd > cheap.fee_usd * 3 / 2
-    treasury.chain.fees.price_max = 1
-    await treasury.work(engine, rounds=3, until="enough")
-    assert [one.reason for one in await listed(treasury)] == ["fees_above_ceiling"]
+    cheap_treasury.chain.fees.price_max = 1
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    assert [one.reason for one in await listed(cheap_treasury)] == ["fees_above_ceiling"]
 
 
-async def test_what_an_operator_wants_is_collected_at_the_next_look_once(treasury):
-    address, engine = await treasury.receive("USDX", 3 * ONE), treasury.engine()
-    await treasury.work(engine, rounds=3, until="enough")
-    (one,) = await listed(treasury)
-    asked, is_new = await wish(treasury, one, 9_000)
-    again, is_new_again = await wish(treasury, one, 9_000)
+async def test_what_an_operator_wants_is_collected_at_the_next_look_once(cheap_treasury):
+    address, engine = await cheap_treasury.receive("USDX", 3 * ONE), cheap_treasury.engine()
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(cheap_treasury)
+    asked, is_new = await wish(cheap_treasury, one, 9_000)
+    again, is_new_again = await wish(cheap_treasury, one, 9_000)
     assert (is_new, is_new_again) == (True, False)
     assert (asked.asked_at, asked.asked_fee_share_bps) == (again.asked_at, 9_000)
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 0
-    async with treasury.db.transaction() as conn:
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 0
+    async with cheap_treasury.db.transaction() as conn:
         made = await conn.exec_driver_sql("SELECT state, forced FROM outbound_intents WHERE kind = 'collection'")
         assert [tuple(row) for row in made] == [("done", False)]
 
 
-async def test_a_wish_is_looked_at_by_the_next_tick_however_seldom_all_deposits_are(treasury):
-    address = await treasury.receive("USDX", 3 * ONE)
-    engine = treasury.engine(structs.replace(treasury.settings, collect_interval_ms=3_600_000))
-    await treasury.work(engine, rounds=3, until="enough")
-    (one,) = await listed(treasury)
-    await wish(treasury, one, 0)
+async def test_a_wish_is_looked_at_by_the_next_tick_however_seldom_all_deposits_are(cheap_treasury):
+    address = await cheap_treasury.receive("USDX", 3 * ONE)
+    engine = cheap_treasury.engine(structs.replace(cheap_treasury.settings, collect_interval_ms=3_600_000))
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(cheap_treasury)
+    await wish(cheap_treasury, one, 0)
     await engine.tick()
-    (one,) = await listed(treasury)
+    (one,) = await listed(cheap_treasury)
     assert (one.asked_at, one.refusal) == (None, "fee_above_share")
-    treasury.clock.advance(1)
-    await wish(treasury, one, 9_000)
+    cheap_treasury.clock.advance(1)
+    await wish(cheap_treasury, one, 9_000)
     assert (await engine.tick()).collected == 1
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 0
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 0
 
 
 async def seldom(treasury, small=1):
@@ -195,58 +185,64 @@ async def failures(treasury, engine, *, ticks):
     return failed
 
 
-async def test_a_wish_that_nobody_can_plan_keeps_no_payout_from_being_sent(treasury):
+async def test_a_wish_that_nobody_can_plan_keeps_no_payout_from_being_sent(cheap_treasury):
     """It is tried at once, and then with all other deposits; and it is answered when it can be."""
-    engine, (stuck,) = await seldom(treasury)
-    treasury.chain.faults.contradicted = {stuck.address}
-    await wish(treasury, stuck, 0)
-    payout_id = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(1))
+    engine, (stuck,) = await seldom(cheap_treasury)
+    cheap_treasury.chain.faults.contradicted = {stuck.address}
+    await wish(cheap_treasury, stuck, 0)
+    payout_id = await cheap_treasury.pay_out("USDX", 5 * ONE, await cheap_treasury.stranger(1))
     with pytest.raises(InconsistentChainError):
         await engine.tick()
-    assert (await treasury.payout(payout_id)).status == "broadcast", "sent by the very tick that could not collect"
-    await treasury.mine(seconds=4)
-    later = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(2))
+    assert (await cheap_treasury.payout(payout_id)).status == "broadcast", (
+        "sent by the very tick that could not collect"
+    )
+    await cheap_treasury.mine(seconds=4)
+    later = await cheap_treasury.pay_out("USDX", 5 * ONE, await cheap_treasury.stranger(2))
     # The look at once was 4 seconds ago.
-    assert await failures(treasury, engine, ticks=60) == [14, 29, 44, 59]
-    assert {(await treasury.payout(one)).status for one in (payout_id, later)} == {"completed"}
-    assert (await find_row(treasury, stuck)).asked_at is not None
-    one = await find_row(treasury, stuck)
+    assert await failures(cheap_treasury, engine, ticks=60) == [14, 29, 44, 59]
+    assert {(await cheap_treasury.payout(one)).status for one in (payout_id, later)} == {"completed"}
+    assert (await find_row(cheap_treasury, stuck)).asked_at is not None
+    one = await find_row(cheap_treasury, stuck)
     waits = explaining.wish_waits_for(one, paused=False)
     assert (waits.code, waits.since) == ("cost_unknown", one.hindered_at)
     assert waits.text.startswith("The chain could not say")
     assert waits.text.endswith(f"It says: two balances of {stuck.address}")
-    treasury.chain.faults.contradicted = set()
-    assert await failures(treasury, engine, ticks=15) == []
-    one = await find_row(treasury, stuck)
+    cheap_treasury.chain.faults.contradicted = set()
+    assert await failures(cheap_treasury, engine, ticks=15) == []
+    one = await find_row(cheap_treasury, stuck)
     assert (one.asked_at, one.refusal, one.hindrance) == (None, "fee_above_share", None)
     assert explaining.wish_waits_for(one, paused=False) is None
 
 
-async def test_without_a_wish_as_many_ticks_fail(treasury):
-    engine, (stuck,) = await seldom(treasury)
-    treasury.chain.faults.contradicted = {stuck.address}
-    payout_id = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(1))
-    assert await failures(treasury, engine, ticks=60) == [15, 30, 45]
-    assert (await treasury.payout(payout_id)).status == "completed"
+async def test_without_a_wish_as_many_ticks_fail(cheap_treasury):
+    engine, (stuck,) = await seldom(cheap_treasury)
+    cheap_treasury.chain.faults.contradicted = {stuck.address}
+    payout_id = await cheap_treasury.pay_out("USDX", 5 * ONE, await cheap_treasury.stranger(1))
+    assert await failures(cheap_treasury, engine, ticks=60) == [15, 30, 45]
+    assert (await cheap_treasury.payout(payout_id)).status == "completed"
 
 
-async def test_a_wish_is_met_though_others_cannot_be_planned_and_they_though_it_cannot(treasury):
-    engine, (one, other) = await seldom(treasury, small=2)
-    treasury.chain.faults.contradicted = {one.address}
-    treasury.clock.advance(60)
-    await wish(treasury, other, 9_000)
-    assert await failures(treasury, engine, ticks=1) == [0]
-    assert [left.address for left in await listed(treasury)] == [one.address]
-    worthy = await treasury.receive("USDX", 50 * ONE)
-    await wish(treasury, one, 9_000)
-    assert await failures(treasury, engine, ticks=10) == [0]
-    assert [await treasury.on_chain(each, "USDX") for each in (other.address, worthy, one.address)] == [0, 0, 3 * ONE]
+async def test_a_wish_is_met_though_others_cannot_be_planned_and_they_though_it_cannot(cheap_treasury):
+    engine, (one, other) = await seldom(cheap_treasury, small=2)
+    cheap_treasury.chain.faults.contradicted = {one.address}
+    cheap_treasury.clock.advance(60)
+    await wish(cheap_treasury, other, 9_000)
+    assert await failures(cheap_treasury, engine, ticks=1) == [0]
+    assert [left.address for left in await listed(cheap_treasury)] == [one.address]
+    worthy = await cheap_treasury.receive("USDX", 50 * ONE)
+    await wish(cheap_treasury, one, 9_000)
+    assert await failures(cheap_treasury, engine, ticks=10) == [0]
+    assert [await cheap_treasury.on_chain(each, "USDX") for each in (other.address, worthy, one.address)] == [
+        0,
+        0,
+        3 * ONE,
+    ]
 
 
-async def test_a_look_that_hangs_leaves_time_to_send(treasury, monkeypatch):
-    engine, (one,) = await seldom(treasury)
-    await wish(treasury, one, 9_000)
-    payout_id = await treasury.pay_out("USDX", 5 * ONE, await treasury.stranger(1))
+async def test_a_look_that_hangs_leaves_time_to_send(cheap_treasury, monkeypatch):
+    engine, (one,) = await seldom(cheap_treasury)
+    await wish(cheap_treasury, one, 9_000)
+    payout_id = await cheap_treasury.pay_out("USDX", 5 * ONE, await cheap_treasury.stranger(1))
     met = []
 
     async def hang(call):
@@ -254,123 +250,123 @@ async def test_a_look_that_hangs_leaves_time_to_send(treasury, monkeypatch):
             met.append(call)
             await asyncio.Event().wait()
 
-    treasury.chain.faults.before = hang
+    cheap_treasury.chain.faults.before = hang
     monkeypatch.setattr(engine_module, "COLLECTING_TIMEOUT_S", 0.1)
     with pytest.raises(TimeoutError):
         await engine.tick()
     monkeypatch.undo()
-    assert (met, (await treasury.payout(payout_id)).status) == (["plan"], "broadcast")
+    assert (met, (await cheap_treasury.payout(payout_id)).status) == (["plan"], "broadcast")
 
 
-async def test_a_wish_that_costs_more_than_was_allowed_is_answered_and_ends(treasury):
+async def test_a_wish_that_costs_more_than_was_allowed_is_answered_and_ends(cheap_treasury):
     """So it is with one that costs all of it, however much is allowed; and it is not asked twice."""
     address, dust, engine = (
-        await treasury.receive("USDX", 3 * ONE),
-        await treasury.receive("USDX", 100),
-        treasury.engine(),
+        await cheap_treasury.receive("USDX", 3 * ONE),
+        await cheap_treasury.receive("USDX", 100),
+        cheap_treasury.engine(),
     )
-    await treasury.work(engine, rounds=3, until="enough")
-    before = {one.address: one for one in await listed(treasury)}
-    await wish(treasury, before[address], 0)
-    await wish(treasury, before[dust], 9_999)
-    treasury.clock.advance(60)
-    await treasury.work(engine, rounds=10, until="enough")
-    after = {one.address: one for one in await listed(treasury)}
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    before = {one.address: one for one in await listed(cheap_treasury)}
+    await wish(cheap_treasury, before[address], 0)
+    await wish(cheap_treasury, before[dust], 9_999)
+    cheap_treasury.clock.advance(60)
+    await cheap_treasury.work(engine, rounds=10, until="enough")
+    after = {one.address: one for one in await listed(cheap_treasury)}
     assert {one.address: (one.reason, one.refusal, one.asked_at) for one in after.values()} == {
         address: ("below_minimum", "fee_above_share", None),
         dust: ("fee_above_value", "fee_above_value", None),
     }
     assert all(one.refused_at is not None and one.asked_fee_share_bps is None for one in after.values())
-    assert await treasury.on_chain(address, "USDX") == 3 * ONE
+    assert await cheap_treasury.on_chain(address, "USDX") == 3 * ONE
 
 
-async def test_a_wish_of_the_meantime_is_for_the_next_time(treasury):
+async def test_a_wish_of_the_meantime_is_for_the_next_time(cheap_treasury):
     """The look has read one wish, and another is written before it has written down its answer."""
-    await treasury.receive("USDX", 3 * ONE)
-    await treasury.work(treasury.engine(), rounds=3, until="enough")
-    (one,) = await listed(treasury)
-    await wish(treasury, one, 0)
-    scope = treasury.engine().context.chain_scope
-    async with treasury.db.transaction() as conn:
-        (seen,), _ = await uncollected.read_page(conn, scope, treasury.clock.now(), 0)
-    treasury.clock.advance(1)
-    await wish(treasury, one, 9_000)
-    async with treasury.db.transaction() as conn:
-        await uncollected.note(conn, scope, treasury.ids, [(seen, seen.judged)], treasury.clock.now())
+    await cheap_treasury.receive("USDX", 3 * ONE)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=3, until="enough")
+    (one,) = await listed(cheap_treasury)
+    await wish(cheap_treasury, one, 0)
+    scope = cheap_treasury.engine().context.chain_scope
+    async with cheap_treasury.db.transaction() as conn:
+        (seen,), _ = await uncollected.read_page(conn, scope, cheap_treasury.clock.now(), 0)
+    cheap_treasury.clock.advance(1)
+    await wish(cheap_treasury, one, 9_000)
+    async with cheap_treasury.db.transaction() as conn:
+        await uncollected.note(conn, scope, cheap_treasury.ids, [(seen, seen.judged)], cheap_treasury.clock.now())
         assert (await find(conn, one.uncollected_id)).asked_fee_share_bps == 9_000
 
 
-async def test_switched_off_it_is_collected_for_who_asks(treasury):
-    await rule(treasury, '{"collection": {"enabled": false}}')
-    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
-    await treasury.work(engine, rounds=3, until="enough")
-    (one,) = await listed(treasury)
+async def test_switched_off_it_is_collected_for_who_asks(cheap_treasury):
+    await rule(cheap_treasury, '{"collection": {"enabled": false}}')
+    address, engine = await cheap_treasury.receive("USDX", 50 * ONE), cheap_treasury.engine()
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(cheap_treasury)
     assert one.reason == "collecting_off"
-    await wish(treasury, one)
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 0
+    await wish(cheap_treasury, one)
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 0
 
 
-async def test_a_token_that_the_signer_does_not_know_is_told_and_not_collected_for_anybody(treasury):
-    address, engine = await treasury.receive("USDX", 50 * ONE), treasury.engine()
-    async with treasury.db.transaction() as conn:
+async def test_a_token_that_the_signer_does_not_know_is_told_and_not_collected_for_anybody(cheap_treasury):
+    address, engine = await cheap_treasury.receive("USDX", 50 * ONE), cheap_treasury.engine()
+    async with cheap_treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO chain_tokens (token_id, chain, origin, state, contract, symbol, decimals, label, sendable,"
             " created_at, changed_at, revision) VALUES ('tkn_1', 'memory', 'added', 'enabled', $1,"
             " 'USDX', 6, 'x', false, now(), now(), 1)",
-            (treasury.token("USDX").contract,),
+            (cheap_treasury.token("USDX").contract,),
         )
-    await treasury.work(engine, rounds=3, until="enough")
-    (one,) = await listed(treasury)
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    (one,) = await listed(cheap_treasury)
     assert one.reason == "token_not_sendable"
-    await wish(treasury, one, 9_999)
-    await treasury.work(engine, rounds=3, until="enough")
-    assert await treasury.on_chain(address, "USDX") == 50 * ONE
+    await wish(cheap_treasury, one, 9_999)
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    assert await cheap_treasury.on_chain(address, "USDX") == 50 * ONE
 
 
-async def test_however_much_dust_lies_there_everything_else_is_looked_at(treasury, monkeypatch):
+async def test_however_much_dust_lies_there_everything_else_is_looked_at(cheap_treasury, monkeypatch):
     """As many as one look takes stay for good, and others too: what is new is looked at, and all of it again."""
     monkeypatch.setattr(uncollected, "UNCOLLECTED_MAX", 3)
-    engine = treasury.engine()
-    small = [await treasury.receive("USDX", 3 * ONE) for _ in range(7)]
-    await treasury.work(engine, rounds=6, until="enough")
-    assert await reasons(treasury) == dict.fromkeys(small, "below_minimum")
-    worthy = await treasury.receive("USDX", 50 * ONE)
-    await treasury.work(engine, rounds=12, until="enough")
-    assert await treasury.on_chain(worthy, "USDX") == 0
-    await rule(treasury, '{"collection": {"enabled": false}}')
-    await treasury.work(engine, rounds=6, until="enough")
-    assert await reasons(treasury) == dict.fromkeys(small, "collecting_off")
+    engine = cheap_treasury.engine()
+    small = [await cheap_treasury.receive("USDX", 3 * ONE) for _ in range(7)]
+    await cheap_treasury.work(engine, rounds=6, until="enough")
+    assert await reasons(cheap_treasury) == dict.fromkeys(small, "below_minimum")
+    worthy = await cheap_treasury.receive("USDX", 50 * ONE)
+    await cheap_treasury.work(engine, rounds=12, until="enough")
+    assert await cheap_treasury.on_chain(worthy, "USDX") == 0
+    await rule(cheap_treasury, '{"collection": {"enabled": false}}')
+    await cheap_treasury.work(engine, rounds=6, until="enough")
+    assert await reasons(cheap_treasury) == dict.fromkeys(small, "collecting_off")
 
 
-async def test_what_a_payout_waits_for_and_what_cannot_be_collected_keeps_nothing_else(treasury, monkeypatch):
-    engine = treasury.engine()
-    stuck = [await treasury.receive("USDX", 50 * ONE) for _ in range(4)]
+async def test_what_a_payout_waits_for_and_what_cannot_be_collected_keeps_nothing_else(cheap_treasury, monkeypatch):
+    engine = cheap_treasury.engine()
+    stuck = [await cheap_treasury.receive("USDX", 50 * ONE) for _ in range(4)]
     assert await engine._collector.collect() == len(stuck)
-    async with treasury.db.transaction() as conn:
+    async with cheap_treasury.db.transaction() as conn:
         failed = "UPDATE outbound_intents SET state = 'failed', finished_at = $1 WHERE kind = 'collection'"
-        await conn.exec_driver_sql(failed, (treasury.clock.now(),))
+        await conn.exec_driver_sql(failed, (cheap_treasury.clock.now(),))
         await conn.exec_driver_sql("UPDATE deposits SET collection_pk = NULL")
     # As many as one look takes, and one more.
     monkeypatch.setattr(uncollected, "UNCOLLECTED_MAX", 3)
-    await treasury.pay_out("USDX", 150 * ONE, await treasury.stranger(1))
-    await treasury.work(engine, rounds=3, until="enough")
-    merchant, _ = await treasury.new_merchant("mer_other")
-    other = await treasury.receive("USDX", 50 * ONE, merchant=merchant)
-    await treasury.work(engine, rounds=12, until="enough")
-    assert await treasury.on_chain(other, "USDX") == 0
-    assert [await treasury.on_chain(one, "USDX") for one in stuck] == [50 * ONE] * 4
-    assert set(await reasons(treasury)) == set(stuck)
-    async with treasury.db.transaction() as conn:
+    await cheap_treasury.pay_out("USDX", 150 * ONE, await cheap_treasury.stranger(1))
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    merchant, _ = await cheap_treasury.new_merchant("mer_other")
+    other = await cheap_treasury.receive("USDX", 50 * ONE, merchant=merchant)
+    await cheap_treasury.work(engine, rounds=12, until="enough")
+    assert await cheap_treasury.on_chain(other, "USDX") == 0
+    assert [await cheap_treasury.on_chain(one, "USDX") for one in stuck] == [50 * ONE] * 4
+    assert set(await reasons(cheap_treasury)) == set(stuck)
+    async with cheap_treasury.db.transaction() as conn:
         (waits,) = await conn.exec_driver_sql("SELECT reason FROM outbound_intents WHERE kind = 'payout'")
     assert waits.reason == "collection"
 
 
-async def test_the_row_of_what_is_there_no_more_goes(treasury):
-    await treasury.receive("USDX", 3 * ONE)
-    await treasury.work(treasury.engine(), rounds=3, until="enough")
-    (one,) = await listed(treasury)
-    async with treasury.db.transaction() as conn:
+async def test_the_row_of_what_is_there_no_more_goes(cheap_treasury):
+    await cheap_treasury.receive("USDX", 3 * ONE)
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=3, until="enough")
+    (one,) = await listed(cheap_treasury)
+    async with cheap_treasury.db.transaction() as conn:
         others = {name: getattr(one, name) for name in ("chain", "scope", "token", "decimals", "units")}
         assert others["chain"] == "memory"
         await conn.exec_driver_sql(
@@ -378,24 +374,24 @@ async def test_the_row_of_what_is_there_no_more_goes(treasury):
             " decimals, units, reason, judged_at, created_at) SELECT 'unc_gone', chain, scope, address_pk, merchant_pk,"
             " 'GONE', 'mem1gone', decimals, units, reason, judged_at, created_at FROM uncollected_funds"
         )
-    await treasury.work(treasury.engine(), rounds=2, until="enough")
-    assert [left.uncollected_id for left in await listed(treasury)] == [one.uncollected_id]
+    await cheap_treasury.work(cheap_treasury.engine(), rounds=2, until="enough")
+    assert [left.uncollected_id for left in await listed(cheap_treasury)] == [one.uncollected_id]
 
 
-async def test_an_address_tells_what_waits_for_confirmations_what_stays_and_what_is_on_its_way(treasury):
-    address, engine = await treasury.receive("USDX", 3 * ONE), treasury.engine()
-    await treasury.work(engine, rounds=3, until="enough")
-    treasury.chain.transfer(treasury.token("USDX"), address, 40 * ONE)
-    await treasury.mine()
-    assert await at(treasury, address) == [("confirming", 40 * ONE, 1), ("uncollected", 3 * ONE, 1)]
-    await treasury.mine(1 + treasury.info.confirmations)
-    assert await at(treasury, address) == [("uncollected", 43 * ONE, 2)]
+async def test_an_address_tells_what_waits_for_confirmations_what_stays_and_what_is_on_its_way(cheap_treasury):
+    address, engine = await cheap_treasury.receive("USDX", 3 * ONE), cheap_treasury.engine()
+    await cheap_treasury.work(engine, rounds=3, until="enough")
+    cheap_treasury.chain.transfer(cheap_treasury.token("USDX"), address, 40 * ONE)
+    await cheap_treasury.mine()
+    assert await at(cheap_treasury, address) == [("confirming", 40 * ONE, 1), ("uncollected", 3 * ONE, 1)]
+    await cheap_treasury.mine(1 + cheap_treasury.info.confirmations)
+    assert await at(cheap_treasury, address) == [("uncollected", 43 * ONE, 2)]
     await engine.tick()
-    assert await at(treasury, address) == [("collecting", 43 * ONE, 2)]
-    await treasury.work(engine, rounds=20, until="enough")
-    assert await at(treasury, address) == []
+    assert await at(cheap_treasury, address) == [("collecting", 43 * ONE, 2)]
+    await cheap_treasury.work(engine, rounds=20, until="enough")
+    assert await at(cheap_treasury, address) == []
     with pytest.raises(NotFoundError):
-        await at(treasury, treasury.wallet.address)
+        await at(cheap_treasury, cheap_treasury.wallet.address)
 
 
 async def test_on_a_real_node_it_is_judged_by_its_fees_and_collected_for_what_was_allowed(db, clock, ids, tmp_path):
@@ -427,9 +423,9 @@ def test_every_reason_has_a_sentence():
     assert set(explaining.TEXTS) == set(explaining.UncollectedReason)
 
 
-async def test_an_address_is_read_by_its_merchants_deposits_however_many_others_lie_there(treasury):
-    address = await treasury.receive("USDX", 3 * ONE)
-    async with treasury.db.transaction() as conn:
+async def test_an_address_is_read_by_its_merchants_deposits_however_many_others_lie_there(cheap_treasury):
+    address = await cheap_treasury.receive("USDX", 3 * ONE)
+    async with cheap_treasury.db.transaction() as conn:
         # Of another merchant, who has none of the addresses that are asked about.
         await conn.exec_driver_sql(
             "WITH other AS (INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_2', 'b@b.example', 'B')"
@@ -443,15 +439,15 @@ async def test_an_address_is_read_by_its_merchants_deposits_however_many_others_
             " FROM deposits, theirs, generate_series(1, 20000) n",
             (address,),
         )
-    async with treasury.db.autocommit() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("ANALYZE deposits, addresses, chain_cursors")
-        values = ([address], [treasury.family.name])
+        values = ([address], [cheap_treasury.family.name])
         for _ in range(7):  # from the sixth time on, PostgreSQL may plan without looking at the values
             told = await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {explaining.AT_ADDRESS}", values)
             text = told.scalar_one()
             plan = (json.loads(text) if isinstance(text, str) else text)[0]["Plan"]
         assert sum(map(_rows_of_deposits, _nodes(plan))) < 50
-        (one,) = await read_address(conn, [address], [treasury.family.name])
+        (one,) = await read_address(conn, [address], [cheap_treasury.family.name])
     assert (one.state, one.units) == ("uncollected", 3 * ONE)
 
 
