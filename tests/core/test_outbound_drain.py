@@ -73,8 +73,8 @@ class Thief:
         token = self.treasury.token(symbol)
         await self.sql(
             "INSERT INTO outbound_intents (reference, kind, mode, chain, scope, merchant_pk, source_address_pk,"
-            " recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, due_at, created_at,"
-            " updated_at, asked_by) VALUES ($1, $2, 'live', 'memory', 0, $3, $4, $5, $6, $7, $8, $9, $10, 0, true,"
+            " recipient_address_pk, to_address, token, contract, decimals, units, priority, due_at, created_at,"
+            " updated_at, asked_by) VALUES ($1, $2, 'live', 'memory', 0, $3, $4, $5, $6, $7, $8, $9, $10, 0,"
             " $11, $11, $11, $12)",
             f"{kind}:theft {self._numbers}", kind, self.treasury.merchant, source_pk, recipient, to_address, symbol,
             token.contract, token.decimals, units, self.treasury.clock.now(),

@@ -149,7 +149,6 @@ class OutboundIntent(Base):
     call_value: Mapped[int | None] = mapped_column(UnitsType)
     call_valid_until: Mapped[datetime | None]
     priority: Mapped[int] = mapped_column(server_default="100")
-    forced: Mapped[bool] = mapped_column(server_default="false")
     sweep_pk: Mapped[int | None] = mapped_column(ForeignKey("outbound_intents.id"))
     state: Mapped[str] = mapped_column(server_default="waiting")
     reason: Mapped[str | None]

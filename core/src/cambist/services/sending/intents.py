@@ -29,7 +29,6 @@ class NewIntent(Struct, frozen=True, kw_only=True):
     token: Token
     units: Units
     recipient_pk: int | None = None
-    forced: bool = False
     asked_by: AskedBy = AskedBy.PLATFORM
     work_max: int | None = None
     tag: str | None = None
@@ -64,13 +63,13 @@ def internal_intent(  # noqa: PLR0913  each by name
 _SUBMIT = """
 INSERT INTO outbound_intents (
     due_at, created_at, updated_at, reference, kind, mode, chain, scope, merchant_pk, source_address_pk,
-    recipient_address_pk, to_address, token, contract, decimals, units, priority, forced, action, asked_by,
+    recipient_address_pk, to_address, token, contract, decimals, units, priority, action, asked_by,
     work_max, tag
 )
 SELECT $1, $1, $1, * FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[],
-    $18::text[], $19::bigint[], $20::text[]
+    $10::text[], $11::text[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::text[], $17::text[],
+    $18::bigint[], $19::text[]
 )
 ON CONFLICT (reference) DO NOTHING
 RETURNING reference, id
@@ -102,7 +101,6 @@ async def submit(conn: AsyncConnection, intents: Sequence[NewIntent], now: datet
             [one.token.decimals for one in intents],
             [one.units for one in intents],
             [FACTS[one.kind].priority for one in intents],
-            [one.forced for one in intents],
             [FACTS[one.kind].action for one in intents],
             [one.asked_by for one in intents],
             [one.work_max for one in intents],

@@ -1430,7 +1430,6 @@ TABLES = (
         call_value NUMERIC(78, 0),
         call_valid_until TIMESTAMP WITH TIME ZONE,
         priority BIGINT DEFAULT '100' NOT NULL,
-        forced BOOLEAN DEFAULT 'false' NOT NULL,
         sweep_pk BIGINT,
         state TEXT DEFAULT 'waiting' NOT NULL,
         reason TEXT,

@@ -256,7 +256,6 @@ async def _submit(
         to_address=wallet.address,
         token=one.token,
         units=Units(sum(deposits.values())),
-        forced=is_forced,
     )
     intent_pk = (await submit(conn, [intent], now))[reference]
     await conn.exec_driver_sql(
