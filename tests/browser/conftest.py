@@ -6,7 +6,7 @@ import shutil
 import pytest
 from playwright.async_api import async_playwright, expect
 
-from tests.support.checkout import PaymentEnv, checkout_app, serving
+from tests.support.checkout import CheckoutEnv, checkout_app, serving
 
 # The first draws pages as the others do and has no windows around them: a page takes a third of the CPU time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -79,11 +79,11 @@ async def open_page(chromium):
 
 
 @pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
+async def checkout_env(db, clock, ids):
+    return await CheckoutEnv(db, clock, ids).open()
 
 
 @pytest.fixture
-async def url(payment_env):
-    async with serving(checkout_app(payment_env.checkout())) as url:
+async def url(checkout_env):
+    async with serving(checkout_app(checkout_env.checkout())) as url:
         yield url

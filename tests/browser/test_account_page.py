@@ -44,8 +44,8 @@ async def test_the_ends_of_an_address_are_never_broken(open_page, name):
     assert lines == [1, 1]
 
 
-async def test_an_open_page_shows_deposits_as_they_come_and_keeps_what_is_chosen(open_page, payment_env, url, clock):
-    public_id, address = await payment_env.account(["atlantis", "memory"])
+async def test_an_open_page_shows_deposits_as_they_come_and_keeps_what_is_chosen(open_page, checkout_env, url, clock):
+    public_id, address = await checkout_env.account(["atlantis", "memory"])
     page = await open_page(permissions=["clipboard-read", "clipboard-write"])
     await page.goto(f"{url}/account/{public_id}")
     await expect(page.get_by_text("atlantis is not connected at present.")).to_be_visible()
@@ -56,17 +56,17 @@ async def test_an_open_page_shows_deposits_as_they_come_and_keeps_what_is_chosen
     await page.locator("#copy-address").click()
     await expect(page.locator("#copy-address")).to_contain_text("Copied")
     assert await page.evaluate("navigator.clipboard.readText()") == address
-    await insert_deposit(payment_env.db, public_id, payment_env.token(), 5 * ONE, height=1, mined_at=clock.now())
+    await insert_deposit(checkout_env.db, public_id, checkout_env.token(), 5 * ONE, height=1, mined_at=clock.now())
     await expect(page.locator(".deposit")).to_contain_text("5 USDX")
     await expect(page.locator("#address")).to_have_text(address)
-    async with payment_env.db.transaction() as conn:
+    async with checkout_env.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE accounts SET is_active = false")
     await expect(page.get_by_role("heading", name="No deposits at present")).to_be_visible()
     await expect(page.locator("#address")).to_have_count(0)
 
 
-async def test_without_scripts_everything_is_there_but_the_copy_button(open_page, payment_env, url):
-    public_id, address = await payment_env.account(["atlantis", "memory"])
+async def test_without_scripts_everything_is_there_but_the_copy_button(open_page, checkout_env, url):
+    public_id, address = await checkout_env.account(["atlantis", "memory"])
     page = await open_page(java_script_enabled=False)
     await page.goto(f"{url}/account/{public_id}")
     await page.get_by_role("link", name="Memory (memory)").click()

@@ -15,8 +15,8 @@ def shop_answers(page):
     return page.route("https://shop.example/**", lambda route: route.fulfill(body="<h1>Thank you</h1>"))
 
 
-async def test_amount_and_address_are_copied_by_a_click(payment_env, url, open_page):
-    public_id, address = await payment_env.payment(12_500_000)
+async def test_amount_and_address_are_copied_by_a_click(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(12_500_000)
     page = await open_page(permissions=["clipboard-read", "clipboard-write"])
     await page.goto(f"{url}/pay/{public_id}")
     await page.get_by_role("button", name="Copy the amount").click()
@@ -27,8 +27,8 @@ async def test_amount_and_address_are_copied_by_a_click(payment_env, url, open_p
     assert await page.evaluate("navigator.clipboard.readText()") == address
 
 
-async def test_without_a_clipboard_the_text_is_copied_as_a_selection(payment_env, url, open_page):
-    public_id, address = await payment_env.payment(12_500_000)
+async def test_without_a_clipboard_the_text_is_copied_as_a_selection(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(12_500_000)
     page = await open_page()
     await page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     await page.goto(f"{url}/pay/{public_id}")
@@ -36,25 +36,25 @@ async def test_without_a_clipboard_the_text_is_copied_as_a_selection(payment_env
     assert await page.evaluate("getSelection().toString()") == address
 
 
-async def test_an_open_page_follows_the_payment_without_being_loaded_again(payment_env, url, open_page):
-    public_id, address = await payment_env.payment(10 * ONE)
+async def test_an_open_page_follows_the_payment_without_being_loaded_again(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(10 * ONE)
     page = await open_page()
     await page.goto(f"{url}/pay/{public_id}")
     await page.evaluate("window.sameDocument = true")
     before = await page.locator(".qr path").last.get_attribute("d")
     await page.locator("#copy-amount").focus()
 
-    await payment_env.send(address, 2_500_000)
+    await checkout_env.send(address, 2_500_000)
     await expect(page.locator("#amount")).to_have_text("7.5")
     await expect(page.get_by_text("2.5 of 10 USDX received, send 7.5 USDX more.").last).to_be_visible()
     assert await page.locator(".qr path").last.get_attribute("d") != before
     assert await page.evaluate("document.activeElement.id") == "copy-amount"
 
-    await payment_env.send(address, 7_500_000)
+    await checkout_env.send(address, 7_500_000)
     await expect(page.get_by_role("heading", name="Payment detected")).to_be_visible()
-    await payment_env.mine()
+    await checkout_env.mine()
     await expect(page.locator(".step[data-state=now]")).to_contain_text("1 of 3")
-    await payment_env.mine(2)
+    await checkout_env.mine(2)
     await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
     await expect(page.get_by_role("status")).to_contain_text("Payment complete")
     await expect(page).to_have_title(re.compile("Payment complete"))
@@ -62,27 +62,27 @@ async def test_an_open_page_follows_the_payment_without_being_loaded_again(payme
     assert await page.evaluate("window.sameDocument")
 
 
-async def test_a_page_that_finds_no_room_for_a_stream_follows_all_the_same(payment_env, open_page):
-    public_id, address = await payment_env.payment(10 * ONE)
-    async with serving(checkout_app(payment_env.checkout(CheckoutOptions(streams_max=0)))) as url:
+async def test_a_page_that_finds_no_room_for_a_stream_follows_all_the_same(checkout_env, open_page):
+    public_id, address = await checkout_env.payment(10 * ONE)
+    async with serving(checkout_app(checkout_env.checkout(CheckoutOptions(streams_max=0)))) as url:
         page = await open_page()
         await page.clock.install()
         await page.goto(f"{url}/pay/{public_id}")
         async with page.expect_response(lambda response: response.url.endswith("/events")) as refused:
             pass
         assert (await refused.value).status == 503
-        await payment_env.send(address, 10 * ONE, blocks=4)
+        await checkout_env.send(address, 10 * ONE, blocks=4)
         await page.clock.fast_forward(11_000)
         await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
 
 
-async def test_once_paid_the_customer_is_taken_back_to_the_shop(payment_env, url, open_page):
-    public_id, address = await payment_env.payment(10 * ONE, success_url="https://shop.example/ok?lang=de")
+async def test_once_paid_the_customer_is_taken_back_to_the_shop(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(10 * ONE, success_url="https://shop.example/ok?lang=de")
     page = await open_page()
     await shop_answers(page)
     await page.clock.install()
     await page.goto(f"{url}/pay/{public_id}")
-    await payment_env.send(address, 10 * ONE, blocks=4)
+    await checkout_env.send(address, 10 * ONE, blocks=4)
     await expect(page.get_by_text("Taking you there in 8 seconds")).to_be_visible()
     await page.clock.run_for(9_000)
     await page.wait_for_url(
@@ -93,9 +93,9 @@ async def test_once_paid_the_customer_is_taken_back_to_the_shop(payment_env, url
     await expect(page.locator("#auto")).to_be_hidden()
 
 
-async def test_the_customer_may_stay(payment_env, url, open_page):
-    public_id, address = await payment_env.payment(10 * ONE, success_url="https://shop.example/ok")
-    await payment_env.send(address, 10 * ONE, blocks=4)
+async def test_the_customer_may_stay(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(10 * ONE, success_url="https://shop.example/ok")
+    await checkout_env.send(address, 10 * ONE, blocks=4)
     page = await open_page()
     await shop_answers(page)
     await page.clock.install()
@@ -105,8 +105,8 @@ async def test_the_customer_may_stay(payment_env, url, open_page):
     assert page.url == f"{url}/pay/{public_id}"
 
 
-async def test_the_countdown_runs_by_the_servers_clock(payment_env, url, open_page):
-    public_id, _ = await payment_env.payment(10 * ONE)
+async def test_the_countdown_runs_by_the_servers_clock(checkout_env, url, open_page):
+    public_id, _ = await checkout_env.payment(10 * ONE)
     page = await open_page()
     # The customer's clock is years off, which must not show.
     await page.clock.install(time="2031-06-01T00:00:00Z")
@@ -119,8 +119,8 @@ async def test_the_countdown_runs_by_the_servers_clock(payment_env, url, open_pa
     await expect(page.locator(".clock[data-soon]")).to_be_visible()
 
 
-async def test_without_scripts_everything_is_there_and_the_page_refreshes_itself(payment_env, url, open_page):
-    public_id, address = await payment_env.payment(12_500_000, cancel_url="https://shop.example/cart")
+async def test_without_scripts_everything_is_there_and_the_page_refreshes_itself(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(12_500_000, cancel_url="https://shop.example/cart")
     page = await open_page(java_script_enabled=False)
     await page.goto(f"{url}/pay/{public_id}")
     await expect(page.locator("#amount")).to_have_text("12.5")
@@ -128,28 +128,28 @@ async def test_without_scripts_everything_is_there_and_the_page_refreshes_itself
     await expect(page.locator(".qr svg")).to_be_visible()
     await expect(page.get_by_role("link", name="Cancel and return")).to_be_visible()
     await expect(page.get_by_role("button")).to_have_count(0)
-    await payment_env.send(address, 12_500_000, blocks=4)
+    await checkout_env.send(address, 12_500_000, blocks=4)
     await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible(timeout=14_000)
 
 
-async def test_hostile_texts_run_nothing(payment_env, url, open_page):
+async def test_hostile_texts_run_nothing(checkout_env, url, open_page):
     hostile = "\"'></p><img src=x onerror=alert(1)><script>alert(2)</script>"
-    await payment_env.rename(hostile)
-    public_id, address = await payment_env.payment(
+    await checkout_env.rename(hostile)
+    public_id, address = await checkout_env.payment(
         10 * ONE, order_id=hostile, cancel_url=f"https://shop.example/?q={hostile}"
     )
     page = await open_page()
     await page.goto(f"{url}/pay/{public_id}?paymentId={hostile}#{hostile}")
     await expect(page.get_by_text(f"Order {hostile}")).to_be_visible()
-    await payment_env.send(address, 10 * ONE, blocks=4)
+    await checkout_env.send(address, 10 * ONE, blocks=4)
     await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
     await page.goto(f"{url}/receipt/{public_id}")
     await expect(page.get_by_text(hostile).first).to_be_visible()
     assert await page.locator("img").count() == 0
 
 
-async def test_the_policy_stops_what_escaping_would_have_let_through(payment_env, url, chromium):
-    public_id, _ = await payment_env.payment(10 * ONE)
+async def test_the_policy_stops_what_escaping_would_have_let_through(checkout_env, url, chromium):
+    public_id, _ = await checkout_env.payment(10 * ONE)
     context = await chromium.new_context()
     page = await context.new_page()
     await page.goto(f"{url}/pay/{public_id}")
@@ -162,9 +162,9 @@ async def test_the_policy_stops_what_escaping_would_have_let_through(payment_env
     await context.close()
 
 
-async def test_receipt_and_unknown_links_keep_the_policy_too(payment_env, url, open_page):
-    public_id, address = await payment_env.payment(10 * ONE)
-    await payment_env.send(address, 10 * ONE, blocks=4)
+async def test_receipt_and_unknown_links_keep_the_policy_too(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(10 * ONE)
+    await checkout_env.send(address, 10 * ONE, blocks=4)
     page = await open_page()
     await page.goto(f"{url}/receipt/{public_id}")
     await expect(page.get_by_role("heading", name="10 USDX")).to_be_visible()

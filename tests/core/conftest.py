@@ -8,7 +8,11 @@ import pytest
 
 from cambist.services.accounting.ledger import asset_key
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
+from tests.support.payment_env import PaymentEnv
+from tests.support.payout_env import PayoutEnv
+from tests.support.refunds import RefundEnv
 from tests.support.shop import Shop
+from tests.support.trackers import Watchers
 from tests.support.treasury import Treasury
 
 
@@ -46,6 +50,28 @@ async def cheap_treasury(db, clock, ids, tmp_path):
         await treasury.open()
         yield treasury
         await treasury.check_books()
+
+
+@pytest.fixture
+async def payment_env(db, clock, ids):
+    return await PaymentEnv(db, clock, ids).open()
+
+
+@pytest.fixture
+async def payout_env(payment_env):
+    return PayoutEnv(payment_env)
+
+
+@pytest.fixture
+async def refund_env(payment_env):
+    refund_env = RefundEnv(payment_env)
+    yield refund_env
+    await refund_env.check_books()
+
+
+@pytest.fixture
+async def watchers(shop):
+    return Watchers(shop.db, shop.project, family=shop.family.name)
 
 
 @pytest.fixture

@@ -13,15 +13,9 @@ from cambist.services.payouts.approved_addresses import ApprovalRequest
 from cambist.services.payouts.auto_payout_reasons import explain
 from cambist.services.payouts.coin_settings import Coin, CoinPatch
 from cambist.services.payouts.read import list_payouts
-from tests.support.payment_env import PaymentEnv
-from tests.support.payout_env import PayoutEnv, person
+from tests.support.payout_env import person
 
 USDX = 10**6
-
-
-@pytest.fixture
-async def payout_env(db, clock, ids):
-    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 async def approve(payout_env, to_address=None, **fields):

@@ -14,12 +14,6 @@ from cambist.services.accounting.usage import Metered
 from cambist.services.identity import plan_catalog
 from cambist.services.identity.plan_catalog import NewPlan
 from tests.core.test_usage import SETTINGS, left, posted, roll_up
-from tests.support.payment_env import PaymentEnv
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.sessions import RefreshTokens, Sessions, Visitor
 from cambist.services.listing import Part
 from tests.support.members import a_member, another_member
-from tests.support.payment_env import PaymentEnv
 
 HERE = Visitor(ip="192.0.2.7", user_agent=None)
 
@@ -18,11 +17,6 @@ HERE = Visitor(ip="192.0.2.7", user_agent=None)
 @pytest.fixture
 def own_sessions(ids):
     return Sessions(MEMBERS, RefreshTokens(b"k" * 32, ids), ids, lifetime_s=86_400, idle_s=3_600)
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 async def merchant_of(conn, member_pk):

@@ -11,12 +11,6 @@ from cambist.domain.money import UNITS_MAX, format_units
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 from cambist.services.receiving.payments.requests import CreatePayment, ascii_url
 from cambist.services.receiving.payments.views import PaymentDetail, PaymentView
-from tests.support.payment_env import PaymentEnv
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 async def test_a_payment_is_stored_with_an_address_of_its_own(payment_env, clock):

@@ -11,12 +11,6 @@ from cambist.domain.payments import Status
 from cambist.services.errors import InvalidError, NotFoundError
 from cambist.services.listing import Part
 from cambist.services.receiving.payments.read import Filters, get_links, get_public, list_payments
-from tests.support.payment_env import PaymentEnv
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 async def listed(payment_env, actor=None, *, status=None, chain=None, page=1, limit=25):

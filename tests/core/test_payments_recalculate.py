@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 from cambist.domain.money import fiat_to_units
 from cambist.services.errors import ConflictError, NotFoundError, UnavailableError
 from cambist.services.receiving.payments.recalculate import Recalculate, fiat_remaining, recalculate
-from tests.support.payment_env import PaymentEnv
 
 FIAT = {"pricingMode": "fiat", "fiatCurrency": "usd", "amount": "30", "token": "MEM"}
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 async def refresh(payment_env, payment_id, actor=None, minutes=30):

@@ -17,8 +17,7 @@ from cambist.services.payouts import batch, minimums
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing import price_points
 from cambist.testing.memory import MemoryChain, memory_chain_info
-from tests.support.payment_env import PaymentEnv
-from tests.support.payout_env import PayoutEnv, person
+from tests.support.payout_env import person
 from tests.support.tron_treasury import SUN, tron_treasury
 
 USDX = 10**6
@@ -30,11 +29,6 @@ def chain_of(chain_id="memory"):
     chain = MemoryChain(memory_chain_info(chain_id))
     chain.fees.base_price, chain.fees.tip = 10**13, 0
     return chain
-
-
-@pytest.fixture
-async def payout_env(db, clock, ids):
-    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 @pytest.fixture

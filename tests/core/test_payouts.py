@@ -17,15 +17,9 @@ from cambist.services.listing import Part
 from cambist.services.payouts import read
 from cambist.services.payouts.read import payout_view
 from cambist.testing.memory.family import spell
-from tests.support.payment_env import PaymentEnv
-from tests.support.payout_env import PayoutEnv, person
+from tests.support.payout_env import person
 
 USDX = 10**6
-
-
-@pytest.fixture
-async def payout_env(db, clock, ids):
-    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 async def code_of(paying):

@@ -10,15 +10,9 @@ from cambist.services.errors import ConflictError, ForbiddenError
 from cambist.services.listing import Part
 from cambist.services.payouts import read
 from cambist.services.payouts.batch_rows import BatchRejectedError
-from tests.support.payment_env import PaymentEnv
-from tests.support.payout_env import PayoutEnv, person
+from tests.support.payout_env import person
 
 USDX = 10**6
-
-
-@pytest.fixture
-async def payout_env(db, clock, ids):
-    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 def row(amount="10", name="ann", key=None):

@@ -6,13 +6,7 @@ import pytest
 from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.payouts import coin_settings
 from cambist.services.payouts.coin_settings import Coin, CoinPatch, EnabledCoins
-from tests.support.payment_env import PaymentEnv
-from tests.support.payout_env import PayoutEnv, person
-
-
-@pytest.fixture
-async def payout_env(db, clock, ids):
-    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
+from tests.support.payout_env import person
 
 
 async def enabled(payout_env, actor=None):

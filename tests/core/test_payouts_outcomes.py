@@ -7,15 +7,9 @@ from cambist.domain.payouts import Release, Status, release, take_again
 from cambist.plugin import Units
 from cambist.services.payouts import read
 from cambist.services.payouts.read import lock_by_intents
-from tests.support.payment_env import PaymentEnv
-from tests.support.payout_env import PayoutEnv, person
+from tests.support.payout_env import person
 
 USDX = 10**6
-
-
-@pytest.fixture
-async def payout_env(db, clock, ids):
-    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 async def now_of(payout_env, payout):

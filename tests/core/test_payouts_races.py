@@ -13,19 +13,13 @@ from cambist.domain.payouts import Status
 from cambist.plugin import Units
 from cambist.services.errors import ForbiddenError
 from cambist.services.payouts.read import COLUMNS, payout_row
-from tests.support.payment_env import PaymentEnv
-from tests.support.payout_env import PURPOSES, PayoutEnv, person
+from tests.support.payout_env import PURPOSES, person
 
 pytestmark = pytest.mark.slow
 
 ROUNDS = 8
 AT_ONCE = 25
 FUNDS = 400
-
-
-@pytest.fixture
-async def payout_env(db, clock, ids):
-    return PayoutEnv(await PaymentEnv(db, clock, ids).open())
 
 
 async def everything(payout_env):

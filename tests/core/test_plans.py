@@ -10,12 +10,6 @@ from cambist.domain.plans import BUILT_IN
 from cambist.services.errors import ForbiddenError
 from cambist.services.identity import plan_catalog, plans
 from cambist.services.identity.plan_catalog import NewPlan
-from tests.support.payment_env import PaymentEnv
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 @pytest.fixture

@@ -6,25 +6,12 @@ import pytest
 
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.sandbox.requests import FailPayout
-from tests.support.payment_env import PaymentEnv
-from tests.support.refunds import CUSTOMER, RefundEnv
+from tests.support.refunds import CUSTOMER
 
 pytestmark = pytest.mark.slow
 
 PAID = ["payment.detected", "payment.confirming", "payment.paid"]
 OVERPAID = [*PAID[:2], "payment.overpaid"]
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
-
-
-@pytest.fixture
-async def refund_env(payment_env):
-    refund_env = RefundEnv(payment_env)
-    yield refund_env
-    await refund_env.check_books()
 
 
 async def refused(awaitable, kind, code):

@@ -12,26 +12,13 @@ from cambist.services.receiving.payments.recalculate import Recalculate, recalcu
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import list_resolutions
 from cambist.testing.memory import MemoryChain
-from tests.support.payment_env import PaymentEnv
-from tests.support.refunds import REQUIRED, RefundEnv
+from tests.support.refunds import REQUIRED
 from tests.support.shop import Shop
 
 pytestmark = pytest.mark.slow
 
 PAID = ["payment.detected", "payment.confirming", "payment.paid"]
 OVERPAID = [*PAID[:2], "payment.overpaid"]
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
-
-
-@pytest.fixture
-async def refund_env(payment_env):
-    refund_env = RefundEnv(payment_env)
-    yield refund_env
-    await refund_env.check_books()
 
 
 async def refused(awaitable, code):

@@ -20,11 +20,6 @@ ONE = 1_000_000
 
 
 @pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
-
-
-@pytest.fixture
 async def pay(payment_env):
     """Make a sandbox payment, and return its id."""
 

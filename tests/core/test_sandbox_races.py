@@ -12,16 +12,10 @@ from cambist.services.errors import InvalidError, UnavailableError
 from cambist.services.receiving.deposits import judging
 from cambist.services.sandbox import blocks, service
 from cambist.services.sandbox.chain import SandboxChain, SandboxView
-from tests.support.payment_env import PaymentEnv
 
 pytestmark = pytest.mark.slow
 
 CHAIN = "memory"
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 async def send(payment_env, actor, address, symbol, units):

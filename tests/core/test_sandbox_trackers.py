@@ -5,15 +5,9 @@ import pytest
 from cambist.hints import Hints
 from cambist.services.trackers import fan_out as fan_out_module
 from cambist.services.trackers.fan_out import FanOut
-from tests.support.payment_env import PaymentEnv
 from tests.support.trackers import Watchers
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 def watchers_of(env, actor):

@@ -7,17 +7,11 @@ from cambist.hints import Hints
 from cambist.services.trackers import deferred, fan_out
 from cambist.services.trackers.fan_out import FanOut
 from cambist.testing.memory.family import named_address
-from tests.support.trackers import Watchers
 
 ONE = 1_000_000
 UNWRITABLE = 2**62
 """So many decimals no text has room for."""
 ALICE, BOB = (named_address(name) for name in ("alice", "bob"))
-
-
-@pytest.fixture
-async def watchers(shop):
-    return Watchers(shop.db, shop.project, family=shop.family.name)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from cambist.services.webhooks.sender import open_sender
 from cambist.settings import WebhookTargets
 from cambist.testing.memory.blocks import Output
 from cambist.testing.memory.family import named_address
-from tests.support.trackers import SECRET, Watchers
+from tests.support.trackers import SECRET
 from tests.support.webhooks import SECRET as PROJECT_SECRET
 from tests.support.webhooks import receiver, signing_secrets
 
@@ -45,11 +45,6 @@ async def deliverer(db, clock):
             schedule=RetrySchedule(),
             timeout_ms=30_000,
         )
-
-
-@pytest.fixture
-async def watchers(shop):
-    return Watchers(shop.db, shop.project, family=shop.family.name)
 
 
 @pytest.fixture

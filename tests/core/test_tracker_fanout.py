@@ -15,15 +15,9 @@ from cambist.services.webhooks.outbox import moment
 from cambist.testing.memory.blocks import Output
 from cambist.testing.memory.family import named_address
 from tests.support.fragile import FragileDatabase, KilledError, Life
-from tests.support.trackers import Watchers
 
 ONE = 1_000_000
 ALICE, BOB, CAROL = (named_address(name) for name in ("alice", "bob", "carol"))
-
-
-@pytest.fixture
-async def watchers(shop):
-    return Watchers(shop.db, shop.project, family=shop.family.name)
 
 
 @pytest.fixture

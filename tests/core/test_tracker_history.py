@@ -16,7 +16,6 @@ from cambist.testing.memory import MemoryChain, MemoryView
 from cambist.testing.memory.family import named_address
 from tests.support.fragile import FragileDatabase, KilledError, Life
 from tests.support.past import INFO, ONE, Past, heard, mover, told_of, whole
-from tests.support.trackers import Watchers
 
 ALICE, BOB, CAROL = (named_address(name) for name in ("alice", "bob", "carol"))
 
@@ -24,11 +23,6 @@ ALICE, BOB, CAROL = (named_address(name) for name in ("alice", "bob", "carol"))
 @pytest.fixture
 async def chain(clock):
     return MemoryChain(INFO, genesis_time=int(clock.now().timestamp()) - 600)
-
-
-@pytest.fixture
-async def watchers(shop):
-    return Watchers(shop.db, shop.project, family=shop.family.name)
 
 
 @pytest.fixture

@@ -19,17 +19,11 @@ from cambist.services.errors import ConflictError, ForbiddenError, InvalidError
 from cambist.services.identity import members
 from cambist.services.listing import Part
 from cambist.services.platform import PlatformPatch, PlatformSettings
-from tests.support.payment_env import PaymentEnv
 
 SETTINGS = msgspec.convert(
     {"cpt": {"floor": -100, "weights": {"chains": {"default": {"payment": 1, "payout": 50, "refund": 0}}}}},
     PlatformSettings,
 )
-
-
-@pytest.fixture
-async def payment_env(db, clock, ids):
-    return await PaymentEnv(db, clock, ids).open()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ QUICK = CheckoutOptions(poll_open_s=0.1, poll_late_s=0.1)
 STOP_S = 60
 
 
-class PaymentEnv:
+class CheckoutEnv:
     """A shop on one chain in memory, and what its customers do."""
 
     def __init__(self, db: Database, clock: Any, ids: Any) -> None:
@@ -43,7 +43,7 @@ class PaymentEnv:
         self.macs = AddressMacs(SecretsBox([bytes(32)], ids.random_bytes))
         self.watcher: Watcher
 
-    async def open(self) -> PaymentEnv:
+    async def open(self) -> CheckoutEnv:
         await self.shop.open()
         self.watcher = self.shop.watcher(self.chain)
         await self.shop.poll(self.watcher)

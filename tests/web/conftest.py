@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from cambist.testing.databases import KeptDatabases
 from cambist.testing.servers import TEMPLATE
 from tests.support import scenes
+from tests.support.checkout import CheckoutEnv, checkout_app
 from tests.support.web import open_door, web_client
 
 
@@ -107,3 +109,16 @@ async def station(gateway):
             " leaving, withdrawable) VALUES ('live', 'memory', 'mem1abc', 'MEM', 18, $1, $2, $3, 0, 0, $4)",
             (10 * 10**18, 5 * 10**18, 10**18, 2 * 10**18),
         )
+
+
+@pytest.fixture
+async def checkout_env(db, clock, ids):
+    return await CheckoutEnv(db, clock, ids).open()
+
+
+@pytest.fixture
+async def checkout_client(checkout_env):
+    """Give a browser without scripts."""
+    transport = httpx.ASGITransport(checkout_app(checkout_env.checkout()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway.example") as client:
+        yield client

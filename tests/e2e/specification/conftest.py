@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.support.gateway import Merchant, settings_text
-from tests.support.networks import AnvilNetwork
-from tests.support.networks.market import PRICES, Market
+from tests.support.between_chains import market, network, settings, tables
+from tests.support.gateway import Merchant
+from tests.support.networks.market import Market
 from tests.support.opened import opened_by_folder as opened
 from tests.support.receiver import Receiver
 
 from .replay import Replay
 
-__all__ = ["opened"]
-
-
-@pytest.fixture(scope="module")
-async def network(opened) -> AnvilNetwork:
-    """Run the chain with the market: Ethereum."""
-    return await opened.once("ethereum", AnvilNetwork)
-
-
-@pytest.fixture(scope="module")
-async def market(opened, network, other) -> Market:
-    return await opened.once("market", lambda: Market(network, other))
-
-
-@pytest.fixture(scope="module")
-def tables(market) -> Mapping[str, Mapping[str, Any]]:
-    return market.settings()
-
-
-@pytest.fixture(scope="module")
-def settings(story_database_url, story_redis_url, tables) -> str:
-    more: Sequence[str] = ["[outbound]", "collect_interval_ms = 500"]
-    return settings_text(
-        database_url=story_database_url, redis_url=story_redis_url, tables=tables, more=more, prices=PRICES
-    )
+__all__ = ["market", "network", "opened", "settings", "tables"]
 
 
 @pytest.fixture(scope="module")
