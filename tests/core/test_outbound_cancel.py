@@ -320,7 +320,7 @@ async def test_what_a_person_denies_is_never_signed_and_its_money_is_back_within
     clock.advance(seconds=120)
     await treasury.work(engine, rounds=3, until="enough")
     row = await treasury.payout(payout_id)
-    assert (row.status, row.error) == ("cancelled", "It was cancelled.")
+    assert (row.status, row.error) == ("cancelled", "The operator denied it.")
     assert (await available(treasury), await treasury.on_chain(to_address, "USDX")) == (before, 0)
     await signer.aclose()
 

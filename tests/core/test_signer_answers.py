@@ -82,10 +82,12 @@ async def test_what_is_denied_is_never_signed(open_, clock):
     signer, wanted = open_(), asked("bob", 1)
     found = await question(signer, wanted)
     assert await signer.answer(said(found, clock, "deny")) == "denied"
-    assert (await answer(signer, wanted)).refusal == "VOIDED"
+    assert (await answer(signer, wanted)).refusal == "DENIED"
+    assert (await signer.void("live", "memory", [wanted.reference]))[0].is_unsigned
+    assert (await answer(signer, wanted)).refusal == "DENIED", "to void it once more does not make it another's will"
     report = await signer.report()
     assert [one.reference for one in report.voided] == [wanted.reference]
-    assert [one.code for one in report.refused] == ["VOIDED", "APPROVAL_NEEDED"]
+    assert [one.code for one in report.refused] == ["DENIED", "APPROVAL_NEEDED"]
 
 
 async def test_what_waits_is_told_of_once_however_often_it_is_refused(open_, clock):

@@ -12,6 +12,7 @@ class Failure(StrEnum):
     CANCELLED_BY_MERCHANT = "CANCELLED_BY_MERCHANT"
     CANCELLED_BY_KEY = "CANCELLED_BY_KEY"
     CANCELLED_BY_OPERATOR = "CANCELLED_BY_OPERATOR"
+    DENIED_BY_OPERATOR = "DENIED_BY_OPERATOR"
     CANCELLED = "CANCELLED"
     REVERTED = "REVERTED"
     NOT_TAKEN = "NOT_TAKEN"
@@ -29,6 +30,7 @@ SENTENCES: Mapping[Failure, str] = {
     Failure.CANCELLED_BY_MERCHANT: "It was cancelled by the merchant.",
     Failure.CANCELLED_BY_KEY: "It was cancelled by the merchant's program.",
     Failure.CANCELLED_BY_OPERATOR: "It was cancelled by the operator.",
+    Failure.DENIED_BY_OPERATOR: "The operator denied it.",
     Failure.CANCELLED: "It was cancelled.",
     Failure.REVERTED: "The transaction was mined, and failed.",
     Failure.NOT_TAKEN: "The network refused the transaction for good, or did not take it in time.",

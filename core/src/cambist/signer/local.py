@@ -181,7 +181,7 @@ class LocalSigner(KeystoreXpubs, Signer):
             if answer.verdict == "approve":
                 book.approve(asked.pk)
                 return "approved"
-            book.void(asked.chain, asked.reference)
+            book.void(asked.chain, asked.reference, denied=True)
             return "denied"
 
     def _void(self, chain: str, references: Sequence[str]) -> list[Voided]:

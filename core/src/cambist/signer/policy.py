@@ -15,7 +15,7 @@ from cambist.domain.branches import ONE_TIME_BRANCH
 from cambist.domain.intents import DELAYED
 
 from .outflows import Outflow, Price, Recipient, Refusal
-from .protocol import ALREADY_SIGNED, VOIDED
+from .protocol import ALREADY_SIGNED, DENIED, VOIDED
 from .reading import PLATFORM_ACCOUNT, Reading
 from .rules import Rules, asset_name
 
@@ -59,7 +59,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     ``counted`` is what the slot counted before, by counter; ``known_since`` is by recipient, for the account that
     signs: an address that one merchant has paid is fresh for another. ``approved`` are those outflows that a person
     agreed to. ``elsewhere`` is the slot for which the same reference was signed before, where it is another one and may
-    yet take effect, or has. ``is_voided``: the reference must never be signed again.
+    yet take effect, or has. ``is_voided``: the reference must never be signed again; ``is_denied``: because a person
+    said so.
     """
 
     now: int
@@ -69,6 +70,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     approved: frozenset[Outflow] = frozenset()
     elsewhere: str | None = None
     is_voided: bool = False
+    is_denied: bool = False
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -101,7 +103,7 @@ def needs_approval(rules: Rules, outflow: Outflow, elsewhere: str | None) -> boo
 
 def refuse_or_allow(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     """Say whether the signer refuses or signs, by the operator's rules. Of several refusals the longest is told."""
-    refusal = _voided(reading) if facts.is_voided else _forbidden(rules, reading)
+    refusal = _voided(reading, facts) if facts.is_voided else _forbidden(rules, reading)
     if refusal is not None:
         return Verdict(refusal=refusal, counts={})
     ready_at = {one: _ready_at(rules, one, facts) for one in reading.outflows}
@@ -118,7 +120,9 @@ def refuse_or_allow(rules: Rules, reading: Reading, facts: Facts) -> Verdict:
     return Verdict(refusal=longest, counts=counts, learn=learn, ask=ask)
 
 
-def _voided(reading: Reading) -> Refusal:
+def _voided(reading: Reading, facts: Facts) -> Refusal:
+    if facts.is_denied:
+        return Refusal(DENIED, f"A person has denied {reading.request.reference}: it is never signed.")
     return Refusal(VOIDED, f"{reading.request.reference} was cancelled: it is never signed again.")
 
 

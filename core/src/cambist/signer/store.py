@@ -124,6 +124,7 @@ class Book:
         account = reading.request.path.account
         known = {one.recipient: self._since(one.to_chain, account, one.to_address) for one in reading.outflows}
         elsewhere = self._elsewhere(reading)
+        denied = self._denied(reading.request.chain, reading.request.reference)
         approved = [
             one for one in reading.outflows if needs_approval(rules, one, elsewhere) and self._is_approved(reading, one)
         ]
@@ -134,7 +135,8 @@ class Book:
             known_since={recipient: since for recipient, since in known.items() if since is not None},
             approved=frozenset(approved),
             elsewhere=elsewhere,
-            is_voided=self._is_voided(reading.request.chain, reading.request.reference),
+            is_voided=denied is not None,
+            is_denied=denied is True,
         )
 
     def record(self, rules: Rules, reading: Reading, facts: Facts, verdict: Verdict) -> None:
@@ -191,20 +193,25 @@ class Book:
         found = self._run("SELECT slot FROM signed WHERE chain = ? AND reference = ?", which).fetchone()
         return None if found is None else str(found["slot"])
 
-    def void(self, chain: str, reference: str) -> str | None:
-        """Have the reference never be signed again; return the slot for which it was signed last, if it ever was."""
+    def void(self, chain: str, reference: str, *, denied: bool = False) -> str | None:
+        """Have the reference never be signed again; return the slot for which it was signed last, if it ever was.
+
+        ``denied``: because a person said so, which is not forgotten when it is voided once more.
+        """
         self._run(
-            "INSERT INTO voided (chain, reference, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (chain, reference, self.now),
+            "INSERT INTO voided (chain, reference, at, denied) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (chain, reference, self.now, denied),
         )
         self._run("DELETE FROM voided WHERE id <= (SELECT max(id) - ? FROM voided)", (REFERENCES_MAX,))
         # Nobody need agree any more to what is not signed whatever they say.
         self._run("DELETE FROM approvals WHERE chain = ? AND reference = ? AND slot IS NULL", (chain, reference))
         return self._signed_slot(chain, reference)
 
-    def _is_voided(self, chain: str, reference: str) -> bool:
+    def _denied(self, chain: str, reference: str) -> bool | None:
+        """Say of a reference that is voided whether a person has denied it; None of any other."""
         which = (chain, reference)
-        return self._run("SELECT 1 FROM voided WHERE chain = ? AND reference = ?", which).fetchone() is not None
+        found = self._run("SELECT denied FROM voided WHERE chain = ? AND reference = ?", which).fetchone()
+        return None if found is None else bool(found["denied"])
 
     def learn(self, chain: str, account: int, address: str) -> int:
         """Return since when the address is known to the account: from now on, unless it was known."""

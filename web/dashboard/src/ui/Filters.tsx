@@ -8,7 +8,7 @@ import { isDay } from "./days";
 /** The first letter filters at once; what follows it faster than this is taken together. */
 const TYPING_MS = 50;
 /** Room for the longest of all languages. */
-const DAY_LABEL_WIDTH = 84;
+const DAY_LABEL_WIDTH = 92;
 
 interface Filter {
   readonly label: string;

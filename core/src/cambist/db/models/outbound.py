@@ -40,7 +40,8 @@ class OutboundIntent(Base):
 
     ``cancel_asked_at`` is set once somebody asked to cancel one that waited, and is never taken back: nothing signs it
     from then on, and its money goes back when the signer has voided its reference. ``given_up_reason`` is why the
-    gateway itself gives it up, by the same way. ``intent_id`` is its public id.
+    gateway itself gives it up, by the same way; or, where the operator cancels it, that signing it was denied.
+    ``intent_id`` is its public id.
 
     ``signed_sequence`` and ``signed_tx_id`` are what its signer has told of one that may have been sent: the nonce, or
     where there are none the transaction. ``settle_asked_at`` is set while an operator wants it to be ended by the

@@ -96,7 +96,8 @@ async def give_back(
 def _why(intent: IntentRow) -> tuple[str, bool]:
     """Return the sentence that says why it ends, and whether that is because somebody asked for it."""
     if intent.given_up_reason is not None:
-        return intent.given_up_reason, False
+        # What is given up fails, unless a person has denied it.
+        return intent.given_up_reason, intent.cancel_asked_by is AskedBy.OPERATOR
     return REASONS[intent.cancel_asked_by or AskedBy.PLATFORM], True
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import FACTS, AskedBy, IntentKind
 from cambist.plugin import Token, Units
 from cambist.services.addresses.wallets import OwnAddress
@@ -120,6 +121,13 @@ async def mark_cancelled(conn: AsyncConnection, intent_pk: int, asked_by: AskedB
         " updated_at = $2 WHERE id = $1",
         (intent_pk, now, asked_by, WAITS_FOR_CANCELLATION),
     )
+
+
+async def mark_denied(conn: AsyncConnection, intent_pk: int, now: datetime) -> None:
+    """Have an intent be cancelled whose signing a person has denied, and which the caller has locked."""
+    await mark_cancelled(conn, intent_pk, AskedBy.OPERATOR, now)
+    why = SENTENCES[Failure.DENIED_BY_OPERATOR]
+    await conn.exec_driver_sql("UPDATE outbound_intents SET given_up_reason = $2 WHERE id = $1", (intent_pk, why))
 
 
 async def mark_given_up(conn: AsyncConnection, reasons: Mapping[int, str], now: datetime) -> None:

@@ -11,13 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import CANCELLABLE, AskedBy, IntentKind
 from cambist.plugin import ChainError, Dated, SignedTx, Step, Unprepared
-from cambist.signer.protocol import ALREADY_SIGNED, VOIDED, SignReply
+from cambist.signer.protocol import ALREADY_SIGNED, DENIED, VOIDED, SignReply
 
 from . import store
 from .context import EngineContext
 from .gas.loans import retry_after
 from .handler import updated
-from .intents import internal_intent, is_coming, mark_cancelled, submit
+from .intents import internal_intent, is_coming, mark_cancelled, mark_denied, submit
 from .rows import IntentRow, OwnPath
 from .store import NewTx
 
@@ -194,8 +194,11 @@ async def _retry_slot(  # noqa: PLR0913, PLR0917  each by name
 async def _defer(
     context: EngineContext, conn: AsyncConnection, intent: IntentRow, refusal: SignReply, now: datetime
 ) -> None:
+    if refusal.refusal == DENIED and intent.update.kind in CANCELLABLE:
+        await mark_denied(conn, intent.id, now)
+        return
     if refusal.refusal == VOIDED and intent.update.kind in CANCELLABLE:
-        # A person has denied it, or it was cancelled before and the database, out of a backup, has forgotten that.
+        # It was cancelled before, and the database, out of a backup, has forgotten that.
         await mark_cancelled(conn, intent.id, AskedBy.PLATFORM, now)
         return
     reason = f"signer: {refusal.refusal}"

@@ -6,6 +6,7 @@ import { EVENTS, TEST } from "../../ui/events";
 import { NoneListed } from "../../ui/Feedback";
 import { Filters, SelectFilter } from "../../ui/Filters";
 import { showMilliseconds } from "../../ui/format";
+import { Id } from "../../ui/Id";
 import { Url } from "../../ui/InPieces";
 import { List, type Column, type ListQuery } from "../../ui/List";
 import { chosenOf } from "../../ui/options";
@@ -63,7 +64,7 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
           isWide: true,
           cell: (one) => (one.url === null ? <None /> : <Url value={one.url} />),
         }
-      : { id: "about", title: t("webhooks.about"), cell: (one) => <code>{one.resourceId}</code> },
+      : { id: "about", title: t("webhooks.about"), cell: (one) => <Id value={one.resourceId} /> },
   ];
   return (
     <Section

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { timesOf } from "../../ui/days";
 import { EVENTS } from "../../ui/events";
 import { DaysFilter, SelectFilter, TextFilter } from "../../ui/Filters";
+import { Id } from "../../ui/Id";
 import type { Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { chosenOf } from "../../ui/options";
@@ -25,7 +26,7 @@ function columnsOf(t: TFunction): readonly Column<Event>[] {
   return [
     { id: "created", title: t("payments.created"), sort: "createdAt", cell: (one) => <When at={one.createdAt} /> },
     { id: "event", title: t("webhooks.event"), cell: (one) => <code>{one.event}</code> },
-    { id: "about", title: t("webhooks.about"), cell: (one) => <code>{one.resourceId}</code> },
+    { id: "about", title: t("webhooks.about"), cell: (one) => <Id value={one.resourceId} /> },
     { id: "deliveries", title: t("webhooks.log"), cell: (one) => <Outcome event={one} /> },
   ];
 }

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Empty } from "../../ui/Feedback";
+import { Url } from "../../ui/InPieces";
 import { Page, Section } from "../../ui/Page";
 import { QueryPage } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
@@ -94,9 +95,7 @@ function Delivery({ delivery }: { readonly delivery: Event["deliveries"][number]
       <div className="row">
         <Status value={status} />
         <Link to={`/${projectId}/webhooks/${deliveryId}`}>
-          <bdi dir="ltr" className="short" title={delivery.url ?? deliveryId}>
-            {delivery.url ?? deliveryId}
-          </bdi>
+          <Url value={delivery.url ?? deliveryId} />
         </Link>
       </div>
       <div className="row muted">

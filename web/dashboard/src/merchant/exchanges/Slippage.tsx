@@ -1,6 +1,8 @@
 import { NumberInput } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
+import styles from "./Slippage.module.css";
+
 const SLIPPAGE_MAX = 50;
 
 interface SlippageProps {
@@ -16,6 +18,7 @@ export function Slippage({ value, refused, onChoice }: SlippageProps) {
   const { t } = useTranslation();
   return (
     <NumberInput
+      classNames={{ wrapper: styles.percent }}
       label={t("exchange.slippage")}
       description={t("exchange.slippageWords")}
       min={0}

@@ -13,6 +13,7 @@ import { VerifyCode } from "../developers/VerifyCode";
 import { usePermitted } from "../project";
 import type { Project } from "../queries";
 
+import styles from "./FirstSteps.module.css";
 import { PayOne } from "./PayOne";
 import { stepsQuery } from "./queries";
 
@@ -141,12 +142,12 @@ function Step({ isDone, title, words, page, children }: StepProps) {
   const { t } = useTranslation();
   return (
     <li>
-      <span className="row">
+      <span className={styles.head}>
         <b>{page === undefined ? title : <Link to={page}>{title}</Link>}</b>
         <Chip tone={isDone ? "good" : "wait"}>{t(isDone ? "firstSteps.isDone" : "firstSteps.isOpen")}</Chip>
       </span>
       {!isDone && (
-        <div className="stack">
+        <div className={`stack ${styles.how ?? ""}`}>
           <p className="muted">{words}</p>
           {children}
         </div>

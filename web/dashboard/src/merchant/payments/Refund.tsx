@@ -8,6 +8,7 @@ import { Amount } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { minus } from "../../ui/units";
+import { useRefused } from "../../ui/useRefused";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
@@ -28,6 +29,7 @@ export function Refund({ payment, onClose }: RefundProps) {
   const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [reason, setReason] = useState("");
+  const refused = useRefused(null);
 
   const left = minus(payment.receivedAmount, payment.refundedAmount);
 
@@ -47,7 +49,13 @@ export function Refund({ payment, onClose }: RefundProps) {
   }
 
   return (
-    <Confirm title={t("refund.title")} act={t("refund.act")} isDangerous onConfirm={refund} onClose={onClose}>
+    <Confirm
+      title={t("refund.title")}
+      act={t("refund.act")}
+      isDangerous
+      onConfirm={() => refused.noting(refund)}
+      onClose={onClose}
+    >
       <p>
         {t("refund.words", { chain: chainName(payment.chain), token: payment.token })} <InMode />
       </p>
@@ -60,7 +68,9 @@ export function Refund({ payment, onClose }: RefundProps) {
         autoComplete="off"
         spellCheck={false}
         value={toAddress}
+        error={refused.of("toAddress")}
         onChange={(event) => {
+          refused.forget();
           setToAddress(event.currentTarget.value);
         }}
       />
@@ -73,14 +83,18 @@ export function Refund({ payment, onClose }: RefundProps) {
         }
         inputMode="decimal"
         value={amount}
+        error={refused.of("amount")}
         onChange={(event) => {
+          refused.forget();
           setAmount(event.currentTarget.value);
         }}
       />
       <TextInput
         label={t("refund.reason")}
         value={reason}
+        error={refused.of("reason")}
         onChange={(event) => {
+          refused.forget();
           setReason(event.currentTarget.value);
         }}
       />

@@ -83,6 +83,24 @@ describe("a refund", () => {
     expect(href).toMatch(new RegExp(`^/${PROJECT}/security\\?next=%2F${PROJECT}%2Fpayments%2F`));
   });
 
+  it("marks the field of which the API says that it is wrong, until something is typed", async () => {
+    await open({
+      [`POST ${PAYMENT}/refund`]: () => {
+        const details = [{ field: "amount", message: "Nothing of this payment is left to refund." }];
+        return json({ success: false, error: "The request is not valid.", code: "VALIDATION_ERROR", details }, 400);
+      },
+    });
+    await screen.findByRole("button", { name: "Refund" });
+    const dialog = within(await refund("0x12", ""));
+    const amount = dialog.getByLabelText(/^Amount/);
+    await waitFor(() => {
+      expect(amount.getAttribute("aria-invalid")).toBe("true");
+    });
+    expect(dialog.getByLabelText(/^To address/).getAttribute("aria-invalid")).not.toBe("true");
+    fireEvent.change(amount, { target: { value: "1" } });
+    expect(amount.getAttribute("aria-invalid")).not.toBe("true");
+  });
+
   it("says how much is left to be sent, not how much was received", async () => {
     await open();
     fireEvent.click(await screen.findByRole("button", { name: "Refund" }));

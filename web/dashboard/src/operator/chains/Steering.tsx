@@ -12,6 +12,7 @@ import { api, unwrap, useWords, type Schemas } from "../api";
 import { useAskerName, usePermitted } from "../queries";
 
 import { Height } from "./ChainsPage";
+import styles from "./Steering.module.css";
 
 const WHAT = ["watching", "sending"] as const;
 
@@ -31,11 +32,11 @@ export function Steering({ chain }: SteeringProps) {
   const changed = () => client.invalidateQueries({ queryKey: ["chain"] });
   return (
     <Section title={t("steering.title")} actions={mayRescan && <RescanButton chain={chain} />}>
-      <ul className="stack">
+      <ul className={styles.all}>
         {WHAT.map((what) => {
           const pause = chain.pauses.find((one) => one.what === what);
           return (
-            <li key={what} className="row">
+            <li key={what} className={styles.one}>
               <b>{t(`steering.${what}`)}</b>
               <span>
                 {pause === undefined ? (

@@ -133,7 +133,11 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
 
 /** At which addresses of which chain, whose blocks are read again on its page. */
 function Where({ of: { chain, group } }: { readonly of: Difference }) {
-  const name = <ChainName of={chain} />;
+  const name = (
+    <span className={styles.name}>
+      <ChainName of={chain} />
+    </span>
+  );
   return (
     <>
       {usePermitted("chains.read") ? <Link to={`/chains/${chain}`}>{name}</Link> : name}

@@ -59,6 +59,8 @@ export type Word =
   | "address"
   | "from"
   | "tx"
+  | "sourceTx"
+  | "destTx"
   | "block"
   | "held"
   | "why"

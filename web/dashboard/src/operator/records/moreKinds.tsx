@@ -60,8 +60,8 @@ export const exchanges: Kind<Schemas["ExchangeRow"]> = {
         <OnChain key="gets" amount={row.destAmount} token={row.destToken} chain={row.destChain} />
       ),
     ],
-    [t("tx"), row.txHash === null ? null : <Address key="tx" value={row.txHash} whole />],
-    [t("received"), row.destTxHash === null ? null : <Address key="received" value={row.destTxHash} whole />],
+    [t("sourceTx"), row.txHash === null ? null : <Address key="tx" value={row.txHash} whole />],
+    [t("destTx"), row.destTxHash === null ? null : <Address key="destTx" value={row.destTxHash} whole />],
     [
       t("waits"),
       row.waitsFor === null ? null : <Waits key="waits" code={row.waitsFor} words={row.waitsForText ?? row.waitsFor} />,
