@@ -1,19 +1,16 @@
 import { Button, Checkbox, FileButton, Textarea } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useRef, useState, type ReactNode } from "react";
+import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
-import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote, hasParticulars } from "../../ui/Feedback";
-import { None } from "../../ui/None";
 import { Plain } from "../../ui/Plain";
 import { Said } from "../../ui/Said";
-import { Chip } from "../../ui/Status";
 import { minus } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
 import { InMode } from "../InMode";
@@ -21,6 +18,7 @@ import { once } from "../once";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
+import { Judgement, Line, Marked, To, wrongOf } from "./RowCells";
 import { ROWS_MAX, readRows, total, type PayoutRow } from "./rows";
 
 type Rejected = Schemas["Rejected"];
@@ -143,13 +141,13 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
           rows={rows}
           rowKey={(one) => String(one.line)}
           columns={[
-            { id: "line", title: t("batch.line"), cell: (one) => one.line },
+            { id: "line", title: t("batch.line"), cell: (one) => <Line number={one.line} /> },
             {
               id: "to",
               title: t("payouts.to"),
               cell: (one) => (
                 <Marked isWrong={wrongOf(one, refused.get(rows.indexOf(one))) === "toAddress"}>
-                  {one.toAddress === "" ? <None /> : <Address value={one.toAddress} />}
+                  <To row={one} />
                 </Marked>
               ),
             },
@@ -248,39 +246,3 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
 const EXAMPLE = "0x1111111111111111111111111111111111111111,12.5\n0x2222222222222222222222222222222222222222,80";
 
 const NOTHING_REFUSED: ReadonlyMap<number, Rejected> = new Map();
-
-/** What of a row has to be mended, by this page or by the API; nothing where it is no one field. */
-function wrongOf({ problem }: PayoutRow, refusal: Rejected | undefined): string | null {
-  if (problem === "address") return "toAddress";
-  if (problem === "amount" || problem === "decimals") return "amount";
-  return refusal?.field ?? null;
-}
-
-/** A field of a row. What is wrong with it stands beside. */
-function Marked({ isWrong, children }: { readonly isWrong: boolean; readonly children: ReactNode }) {
-  return isWrong ? <mark className="wrong">{children}</mark> : children;
-}
-
-interface JudgementProps {
-  readonly row: PayoutRow;
-  readonly isTwiceMeant: boolean;
-  /** The API has looked at the rows as they are. */
-  readonly isChecked: boolean;
-  readonly refusal: Rejected | undefined;
-}
-
-/** What is wrong with a row, in the page's words or in the API's. */
-function Judgement({ row, isTwiceMeant, isChecked, refusal }: JudgementProps) {
-  const { t } = useTranslation();
-  if (row.problem !== null) return <Chip tone="bad">{t(`batch.problem.${row.problem}`)}</Chip>;
-  if (row.isTwice && !isTwiceMeant) return <Chip tone="bad">{t("batch.problem.twice")}</Chip>;
-  if (!isChecked) return <Chip tone="calm">{t("batch.unchecked")}</Chip>;
-  if (refusal === undefined) return <Chip tone="good">{t("batch.good")}</Chip>;
-  return (
-    <>
-      <Chip tone="bad">{t("batch.refused")}</Chip>{" "}
-      <Said of="errors" code={refusal.code} words={refusal.error} withOwn={hasParticulars(refusal.code)} />{" "}
-      <code className="muted">{refusal.code}</code>
-    </>
-  );
-}

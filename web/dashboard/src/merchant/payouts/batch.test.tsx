@@ -59,6 +59,8 @@ describe("many payouts", () => {
     expect(screen.getAllByRole("mark").map((one) => one.textContent)).toEqual([expect.stringContaining("0x12")]);
     expect(screen.getByText(/1 has to be mended/)).toBeTruthy();
     expect(screen.getByText("Good")).toBeTruthy();
+    fireEvent.change(rows, { target: { value: "no address at all,1\n" } });
+    expect(screen.getByText("no address at all", { selector: "mark bdi" })).toBeTruthy();
     fireEvent.change(rows, { target: { value: `${GOOD},3000.01\n` } });
     expect(screen.getByText(/more than is available/)).toBeTruthy();
     expect(check().disabled).toBe(false);

@@ -7,6 +7,7 @@ import { ChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { RowChoice } from "../../ui/RowChoice";
 import { Text } from "../../ui/Text";
+import { useRefused } from "../../ui/useRefused";
 import { api, unwrap } from "../api";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
@@ -69,6 +70,11 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
   const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [reason, setReason] = useState("");
+  const refused = useRefused(null);
+  const typing = (set: (text: string) => void) => (text: string) => {
+    refused.forget();
+    set(text);
+  };
 
   async function resolve(): Promise<void> {
     const params = { path: { projectId, depositId: resolution.depositId } };
@@ -93,7 +99,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
       title={t(`resolutions.${choice}.title`)}
       act={t(`resolutions.${choice}.act`)}
       isDangerous={choice === "refund"}
-      onConfirm={resolve}
+      onConfirm={() => refused.noting(resolve)}
       onClose={onClose}
     >
       <p>
@@ -112,7 +118,8 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
             autoComplete="off"
             spellCheck={false}
             value={toAddress}
-            onText={setToAddress}
+            error={refused.of("toAddress")}
+            onText={typing(setToAddress)}
           />
           <Text
             label={t("payments.amount")}
@@ -124,9 +131,10 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
             inputMode="decimal"
             autoComplete="off"
             value={amount}
-            onText={setAmount}
+            error={refused.of("amount")}
+            onText={typing(setAmount)}
           />
-          <Text label={t("refund.reason")} value={reason} onText={setReason} />
+          <Text label={t("refund.reason")} value={reason} error={refused.of("reason")} onText={typing(setReason)} />
         </>
       ) : (
         <p>{t("resolutions.final")}</p>

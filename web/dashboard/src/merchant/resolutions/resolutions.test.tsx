@@ -48,6 +48,28 @@ describe("the resolutions", () => {
     expect(Object.fromEntries(asked)).toEqual({ limit: "25", page: "1", reason: "late", chain: "polygon", from });
   });
 
+  it("mark the field of which the API says that it is wrong, until something is typed", async () => {
+    const details = [{ field: "amount", message: "is more than what is held" }];
+    await show(ResolutionsPage, {
+      path: "resolutions",
+      answers: {
+        [`GET ${BASE}`]: { ...one, resolutions: [HELD] },
+        [`POST ${BASE}/dep_1/refund`]: () =>
+          json({ success: false, error: "The request is not valid.", code: "VALIDATION_ERROR", details }, 400),
+      },
+    });
+    await chooseIn(await screen.findByRole("row", { name: /A-1/ }), "Send back");
+    const dialog = within(await screen.findByRole("dialog"));
+    fireEvent.change(dialog.getByLabelText(/^To address/), { target: { value: "0x12" } });
+    fireEvent.click(dialog.getByRole("button", { name: "Send back" }));
+    const amount = dialog.getByLabelText(/^Amount/);
+    await waitFor(() => {
+      expect(amount.getAttribute("aria-invalid")).toBe("true");
+    });
+    fireEvent.change(amount, { target: { value: "1" } });
+    expect(amount.getAttribute("aria-invalid")).not.toBe("true");
+  });
+
   it("say what cannot be undone, and send back a part with a reason", async () => {
     const bodies: unknown[] = [];
     await show(ResolutionsPage, {

@@ -10,10 +10,13 @@ import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
+import { Chip } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { ProjectCsv } from "../ProjectCsv";
 
 import { collectionsQuery } from "./queries";
+
+const TONES = { waiting: "wait", sending: "work", done: "good", failed: "bad" } as const;
 
 /** What was brought, or is being brought, from deposit addresses into the main wallet: the newest of it. */
 export function Collections({ projectId }: { readonly projectId: string }) {
@@ -36,7 +39,11 @@ export function Collections({ projectId }: { readonly projectId: string }) {
                   {
                     id: "status",
                     title: t("payments.status"),
-                    cell: (one) => <Meaning of="intent" code={one.status} />,
+                    cell: (one) => (
+                      <Chip tone={TONES[one.status]}>
+                        <Meaning of="intent" code={one.status} />
+                      </Chip>
+                    ),
                   },
                   { id: "chain", title: t("payments.chain"), cell: (one) => <ChainName of={one.chain} /> },
                   { id: "address", title: t("payment.address"), cell: (one) => <Address value={one.fromAddress} /> },
