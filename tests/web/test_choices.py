@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
-from msgspec import Struct
+from msgspec import Meta, Struct, json
 
 from cambist.services.errors import InvalidError
 from cambist_web.requests import decode_json
@@ -25,6 +25,8 @@ class Part(Struct, rename="camel"):
 class Body(Struct):
     parts: dict[str, list[Part]] = {}
     method: Literal[0, 1] = 0
+    name: Annotated[str, Meta(min_length=1, max_length=100)] = "Shop"
+    few: Annotated[list[int], Meta(max_length=2)] = []
 
 
 @pytest.mark.parametrize(
@@ -38,4 +40,18 @@ class Body(Struct):
 def test_a_value_that_is_none_of_several_is_told_which_they_are(body, field, told):
     with pytest.raises(InvalidError) as caught:
         decode_json(body, Body)
+    assert [(one.field, one.message) for one in caught.value.details] == [(field, told)]
+
+
+@pytest.mark.parametrize(
+    "body, field, told",
+    [
+        ({"name": "x" * 101}, "name", "must have at most 100 characters"),
+        ({"name": ""}, "name", "must have at least 1 character"),
+        ({"few": [1, 2, 3]}, "few", "must have at most 2 entries"),
+    ],
+)
+def test_a_value_that_is_too_long_or_too_short_is_told_so_in_plain_words(body, field, told):
+    with pytest.raises(InvalidError) as caught:
+        decode_json(json.encode(body), Body)
     assert [(one.field, one.message) for one in caught.value.details] == [(field, told)]

@@ -261,6 +261,10 @@ _PLAIN_TYPES = {
 }
 
 
+_LENGTH = re.compile(r" of length (<=|>=) ([0-9]+)")
+_COUNTED = {"str": ("characters", "character"), "object": ("names", "name")}
+
+
 def plain_problem(message: str, values: Sequence[str] = ()) -> str:
     """Turn the decoder's message into words that go on after a field's name, which may have these values alone."""
     head = message.split(" - at `", 1)[0]
@@ -269,6 +273,10 @@ def plain_problem(message: str, values: Sequence[str] = ()) -> str:
         if not wanted[1] or wanted[1].startswith(", got"):
             names = [_PLAIN_TYPES.get(name.strip(), name.strip()) for name in wanted[0].split("|")]
             return "must be " + " or ".join(names)
+        if length := _LENGTH.fullmatch(wanted[1]):
+            least_or_most, number = "most" if length[1] == "<=" else "least", int(length[2])
+            many, one = _COUNTED.get(wanted[0], ("entries", "entry"))
+            return f"must have at {least_or_most} {number} {one if number == 1 else many}"
         return "must be " + _PLAIN_TYPES.get(wanted[0], wanted[0]) + wanted[1].replace("`", "")
     if head.startswith("Invalid enum value"):
         return "must be one of " + ", ".join(values) if values else "has none of the values that it can have"

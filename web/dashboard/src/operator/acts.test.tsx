@@ -104,7 +104,7 @@ declareActs({
     {
       route: "/gas",
       press: "Stake",
-      says: "It takes days until it is free again.",
+      says: "Unstaked again, it is free after 14 days on TRON.",
       filled: { "Amount, ETH": "100" },
       asks: "POST /api/admin/stakes",
       body: { chain: "ethereum", action: "stake", amount: "100" },

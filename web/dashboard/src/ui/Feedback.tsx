@@ -39,6 +39,9 @@ const WITH_PARTICULARS: ReadonlySet<string> = new Set([
   "TOO_MANY_TOKENS",
 ]);
 
+/** What stands before a gateway answers in its place: a proxy whose gateway is being started, for one. */
+const NOT_ITS_OWN = /^HTTP_5\d\d$/;
+
 /** Say whether the API's own sentence for a code tells more than another language's can. */
 export function hasParticulars(code: string): boolean {
   return WITH_PARTICULARS.has(code);
@@ -58,7 +61,7 @@ interface ErrorNoteProps {
 export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
   const { t, i18n } = useTranslation();
   const found = asApiError(error);
-  const key = `errors.${found.code}`;
+  const key = `errors.${NOT_ITS_OWN.test(found.code) ? "UNAVAILABLE" : found.code}`;
   const hasSentence = useSentence()("errors", found.code) !== undefined || i18n.exists(key);
   // Of one wrong field, the API's sentence is its name and what is wrong with it, which stand below.
   const isToldBelow = !hasSentence && found.details.some((one) => `${one.field} ${one.message}` === found.message);

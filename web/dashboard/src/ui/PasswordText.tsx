@@ -13,7 +13,7 @@ export function PasswordText({ onText, ...rest }: PasswordTextProps) {
     <PasswordInput
       {...rest}
       required
-      visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
+      visibilityToggleButtonProps={{ "aria-label": t("signIn.show"), tabIndex: 0 }}
       onChange={(event) => {
         onText(event.currentTarget.value);
       }}

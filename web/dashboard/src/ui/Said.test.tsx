@@ -58,6 +58,13 @@ describe("what the API said", () => {
     },
   );
 
+  it("is in the reader's language where a proxy answered in the gateway's place", async () => {
+    await chooseLanguage("de");
+    note("HTTP_503", "The gateway answered 503.");
+    expect(screen.getByText(/Das Gateway ist gerade nicht erreichbar/)).toBeTruthy();
+    expect(screen.queryByText("The gateway answered 503.")).toBeNull();
+  });
+
   it("is marked as English where there is no other sentence", async () => {
     await chooseLanguage("ja");
     note("SOMETHING_NEW", "This is new.");

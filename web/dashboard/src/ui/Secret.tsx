@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Copyable } from "./Copyable";
@@ -9,12 +10,17 @@ interface SecretProps {
   readonly label?: string;
 }
 
-/** What is shown this once: nobody has to find out by themselves that a click copies it. */
+/** What is shown this once: nobody has to look for it, or to find out by themselves that a click copies it. */
 export function Secret({ text, ...named }: SecretProps) {
   const { t } = useTranslation();
+  const place = useRef<HTMLSpanElement>(null);
+  // It comes below the button that was pressed for it, which on a phone is where the screen ends.
+  useEffect(() => {
+    place.current?.scrollIntoView({ block: "nearest" });
+  }, [text]);
   return (
     <Copyable text={text} {...named}>
-      <span className={styles.secret}>
+      <span ref={place} className={styles.secret}>
         <code className="secret">{text}</code>
         <span className={styles.copy} aria-hidden>
           {t("events.copyBody")}

@@ -1,14 +1,13 @@
 import { Button } from "@mantine/core";
-import { useClipboard } from "@mantine/hooks";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { CopyButton } from "../../ui/CopyButton";
 import { Section } from "../../ui/Page";
 
 /** What was sent, byte for byte, as the signature is of it; or indented, to be read. */
 export function Body({ text }: { readonly text: string }) {
   const { t } = useTranslation();
-  const clipboard = useClipboard({ timeout: 1500 });
   const [isIndented, setIndented] = useState(false);
   return (
     <Section
@@ -24,14 +23,7 @@ export function Body({ text }: { readonly text: string }) {
           >
             {t("events.indent")}
           </Button>
-          <Button
-            variant="default"
-            onClick={() => {
-              clipboard.copy(text);
-            }}
-          >
-            <span role="status">{t(clipboard.copied ? "ui.copied" : "events.copyBody")}</span>
-          </Button>
+          <CopyButton text={text} />
         </>
       }
     >

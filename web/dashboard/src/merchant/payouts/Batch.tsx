@@ -33,6 +33,9 @@ interface Left extends Rejected {
   readonly line: number;
 }
 
+/** Lines that are named of those that have to be mended: among a hundred nobody finds them by scrolling. */
+const LINES_SHOWN = 8;
+
 /** Many payouts from a CSV file: every row is looked at before anything is sent. */
 export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] }) {
   const { t } = useTranslation();
@@ -58,6 +61,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const unreadable = rows.filter((one) => one.problem !== null).length;
   const twice = rows.filter((one) => one.isTwice).length;
   const wrong = unreadable + refused.size;
+  const wrongLines = rows.filter((one, row) => one.problem !== null || refused.has(row)).map((one) => one.line);
   const sum = total(
     rows.filter((one) => one.problem === null),
     balance.decimals,
@@ -183,7 +187,13 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {rows.length > 0 && (
         <p role="status">
           {t("batch.count", { count: rows.length })} · <Amount value={sum} token={balance.token} />
-          {wrong > 0 && <> · {t("batch.wrong", { count: wrong })}</>}
+          {wrong > 0 && (
+            <>
+              {" "}
+              · {t("batch.wrong", { count: wrong })} ({t("batch.line")} {wrongLines.slice(0, LINES_SHOWN).join(", ")}
+              {wrongLines.length > LINES_SHOWN && " …"})
+            </>
+          )}
           {isOverdrawn && <> · {t("batch.overdrawn")}</>}
           {isTooLong && <> · {t("batch.tooLong", { count: ROWS_MAX })}</>}
         </p>

@@ -59,6 +59,18 @@ function stationOf(balance: string, stake: object): object {
   return { gasStations: [{ ...gasStations[0], balance, stake: { ...gasStations[0].stake, ...stake } }] };
 }
 
+it.each([
+  ["20000", 1],
+  ["0", 0],
+])("of %s that is being unstaked it says when it can be withdrawn", async (leaving, times) => {
+  await showOperator(GasPage, {
+    path: "gas",
+    answers: { "GET /api/admin/gas-stations": stationOf("7", { leaving }), "GET /api/admin/stakes": LISTED },
+  });
+  await screen.findByText("Being unstaked");
+  expect(screen.queryAllByText(/14 days after it was unstaked/)).toHaveLength(times);
+});
+
 async function showStation(balance: string, stake: object): Promise<void> {
   await showOperator(GasPage, {
     path: "gas",

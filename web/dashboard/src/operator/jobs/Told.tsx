@@ -1,4 +1,4 @@
-import { Copyable } from "../../ui/Copyable";
+import { CopyButton } from "../../ui/CopyButton";
 import { Facts, Section, type Fact } from "../../ui/Page";
 import { useWords, type Schemas } from "../api";
 
@@ -41,7 +41,6 @@ interface ToldProps {
 
 /** Facts, and as the API writes it whatever else there is, such as of a later gateway's. All of it can be copied. */
 function Told({ title, value, known, besides = [] }: ToldProps) {
-  const { t } = useWords();
   const facts: Fact[] = [...besides];
   const rest: Record<string, unknown> = {};
   // The API keeps no order of its own: what is known is told in the order in which it is read.
@@ -56,14 +55,7 @@ function Told({ title, value, known, besides = [] }: ToldProps) {
   const hasRest = Object.keys(rest).length > 0;
   if (shown.length === 0 && !hasRest) return null;
   return (
-    <Section
-      title={title}
-      actions={
-        <Copyable text={written(value)} label={title}>
-          {t("common:events.copyBody")}
-        </Copyable>
-      }
-    >
+    <Section title={title} actions={<CopyButton text={written(value)} />}>
       <div className="stack">
         {shown.length > 0 && <Facts facts={shown} />}
         {hasRest && (

@@ -2,7 +2,7 @@ import { Button, Modal } from "@mantine/core";
 import { useState } from "react";
 
 import { useChainName } from "../../ui/ChainName";
-import { Copyable } from "../../ui/Copyable";
+import { CopyButton } from "../../ui/CopyButton";
 import { useWords } from "../api";
 
 import type { Token } from "./TokenActs";
@@ -41,9 +41,7 @@ export function SignerLines({ token: { chain, symbol, signerLines } }: { readonl
               {signerLines}
             </pre>
             <div>
-              <Copyable text={signerLines} label={title}>
-                {t("common:events.copyBody")}
-              </Copyable>
+              <CopyButton text={signerLines} />
             </div>
             <p>{t("tokens.linesCap", { name: `"${chain}/${symbol}"` })}</p>
           </div>

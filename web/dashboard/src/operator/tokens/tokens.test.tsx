@@ -97,9 +97,12 @@ it("what the signer's file lacks of a token is shown to be copied, with what els
   expect(dialog.querySelector("pre")?.textContent).toBe(signerLines);
   expect(dialog.textContent).toContain('write "ethereum/EURX" with an amount into signer.hourly_caps');
   const writeText = vi.fn(() => Promise.resolve());
-  vi.stubGlobal("navigator", Object.assign(Object.create(navigator) as Navigator, { clipboard: { writeText } }));
-  fireEvent.click(within(dialog).getByRole("button", { name: /Copy it/ }));
+  // The page that is shown anew once it is copied asks the whole navigator.
+  Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true, writable: true });
+  fireEvent.click(within(dialog).getByRole("button", { name: "Copy it" }));
   expect(writeText).toHaveBeenCalledWith(signerLines);
+  expect(await within(dialog).findByRole("button", { name: "Copied" })).toBeTruthy();
+  Reflect.deleteProperty(navigator, "clipboard");
 });
 
 it("a merchant has a token again as all have it", async () => {

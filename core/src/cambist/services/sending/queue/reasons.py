@@ -64,7 +64,7 @@ _SIGNER: Mapping[str, str] = {
     "HOURLY_CAP": "The signer's hourly cap of this asset is used up until then.",
     "HOURLY_FEES": "The signer's hourly cap of fees on this chain is used up until then.",
     "TARGET_TOO_FRESH": "Its recipient is a fresh address, and the signer's delay runs until then.",
-    "APPROVAL_NEEDED": "A person has to agree: cambist signer approve.",
+    "APPROVAL_NEEDED": "The operator of this gateway has to agree to it.",
     "ALREADY_SIGNED": "The signer has signed it before, and the database does not know of that: look for it on the"
     " chain.",
     "TARGET_NOT_ALLOWED": "Its recipient is not on the signer's allow-list.",
