@@ -95,6 +95,27 @@ async def test_a_stake_is_lent_for_it_where_there_is_enough_for_all(net: Net) ->
     assert fee <= TOKEN_BYTES * BANDWIDTH_SUN
 
 
+async def test_energy_of_its_own_is_set_aside_for_it_where_there_is_enough_for_all(net: Net) -> None:
+    """With less, each has what it takes now: none uses up what the next would have to burn for."""
+    await net.node.stake(net.rich, STAKE)
+    recipients = [await exchange(net) for _ in range(5)]
+    wanted = [payout(net, one) for one in recipients]
+    enough = await net.chain.plan(wanted[:2], sponsor=None)
+    assert [(fee_of(plan).limit, fee_of(plan).covered) for plan in enough] == [(DEAREST, DEAREST)] * 2
+    short = await net.chain.plan(wanted, sponsor=None)
+    assert [(fee_of(plan).limit, fee_of(plan).covered) for plan in short] == [(LIKELY, LIKELY)] * 5
+
+
+async def test_what_is_refused_has_nothing_set_aside(net: Net) -> None:
+    await net.node.stake(net.sponsor, STAKE)
+    recipients = [await exchange(net) for _ in range(5)]
+    for one in recipients[2:]:
+        await net.usdt.refuse(one)
+    plans = await net.chain.plan([payout(net, one) for one in recipients], sponsor=net.sponsor)
+    assert [plan.refused is not None for plan in plans] == [False, False, True, True, True]
+    assert [(fee_of(plan).limit, fee_of(plan).covered) for plan in plans[:2]] == [(DEAREST, DEAREST)] * 2
+
+
 async def test_who_gets_no_loan_is_allowed_to_burn_for_it(net: Net) -> None:
     """A stake that lends to some leaves the others as they are without one."""
     await net.node.stake(net.sponsor, 7_000 * TRX)

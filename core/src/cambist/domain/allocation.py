@@ -150,7 +150,7 @@ def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Alloca
     """Classify the funded intents by their plans, in their order.
 
     Behind one that has to wait for its fee, the others of the address wait, too: first come, first served. One that
-    costs more than the operator allows keeps none of them waiting.
+    costs more than the operator allows has none of them wait for its fee.
     """
     left = funding.left.copy()
     if purpose == "gas":

@@ -238,9 +238,9 @@ class Chain(ABC):
         ``promised`` has an entry for each sender with transactions under way: how much of what it has covered they
         count on, which the chain may not show yet. Nothing else that is free can be counted on there.
         A transfer that would fail on the chain as it is (a recipient that a token refuses, say) is a plan that is
-        refused. What depends only on money that has yet to come is not: the gateway sees to that. One that alone costs
-        more than the operator allows is a plan that says so. Raises FeeAboveCeilingError where nothing can be sent at
-        the price of now, ChainUnavailableError.
+        refused. What depends only on money that has yet to come is not: the gateway sees to that. One that by itself
+        costs more than the operator allows is a plan that says so. Raises FeeAboveCeilingError where nothing can be
+        sent at the price of now, ChainUnavailableError.
         """
 
     @abstractmethod

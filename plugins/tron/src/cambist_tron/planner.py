@@ -39,7 +39,7 @@ class Facts(Struct, kw_only=True):
     """What was learned of the chain for one call of ``plan``. Senders, lender and stakes have less after each plan.
 
     ``trials`` tell what a transfer takes as things are, ``dearest`` what it takes should its recipient be emptied
-    first: where that need not be counted on, the same. ``lasts``: there is energy to lend for the dearest of all.
+    first: where that need not be counted on, the same. ``lasts``: there is energy, own or lent, for the dearest of all.
     """
 
     prices: Prices
@@ -182,8 +182,8 @@ class Planner:
     def _token(self, intent: Intent, trial: Trial, dearest: Trial, sponsor: str | None, facts: Facts) -> Plan:
         """Plan the call of a token: energy of the sender's first, then the cheapest way to get the rest.
 
-        What it takes should its recipient be emptied first is lent where that leaves the others their loans, and what
-        is burned is burned only if it comes to that: so much is allowed, up to the operator's ceiling.
+        Energy for what it takes should its recipient be emptied first is used where that leaves the others theirs, and
+        what is burned is burned only if it comes to that: so much is allowed, up to the operator's ceiling.
         """
         sender, prices, own = facts.senders[intent.source], facts.prices, intent.source == sponsor
         tried = dearest if facts.lasts else trial
@@ -220,20 +220,20 @@ def _of(intent: Intent) -> tuple[str, str | None]:
 
 
 def _lasts(intents: Mapping[int, Intent], sponsor: str | None, facts: Facts) -> bool:
-    """Return whether energy can be lent for all, should all recipients be emptied; or none is lent anyway.
+    """Return whether there is energy for all, own or lent, should all recipients be emptied.
 
-    With less, what is lent for one that may never need it would be missing to another, who would burn TRX.
+    With less, what is set aside for one that may never need it would be missing to another, who would burn TRX.
     """
-    if facts.lender is None:
-        return True
     needed = Counter[str]()
     for index, trial in facts.dearest.items():
-        if intents[index].source != sponsor:
+        if intents[index].source != sponsor and facts.trials[index].refused is None:
             needed[intents[index].source] += trial.limit
     lacking = sum(max(limit - facts.senders[source].energy, 0) for source, limit in needed.items())
+    if lacking == 0 or facts.lender is None:
+        return lacking == 0
     stake = facts.lender.stake_for(lacking)
     # Each loan is in whole TRX.
-    return lacking == 0 or (stake is not None and stake + len(facts.dearest) * SUN_PER_TRX <= facts.lender.left)
+    return stake is not None and stake + len(facts.dearest) * SUN_PER_TRX <= facts.lender.left
 
 
 async def _lender(endpoint: Endpoint, sponsor: str | None) -> Lender | None:
