@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import ANY
 
 import pytest
 
@@ -88,6 +89,34 @@ async def test_addresses_money_and_where_it_lies_are_the_same(treasury, empty):
     restored = await addresses(empty)
     assert theirs.items() <= restored.items()
     assert (await reconcile_chain(empty, treasury.chain)).differences == []
+
+
+async def test_what_was_paid_out_of_coin_for_fees_is_the_merchants_debt_and_no_coin_of_the_merchant(treasury, empty):
+    """Where a wallet holds enough, a payout does not wait for deposits to be collected."""
+    await treasury.receive("USDX", 5_000_000)
+    to_address = await treasury.stranger(1)
+    await treasury.pay_out("USDX", 1_000_000, to_address)
+    await treasury.work(treasury.engine())
+    await treasury.receive("MEM", 10**18)
+    wallet_float = (await lies(treasury.db))["float_wallet"]
+    await treasury.pay_out("MEM", wallet_float // 4, to_address)
+    await treasury.work(treasury.engine())
+    await treasury.mine(treasury.info.confirmations + 1)
+    before, lay = await money(treasury.db), await lies(treasury.db)
+    assert lay == {"custody_deposits": 10**18, "custody_wallet": -(wallet_float // 4), "float_wallet": ANY}
+    summary, told = await run(treasury, empty)
+    assert summary.agrees, told
+    assert (await money(empty), await lies(empty)) == (before, lay)
+
+
+async def lies(database):
+    """Return where the native coin of merchants lies, and the platform's with it."""
+    async with database.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT purpose, sum(-balance) AS units FROM ledger_accounts WHERE asset = 'memory/native' AND balance <> 0"
+            " AND purpose IN ('custody_deposits', 'custody_wallet', 'float_wallet') GROUP BY purpose"
+        )
+        return {row.purpose: int(row.units) for row in rows}
 
 
 async def test_restored_money_can_be_spent_and_nothing_is_collected_twice(treasury, empty, clock, ids, tmp_path):

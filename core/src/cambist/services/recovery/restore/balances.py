@@ -54,13 +54,20 @@ class Remains(Struct, frozen=True, kw_only=True):
     surplus: int
 
 
+class WalletFloat(Struct, frozen=True):
+    """How much of a main wallet's native coin is the platform's; ``overdrawn`` was paid out for its merchant."""
+
+    units: int
+    overdrawn: int
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """One chain as it stands: what addresses hold (without what is not confirmed yet), and what was deposited."""
 
     books: Books
     held: Mapping[Holding, int]
     deposits: Mapping[Holding, Sequence[ConfirmedDeposit]]
-    wallet_floats: Mapping[int, int]
+    wallet_floats: Mapping[int, WalletFloat]
 
 
 class Share(Struct, kw_only=True):
@@ -72,7 +79,7 @@ class Share(Struct, kw_only=True):
     surplus: int = 0
     in_wallet_deposited: int = 0
     in_wallet_held: int = 0
-    wallet_float: int | None = None
+    wallet_float: WalletFloat | None = None
     gas_booked: int = 0
     gas_held: int = 0
 
@@ -94,12 +101,15 @@ UPDATE deposits SET collection_pk = intent.id FROM intent WHERE deposits.id = AN
 """  # noqa: S608  a constant
 
 
-def wallet_floats(manifest: Manifest, chain: str, merchants: Mapping[int, str]) -> Mapping[int, int]:
+def wallet_floats(manifest: Manifest, chain: str, merchants: Mapping[int, str]) -> Mapping[int, WalletFloat]:
     """Return how much of each main wallet's native coin is the platform's, as far as the manifest knows."""
     if manifest.made_at is None:
         return {}
-    known = {merchant.merchant_id: merchant.floats.get(chain, "0") for merchant in manifest.merchants}
-    return {merchant_pk: int(known.get(merchant_id, "0")) for merchant_pk, merchant_id in merchants.items()}
+    known = {
+        one.merchant_id: WalletFloat(int(one.floats.get(chain, "0")), int(one.overdrawn.get(chain, "0")))
+        for one in manifest.merchants
+    }
+    return {merchant_pk: known.get(merchant_id, WalletFloat(0, 0)) for merchant_pk, merchant_id in merchants.items()}
 
 
 async def confirmed_deposits(conn: AsyncConnection, info: ChainInfo) -> Mapping[Holding, Sequence[ConfirmedDeposit]]:
@@ -201,7 +211,8 @@ def _merchants(merchant_pk: int, asset: str, share: Share, contract: str | None)
         return [*moves, (deposits, available, share.surplus), _either_way(wallet, available, excess)]
     float_ = max(0, excess)
     if share.wallet_float is not None:
-        float_ = max(excess, min(share.wallet_float, share.in_wallet_held))
+        # Less than there was is left where fees were paid since; what the merchant has overdrawn is owed to it.
+        float_ = max(excess, min(share.wallet_float.units, share.in_wallet_held + share.wallet_float.overdrawn))
     return [
         *moves,
         _either_way(account(Purpose.FLOAT_DEPOSITS), spent_on_gas, share.surplus),

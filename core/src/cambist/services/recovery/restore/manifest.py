@@ -5,16 +5,19 @@
     {"version": 1, "madeAt": "...",
      "families":  [{"family": "evm", "coinType": 60, "gasStation": "0x..."}],
      "merchants": [{"merchantId": "mer_...", "email": "...", "name": "...", "live": true, "account": 7,
-                    "indexes": {"live/60": 120, "sandbox/60": 3}, "floats": {"ethereum": "21000000000000"}}],
+                    "indexes": {"live/60": 120, "sandbox/60": 3}, "floats": {"ethereum": "21000000000000"},
+                    "overdrawn": {"tron": "5000000"}}],
      "chains":    [{"chain": "ethereum", "firstHeight": 19000000}]}
 
 ``indexes`` are the first deposit indexes that were never handed out. ``floats`` say how much of a main wallet's
-native coin is the platform's, for fees; below zero where fees were paid out of the merchant's.
+native coin is the platform's, for fees; below zero where fees were paid out of the merchant's. ``overdrawn`` is how
+much of them was paid out for the merchant, whose own coin had not been collected yet.
 """
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +26,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 from sqlalchemy import Text as SqlText
-from sqlalchemy import cast, func, select
+from sqlalchemy import and_, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -64,6 +67,7 @@ class MerchantEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     account: Annotated[int, Meta(ge=1, le=ACCOUNTS_MAX)]
     indexes: dict[Annotated[str, Meta(pattern=r"^(live|sandbox)/[0-9]{1,10}$")], Annotated[int, Meta(ge=0, le=2**31)]]
     floats: dict[Text, Annotated[str, Meta(pattern=r"^-?[0-9]{1,78}$")]] = {}
+    overdrawn: dict[Text, Annotated[str, Meta(pattern=r"^[0-9]{1,78}$")]] = {}
 
 
 class ChainEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
@@ -95,10 +99,18 @@ _MERCHANTS = (
     .group_by(Merchant.id)
     .order_by(Merchant.id)
 )
-_FLOATS = (
-    select(Merchant.merchant_id, LedgerAccount.asset, LedgerAccount.balance)
+# What lies in a wallet is below zero in the ledger: coin of its merchant above it was paid out without being there.
+_WALLETS = (
+    select(Merchant.merchant_id, LedgerAccount.asset, LedgerAccount.purpose, LedgerAccount.balance)
     .join(Merchant, Merchant.id == LedgerAccount.merchant_pk)
-    .where(LedgerAccount.mode == "live", LedgerAccount.purpose == "float_wallet", LedgerAccount.balance != 0)
+    .where(
+        LedgerAccount.mode == "live",
+        LedgerAccount.asset.endswith("/native"),
+        or_(
+            and_(LedgerAccount.purpose == "float_wallet", LedgerAccount.balance != 0),
+            and_(LedgerAccount.purpose == "custody_wallet", LedgerAccount.balance > 0),
+        ),
+    )
 )
 _first_deposit = select(func.min(Deposit.height)).where(Deposit.chain == Cursor.chain, Deposit.scope == Cursor.scope)
 _CHAINS = (
@@ -115,11 +127,19 @@ async def compose(conn: AsyncConnection, registry: Registry, now: datetime) -> M
         Family(family=family.name, coin_type=family.coin_type, gas_station=stations.get(family.name))
         for family in registry.families.values()
     ]
-    floats: dict[str, dict[str, str]] = {}
-    for row in await conn.execute(_FLOATS):
-        floats.setdefault(row.merchant_id, {})[row.asset.partition("/")[0]] = str(-row.balance)
+    floats, overdrawn = defaultdict[str, dict[str, str]](dict), defaultdict[str, dict[str, str]](dict)
+    for row in await conn.execute(_WALLETS):
+        chain, _, _ = row.asset.partition("/")
+        if row.purpose == "float_wallet":
+            floats[row.merchant_id][chain] = str(-row.balance)
+        else:
+            overdrawn[row.merchant_id][chain] = str(row.balance)
     merchants = [
-        MerchantEntry(**row._mapping, floats=floats.get(row.merchant_id, {}))  # noqa: SLF001  SQLAlchemy's public name
+        MerchantEntry(
+            **row._mapping,  # noqa: SLF001  SQLAlchemy's public name
+            floats=floats[row.merchant_id],
+            overdrawn=overdrawn[row.merchant_id],
+        )
         for row in await conn.execute(_MERCHANTS)
     ]
     chains = [ChainEntry(chain=row.chain, first_height=max(0, row.first_height)) for row in await conn.execute(_CHAINS)]
