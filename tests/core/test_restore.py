@@ -109,6 +109,27 @@ async def test_what_was_paid_out_of_coin_for_fees_is_the_merchants_debt_and_no_c
     assert (await money(empty), await lies(empty)) == (before, lay)
 
 
+async def test_a_debt_that_was_collected_since_the_manifest_takes_nothing_from_the_merchant(treasury, empty):
+    await treasury.receive("USDX", 5_000_000)
+    to_address = await treasury.stranger(1)
+    await treasury.pay_out("USDX", 1_000_000, to_address)
+    await treasury.work(treasury.engine())
+    await treasury.receive("MEM", 10**18)
+    await treasury.pay_out("MEM", (await lies(treasury.db))["float_wallet"] // 4, to_address)
+    await treasury.work(treasury.engine())
+    manifest = await manifest_of(treasury)
+    assert [*manifest.merchants[0].overdrawn] == ["memory"]
+    await treasury.pay_out("MEM", (await treasury.balance("MEM")).available, to_address)
+    await treasury.work(treasury.engine())
+    await treasury.mine(treasury.info.confirmations + 1)
+    before, lay = await money(treasury.db), await lies(treasury.db)
+    assert "custody_deposits" not in lay
+    assert lay["float_wallet"] < int(manifest.merchants[0].floats["memory"])  # a fee was paid since
+    summary, told = await run(treasury, empty, manifest)
+    assert summary.agrees, told
+    assert (await money(empty), await lies(empty)) == (before, lay)
+
+
 async def lies(database):
     """Return where the native coin of merchants lies, and the platform's with it."""
     async with database.transaction() as conn:

@@ -39,8 +39,12 @@ const WITH_PARTICULARS: ReadonlySet<string> = new Set([
   "TOO_MANY_TOKENS",
 ]);
 
-/** What stands before a gateway answers in its place: a proxy whose gateway is being started, for one. */
-const NOT_ITS_OWN = /^HTTP_5\d\d$/;
+/** What a proxy says that stands before a gateway, while that is being started or takes too long. */
+const OF_A_PROXY: Readonly<Record<string, string>> = {
+  HTTP_502: "UNAVAILABLE",
+  HTTP_503: "UNAVAILABLE",
+  HTTP_504: "TIMEOUT",
+};
 
 /** Say whether the API's own sentence for a code tells more than another language's can. */
 export function hasParticulars(code: string): boolean {
@@ -61,7 +65,7 @@ interface ErrorNoteProps {
 export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
   const { t, i18n } = useTranslation();
   const found = asApiError(error);
-  const key = `errors.${NOT_ITS_OWN.test(found.code) ? "UNAVAILABLE" : found.code}`;
+  const key = `errors.${OF_A_PROXY[found.code] ?? found.code}`;
   const hasSentence = useSentence()("errors", found.code) !== undefined || i18n.exists(key);
   // Of one wrong field, the API's sentence is its name and what is wrong with it, which stand below.
   const isToldBelow = !hasSentence && found.details.some((one) => `${one.field} ${one.message}` === found.message);

@@ -63,6 +63,10 @@ describe("what the API said", () => {
     note("HTTP_503", "The gateway answered 503.");
     expect(screen.getByText(/Das Gateway ist gerade nicht erreichbar/)).toBeTruthy();
     expect(screen.queryByText("The gateway answered 503.")).toBeNull();
+    expect(screen.getByText("HTTP_503")).toBeTruthy();
+    cleanup();
+    note("HTTP_504", "The gateway answered 504.");
+    expect(screen.getByText(/hat nicht rechtzeitig geantwortet/)).toBeTruthy();
   });
 
   it("is marked as English where there is no other sentence", async () => {

@@ -124,7 +124,10 @@ function Amounts({ quote }: { readonly quote: Quote }) {
           t("exchange.platformFee"),
           platformFee === null ? null : <Amount key="fee" value={platformFee.amount} token={platformFee.token} />,
         ],
-        ...fees.map((one) => [one.name, <Amount key={one.name} value={one.amount} token={one.token} />] as const),
+        // What a provider calls a fee of its own begins as every other name does.
+        ...fees.map(
+          (one) => [capitalized(one.name), <Amount key={one.name} value={one.amount} token={one.token} />] as const,
+        ),
         [t("exchange.provider"), quote.provider],
         [
           t("exchange.takes"),
@@ -134,4 +137,8 @@ function Amounts({ quote }: { readonly quote: Quote }) {
       ]}
     />
   );
+}
+
+function capitalized(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }

@@ -149,11 +149,14 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
             {
               id: "to",
               title: t("payouts.to"),
-              cell: (one) => (
-                <Marked isWrong={wrongOf(one, refused.get(rows.indexOf(one))) === "toAddress"}>
-                  <To row={one} />
-                </Marked>
-              ),
+              cell: (one) => {
+                const isWrong = wrongOf(one, refused.get(rows.indexOf(one))) === "toAddress";
+                return (
+                  <Marked isWrong={isWrong}>
+                    <To row={one} isWrong={isWrong} />
+                  </Marked>
+                );
+              },
             },
             {
               id: "amount",

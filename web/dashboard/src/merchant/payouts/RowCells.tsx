@@ -6,7 +6,6 @@ import { Address } from "../../ui/Address";
 import { hasParticulars } from "../../ui/Feedback";
 import { None } from "../../ui/None";
 import { Said } from "../../ui/Said";
-import { Short } from "../../ui/Short";
 import { Chip } from "../../ui/Status";
 import type { Schemas } from "../queries";
 
@@ -30,10 +29,17 @@ export function Line({ number }: { readonly number: number }) {
   );
 }
 
-/** To whom. What is no address has no ends that people compare. */
-export function To({ row: { toAddress, problem } }: { readonly row: PayoutRow }) {
+interface ToProps {
+  readonly row: PayoutRow;
+  /** It is what has to be mended. */
+  readonly isWrong: boolean;
+}
+
+/** To whom; whole where something is wrong with it. What is no address has no ends that people compare. */
+export function To({ row: { toAddress, problem }, isWrong }: ToProps) {
   if (toAddress === "") return <None />;
-  return problem === "address" ? <Short text={toAddress} /> : <Address value={toAddress} />;
+  if (problem === "address") return <bdi className="secret">{toAddress}</bdi>;
+  return <Address value={toAddress} whole={isWrong} />;
 }
 
 /** A field of a row. What is wrong with it stands beside. */

@@ -56,6 +56,7 @@ describe("many payouts", () => {
     fireEvent.click(check());
     const row = await screen.findByRole("row", { name: /0x12/ });
     expect(within(row).getByText("That is no address.")).toBeTruthy();
+    expect(row.querySelector("[data-whole]")?.textContent).toBe("0x12");
     expect(screen.getAllByRole("mark").map((one) => one.textContent)).toEqual([expect.stringContaining("0x12")]);
     expect(screen.getByText(/1 has to be mended \(Line 2\)/)).toBeTruthy();
     expect(screen.getByText("Good")).toBeTruthy();

@@ -221,7 +221,9 @@ describe("a payout of one coin", () => {
     fireEvent.change(screen.getByRole("textbox", { name: /^To address/ }), { target: { value: TO } });
     expect(check.disabled).toBe(true);
     fireEvent.change(amount, { target: { value: "0.0000001" } });
-    expect(screen.getByText("A plain decimal number with at most 6 decimals")).toBeTruthy();
+    expect(
+      screen.getByText("A plain decimal number with at most 6 decimals, with a point and not a comma"),
+    ).toBeTruthy();
     expect(check.disabled).toBe(true);
     fireEvent.click(screen.getByRole("button", { name: "All that is available" }));
     expect([amount.value, check.disabled]).toEqual(["3000", false]);

@@ -211,8 +211,10 @@ def _merchants(merchant_pk: int, asset: str, share: Share, contract: str | None)
         return [*moves, (deposits, available, share.surplus), _either_way(wallet, available, excess)]
     float_ = max(0, excess)
     if share.wallet_float is not None:
-        # Less than there was is left where fees were paid since; what the merchant has overdrawn is owed to it.
-        float_ = max(excess, min(share.wallet_float.units, share.in_wallet_held + share.wallet_float.overdrawn))
+        # Less than there was is left where fees were paid since, or where it was paid out for the merchant: for so much
+        # at most as the merchant has yet to have collected.
+        owed = min(share.wallet_float.overdrawn, share.left)
+        float_ = max(excess, min(share.wallet_float.units, share.in_wallet_held + owed))
     return [
         *moves,
         _either_way(account(Purpose.FLOAT_DEPOSITS), spent_on_gas, share.surplus),
