@@ -2,7 +2,8 @@ import { Button } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { CsvButton } from "../../ui/CsvButton";
-import { SelectFilter, TextFilter } from "../../ui/Filters";
+import { timesOf } from "../../ui/days";
+import { DaysFilter, SelectFilter, TextFilter } from "../../ui/Filters";
 import { type Column } from "../../ui/List";
 import { ListPage } from "../../ui/ListPage";
 import { Short } from "../../ui/Short";
@@ -16,20 +17,21 @@ import { MerchantFilter } from "../merchants/MerchantSelect";
 
 import type { Filters as Asked, Kind, Owned } from "./kinds";
 
-const FILTERS = ["search", "status", "chain", "mode", "merchant", "project", "sort"] as const;
+const FILTERS = ["search", "status", "chain", "mode", "merchant", "project", "from", "until", "sort"] as const;
 const MODES = ["live", "sandbox"] as const;
 
 /** All of one kind, of all merchants, newest first. */
 export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Row> }) {
   const { t, i18n } = useWords();
   const search = useListSearch(FILTERS);
-  const { filters } = search;
+  const { from, until, ...filters } = search.filters;
+  const asked = { ...filters, ...timesOf(from, until) };
   const title = t(`nav.${kind.name}`);
   const query = useQuery({
-    queryKey: [kind.name, "list", filters, search.page],
+    queryKey: [kind.name, "list", asked, search.page],
     placeholderData: keepPreviousData,
     // What stands in the address is checked by the API, which says what is wrong with it.
-    queryFn: ({ signal }) => kind.list({ ...filters, page: search.page } as Asked, signal),
+    queryFn: ({ signal }) => kind.list({ ...asked, page: search.page } as Asked, signal),
   });
   const columns: readonly Column<Row>[] = [
     {
@@ -87,6 +89,13 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
               search.filter({ merchant });
             }}
           />
+          <DaysFilter
+            from={from}
+            until={until}
+            onFilter={(changed) => {
+              search.filter(changed);
+            }}
+          />
           {filters.project !== undefined && (
             <Button
               variant="default"
@@ -99,7 +108,7 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
           )}
         </>
       }
-      csv={<CsvButton path={`/api/admin/${kind.name}`} query={filters} name={kind.name} session={operatorSession} />}
+      csv={<CsvButton path={`/api/admin/${kind.name}`} query={asked} name={kind.name} session={operatorSession} />}
       columns={columns}
       query={query}
       rowKey={kind.idOf}
