@@ -92,34 +92,20 @@ async def test_addresses_money_and_where_it_lies_are_the_same(treasury, empty):
 
 
 async def test_what_was_paid_out_of_coin_for_fees_is_the_merchants_debt_and_no_coin_of_the_merchant(treasury, empty):
-    """Where a wallet holds enough, a payout does not wait for deposits to be collected."""
-    await treasury.receive("USDX", 5_000_000)
-    to_address = await treasury.stranger(1)
-    await treasury.pay_out("USDX", 1_000_000, to_address)
-    await treasury.work(treasury.engine())
-    await treasury.receive("MEM", 10**18)
-    wallet_float = (await lies(treasury.db))["float_wallet"]
-    await treasury.pay_out("MEM", wallet_float // 4, to_address)
-    await treasury.work(treasury.engine())
+    debt = await overdrawn(treasury)
     await treasury.mine(treasury.info.confirmations + 1)
     before, lay = await money(treasury.db), await lies(treasury.db)
-    assert lay == {"custody_deposits": 10**18, "custody_wallet": -(wallet_float // 4), "float_wallet": ANY}
+    assert lay == {"custody_deposits": 10**18, "custody_wallet": -debt, "float_wallet": ANY}
     summary, told = await run(treasury, empty)
     assert summary.agrees, told
     assert (await money(empty), await lies(empty)) == (before, lay)
 
 
 async def test_a_debt_that_was_collected_since_the_manifest_takes_nothing_from_the_merchant(treasury, empty):
-    await treasury.receive("USDX", 5_000_000)
-    to_address = await treasury.stranger(1)
-    await treasury.pay_out("USDX", 1_000_000, to_address)
-    await treasury.work(treasury.engine())
-    await treasury.receive("MEM", 10**18)
-    await treasury.pay_out("MEM", (await lies(treasury.db))["float_wallet"] // 4, to_address)
-    await treasury.work(treasury.engine())
+    await overdrawn(treasury)
     manifest = await manifest_of(treasury)
     assert [*manifest.merchants[0].overdrawn] == ["memory"]
-    await treasury.pay_out("MEM", (await treasury.balance("MEM")).available, to_address)
+    await treasury.pay_out("MEM", (await treasury.balance("MEM")).available, await treasury.stranger(1))
     await treasury.work(treasury.engine())
     await treasury.mine(treasury.info.confirmations + 1)
     before, lay = await money(treasury.db), await lies(treasury.db)
@@ -128,6 +114,22 @@ async def test_a_debt_that_was_collected_since_the_manifest_takes_nothing_from_t
     summary, told = await run(treasury, empty, manifest)
     assert summary.agrees, told
     assert (await money(empty), await lies(empty)) == (before, lay)
+
+
+async def overdrawn(treasury):
+    """Have native coin be paid out of what lies on a wallet for fees, and return how much.
+
+    Where a wallet holds enough, a payout does not wait for deposits to be collected.
+    """
+    await treasury.receive("USDX", 5_000_000)
+    to_address = await treasury.stranger(1)
+    await treasury.pay_out("USDX", 1_000_000, to_address)
+    await treasury.work(treasury.engine())
+    await treasury.receive("MEM", 10**18)
+    debt = (await lies(treasury.db))["float_wallet"] // 4
+    await treasury.pay_out("MEM", debt, to_address)
+    await treasury.work(treasury.engine())
+    return debt
 
 
 async def lies(database):

@@ -58,9 +58,9 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   // What was said of other rows, or of another balance, says nothing of these.
   const of = JSON.stringify(asked);
   const refused = checked?.of === of ? checked.refused : NOTHING_REFUSED;
-  const unreadable = rows.filter((one) => one.problem !== null).length;
+  const refusalOf = (one: PayoutRow) => refused.get(rows.indexOf(one));
+  const isUnreadable = rows.some((one) => one.problem !== null);
   const twice = rows.filter((one) => one.isTwice).length;
-  const wrong = unreadable + refused.size;
   const wrongLines = rows.filter((one, row) => one.problem !== null || refused.has(row)).map((one) => one.line);
   const sum = total(
     rows.filter((one) => one.problem === null),
@@ -150,7 +150,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
               id: "to",
               title: t("payouts.to"),
               cell: (one) => {
-                const isWrong = wrongOf(one, refused.get(rows.indexOf(one))) === "toAddress";
+                const isWrong = wrongOf(one, refusalOf(one)) === "toAddress";
                 return (
                   <Marked isWrong={isWrong}>
                     <To row={one} isWrong={isWrong} />
@@ -163,7 +163,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
               title: t("payments.amount"),
               atEnd: true,
               cell: (one) => (
-                <Marked isWrong={wrongOf(one, refused.get(rows.indexOf(one))) === "amount"}>
+                <Marked isWrong={wrongOf(one, refusalOf(one)) === "amount"}>
                   {one.problem === null ? (
                     <Amount value={one.amount} token={balance.token} />
                   ) : (
@@ -180,7 +180,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
                   row={one}
                   isTwiceMeant={isTwiceMeant}
                   isChecked={checked?.of === of}
-                  refusal={refused.get(rows.indexOf(one))}
+                  refusal={refusalOf(one)}
                 />
               ),
             },
@@ -190,10 +190,11 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {rows.length > 0 && (
         <p role="status">
           {t("batch.count", { count: rows.length })} · <Amount value={sum} token={balance.token} />
-          {wrong > 0 && (
+          {wrongLines.length > 0 && (
             <>
               {" "}
-              · {t("batch.wrong", { count: wrong })} ({t("batch.line")} {wrongLines.slice(0, LINES_SHOWN).join(", ")}
+              · {t("batch.wrong", { count: wrongLines.length })} ({t("batch.line")}{" "}
+              {wrongLines.slice(0, LINES_SHOWN).join(", ")}
               {wrongLines.length > LINES_SHOWN && " …"})
             </>
           )}
@@ -228,7 +229,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {check.error !== null && <ErrorNote error={check.error} />}
       <div className="row">
         <Button
-          disabled={rows.length === 0 || unreadable > 0 || isTooLong || (twice > 0 && !isTwiceMeant)}
+          disabled={rows.length === 0 || isUnreadable || isTooLong || (twice > 0 && !isTwiceMeant)}
           loading={check.isRunning}
           onClick={() => void check.run()}
         >
