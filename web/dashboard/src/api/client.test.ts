@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { authorized, onStepUp, unwrap } from "./client";
+import { ApiError } from "./errors";
 import { MERCHANT_PATHS, Session } from "./session";
 
 function answer(status: number, body: unknown): Response {
@@ -58,11 +59,21 @@ describe("a request", () => {
       success: false,
       error: "No.",
       code: "VALIDATION_ERROR",
-      details: [{ field: "amount", message: "x" }],
+      details: [{ field: "amount", message: "is required" }],
     };
     const asked = unwrap(Promise.resolve({ error, response: answer(400, error) }));
     await expect(asked).rejects.toMatchObject({ status: 400, code: "VALIDATION_ERROR", message: "No." });
-    await expect(asked).rejects.toSatisfy((one: { of: (field: string) => string }) => one.of("amount") === "x");
+    await expect(asked).rejects.toMatchObject({ details: error.details });
+  });
+
+  it.each([
+    ["must not be 0", "Must not be 0"],
+    ["a", "A"],
+    ["pricingMode is of another kind", "pricingMode is of another kind"],
+    ["USDT is not supported", "USDT is not supported"],
+    ["不受支持", "不受支持"],
+  ])("says of a field what stands by itself below it: %s", (message, shown) => {
+    expect(new ApiError(400, "VALIDATION_ERROR", "No.", [{ field: "amount", message }]).of("amount")).toBe(shown);
   });
 
   it("throws that the gateway cannot be reached", async () => {

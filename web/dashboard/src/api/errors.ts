@@ -34,9 +34,11 @@ export class ApiError extends Error {
     return this.code === "IDEMPOTENCY_KEY_REUSED" || this.code === "SENT_BEFORE";
   }
 
-  /** Return what is wrong with one field of the form that was sent. */
+  /** Return what is wrong with one field of the form that was sent, as a sentence that stands by itself. */
   of(field: string): string | undefined {
-    return this.details.find((one) => one.field === field)?.message;
+    const said = this.details.find((one) => one.field === field)?.message;
+    // The API's words go on behind the field's name, in English. What is a name itself, such as "pricingMode", stays.
+    return said?.replace(/^[a-z](?=[a-z]*\b)/, (letter) => letter.toUpperCase());
   }
 }
 

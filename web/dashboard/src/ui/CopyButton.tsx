@@ -1,24 +1,26 @@
 import { Button } from "@mantine/core";
-import { useClipboard } from "@mantine/hooks";
 import { useTranslation } from "react-i18next";
+
+import { useCopy } from "./useCopy";
 
 interface CopyButtonProps {
   /** What is copied. */
   readonly text: string;
+  /** What that is called: a page may have several of these buttons. */
+  readonly of: string;
 }
 
 /** Copies something that is too long to be clicked itself, and says that it has. */
-export function CopyButton({ text }: CopyButtonProps) {
+export function CopyButton({ text, of }: CopyButtonProps) {
   const { t } = useTranslation();
-  const clipboard = useClipboard({ timeout: 1500 });
+  const { isCopied, copy, byHand } = useCopy(text);
   return (
-    <Button
-      variant="default"
-      onClick={() => {
-        clipboard.copy(text);
-      }}
-    >
-      <span role="status">{t(clipboard.copied ? "ui.copied" : "events.copyBody")}</span>
-    </Button>
+    <>
+      <Button variant="default" onClick={copy}>
+        <span role="status">{t(isCopied ? "ui.copied" : "events.copyBody")}</span>
+        <span className="unseen">: {of}</span>
+      </Button>
+      {byHand}
+    </>
   );
 }

@@ -1,9 +1,9 @@
-import { useClipboard } from "@mantine/hooks";
 import type { ReactNode } from "react";
 
 import styles from "./Copyable.module.css";
-import { useHint } from "./useHint";
 import { usePageLanguage, type PageLanguage } from "./language";
+import { useCopy } from "./useCopy";
+import { useHint } from "./useHint";
 
 const MARK = "\0";
 const patterns = new Map<string, string>();
@@ -30,8 +30,8 @@ interface CopyableProps {
 export function Copyable({ text, label = text, children }: CopyableProps) {
   const words = usePageLanguage();
   const { t } = words;
-  const clipboard = useClipboard({ timeout: 1500 });
-  const { events, hint } = useHint(() => (clipboard.copied ? t("ui.copied") : label));
+  const { isCopied, copy, byHand } = useCopy(text);
+  const { events, hint } = useHint(() => (isCopied ? t("ui.copied") : label));
   return (
     <>
       <button
@@ -41,16 +41,17 @@ export function Copyable({ text, label = text, children }: CopyableProps) {
         onClick={(event) => {
           event.preventDefault();
           event.stopPropagation();
-          clipboard.copy(text);
+          copy();
         }}
       >
         {children}
         <span className="unseen">{sayCopy(words, label)}</span>
         <span role="status" className="unseen">
-          {clipboard.copied ? t("ui.copied") : ""}
+          {isCopied ? t("ui.copied") : ""}
         </span>
       </button>
       {hint}
+      {byHand}
     </>
   );
 }

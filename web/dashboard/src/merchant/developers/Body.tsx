@@ -23,7 +23,7 @@ export function Body({ text }: { readonly text: string }) {
           >
             {t("events.indent")}
           </Button>
-          <CopyButton text={text} />
+          <CopyButton text={text} of={t("events.body")} />
         </>
       }
     >

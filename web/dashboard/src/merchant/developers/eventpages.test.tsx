@@ -92,8 +92,8 @@ describe("an event", () => {
     expect(screen.getByText(/"note": "ü"/)).toBeTruthy();
     const writeText = vi.fn<(text: string) => Promise<void>>(() => Promise.resolve());
     vi.stubGlobal("navigator", Object.assign(Object.create(navigator) as Navigator, { clipboard: { writeText } }));
-    fireEvent.click(screen.getByRole("button", { name: "Copy it" }));
-    expect(await screen.findByRole("button", { name: "Copied" })).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Copy it: Body, exactly as it was sent" }));
+    expect(await screen.findByRole("button", { name: /^Copied/ })).toBeTruthy();
     expect(writeText.mock.calls).toEqual([[BODY]]);
     expect(screen.getByRole("link", { name: "pay_1" }).getAttribute("href")).toBe(`/${PROJECT}/payments/pay_1`);
   });

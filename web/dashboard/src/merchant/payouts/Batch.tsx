@@ -9,6 +9,7 @@ import { api, unwrap } from "../api";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote, hasParticulars } from "../../ui/Feedback";
+import { numbers, showList } from "../../ui/format";
 import { Plain } from "../../ui/Plain";
 import { Said } from "../../ui/Said";
 import { minus } from "../../ui/units";
@@ -38,7 +39,7 @@ const LINES_SHOWN = 8;
 
 /** Many payouts from a CSV file: every row is looked at before anything is sent. */
 export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const projectId = useProjectId();
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -68,6 +69,15 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   );
   const isOverdrawn = minus(sum, balance.available) !== "0";
   const isTooLong = rows.length > ROWS_MAX;
+
+  function named(lines: readonly number[]): string {
+    const number = numbers(i18n.language);
+    const shown = showList(
+      lines.slice(0, LINES_SHOWN).map((line) => number.format(line)),
+      i18n.language,
+    );
+    return lines.length > LINES_SHOWN ? `${shown} …` : shown;
+  }
 
   function read(typed: string): void {
     setText(typed);
@@ -190,14 +200,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {rows.length > 0 && (
         <p role="status">
           {t("batch.count", { count: rows.length })} · <Amount value={sum} token={balance.token} />
-          {wrongLines.length > 0 && (
-            <>
-              {" "}
-              · {t("batch.wrong", { count: wrongLines.length })} ({t("batch.line")}{" "}
-              {wrongLines.slice(0, LINES_SHOWN).join(", ")}
-              {wrongLines.length > LINES_SHOWN && " …"})
-            </>
-          )}
+          {wrongLines.length > 0 && <> · {t("batch.wrong", { count: wrongLines.length, lines: named(wrongLines) })}</>}
           {isOverdrawn && <> · {t("batch.overdrawn")}</>}
           {isTooLong && <> · {t("batch.tooLong", { count: ROWS_MAX })}</>}
         </p>

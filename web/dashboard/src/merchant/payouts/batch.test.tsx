@@ -58,7 +58,7 @@ describe("many payouts", () => {
     expect(within(row).getByText("That is no address.")).toBeTruthy();
     expect(row.querySelector("[data-whole]")?.textContent).toBe("0x12");
     expect(screen.getAllByRole("mark").map((one) => one.textContent)).toEqual([expect.stringContaining("0x12")]);
-    expect(screen.getByText(/1 has to be mended \(Line 2\)/)).toBeTruthy();
+    expect(screen.getByText(/1 has to be mended \(line 2\)/)).toBeTruthy();
     expect(screen.getByText("Good")).toBeTruthy();
     fireEvent.change(rows, { target: { value: "no address at all,1\n" } });
     expect(screen.getByText("no address at all", { selector: "mark bdi" })).toBeTruthy();

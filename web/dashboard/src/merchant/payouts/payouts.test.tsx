@@ -258,14 +258,14 @@ describe("a payout of one coin", () => {
     fireEvent.click(within(dialog).getByRole("button", { name: "Pay out" }));
     expect(await within(dialog).findByText("INVALID_ADDRESS")).toBeTruthy();
     fireEvent.click(within(dialog).getByRole("button", { name: "Cancel" }));
-    expect(await screen.findByText("is no address on Polygon")).toBeTruthy();
+    expect(await screen.findByText("Is no address on Polygon")).toBeTruthy();
     expect(to.getAttribute("aria-invalid")).toBe("true");
     await choose("POL");
-    expect(screen.queryByText("is no address on Polygon")).toBeNull();
+    expect(screen.queryByText("Is no address on Polygon")).toBeNull();
     await choose("USDT");
-    expect(screen.getByText("is no address on Polygon")).toBeTruthy();
+    expect(screen.getByText("Is no address on Polygon")).toBeTruthy();
     fireEvent.change(to, { target: { value: TO } });
-    expect(screen.queryByText("is no address on Polygon")).toBeNull();
+    expect(screen.queryByText("Is no address on Polygon")).toBeNull();
   });
 
   it("offers nothing of a balance that is empty", async () => {

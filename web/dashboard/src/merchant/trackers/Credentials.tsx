@@ -17,7 +17,7 @@ export function Credentials({ secretKey, authToken }: CredentialsProps) {
       <Facts
         facts={[
           [t("tracker.secret"), <Secret key="secret" text={secretKey} label={t("tracker.secretCopy")} />],
-          [t("tracker.token"), <Secret key="token" text={authToken} label={t("tracker.tokenCopy")} />],
+          [t("tracker.token"), <Secret key="token" text={authToken} label={t("tracker.tokenCopy")} isFurther />],
         ]}
       />
     </div>

@@ -55,7 +55,7 @@ function Told({ title, value, known, besides = [] }: ToldProps) {
   const hasRest = Object.keys(rest).length > 0;
   if (shown.length === 0 && !hasRest) return null;
   return (
-    <Section title={title} actions={<CopyButton text={written(value)} />}>
+    <Section title={title} actions={<CopyButton text={written(value)} of={title} />}>
       <div className="stack">
         {shown.length > 0 && <Facts facts={shown} />}
         {hasRest && (

@@ -15,16 +15,14 @@ import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 
+import { pricesQuery } from "./queries";
+
 const POLL_MS = 30_000;
 
 /** What each source says of each coin, and which of it is used. */
 export function PricesPage() {
   const { t } = useWords();
-  const query = useQuery({
-    queryKey: ["prices"],
-    refetchInterval: POLL_MS,
-    queryFn: ({ signal }) => unwrap(api.GET("/api/admin/prices", { signal })),
-  });
+  const query = useQuery({ ...pricesQuery, refetchInterval: POLL_MS });
   return (
     <Page title={t("nav.prices")} lead={t("prices.lead")}>
       <QueryView query={query} lines={8}>

@@ -134,7 +134,7 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
 /** At which addresses of which chain, whose blocks are read again on its page. */
 function Where({ of: { chain, group } }: { readonly of: Difference }) {
   const name = (
-    <span className={styles.name}>
+    <span className="oneLine">
       <ChainName of={chain} />
     </span>
   );

@@ -106,7 +106,15 @@ function Refused({ refused }: { readonly refused: readonly Schemas["RefusalView"
               atEnd: true,
               cell: (one) => <span className="number">{number.format(one.times)}</span>,
             },
-            { id: "chain", title: t("record.chain"), cell: (one) => <ChainName of={one.chain} /> },
+            {
+              id: "chain",
+              title: t("record.chain"),
+              cell: (one) => (
+                <span className="oneLine">
+                  <ChainName of={one.chain} />
+                </span>
+              ),
+            },
             { id: "purpose", title: t("record.kind"), cell: (one) => <Meaning of="kind" code={one.purpose} /> },
             { id: "reference", title: t("signer.reference"), cell: (one) => <Reference value={one.reference} /> },
             {

@@ -41,7 +41,7 @@ export function SignerLines({ token: { chain, symbol, signerLines } }: { readonl
               {signerLines}
             </pre>
             <div>
-              <CopyButton text={signerLines} />
+              <CopyButton text={signerLines} of={title} />
             </div>
             <p>{t("tokens.linesCap", { name: `"${chain}/${symbol}"` })}</p>
           </div>

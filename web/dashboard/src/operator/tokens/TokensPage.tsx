@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
@@ -10,15 +11,17 @@ import { None } from "../../ui/None";
 import { Quoted, Trouble } from "../../ui/Said";
 import { beginsWith, useListSearch } from "../../ui/search";
 import { Chip, type Tone } from "../../ui/Status";
-import { api, operatorSession, unwrap, useWords, type Operations } from "../api";
+import { api, operatorSession, unwrap, useWords, type Operations, type Schemas } from "../api";
 import { ChainFilter } from "../chains/ChainFilter";
 import { MerchantLink } from "../merchants/MerchantLink";
+import { pricesQuery } from "../prices/queries";
 import { ROWS, usePermitted } from "../queries";
 
 import { AddToken } from "./AddToken";
 import { SignerLines } from "./SignerLines";
 import { TokenActs, type Token } from "./TokenActs";
 
+type NoPrice = NonNullable<Schemas["CoinPrices"]["refusedCode"]>;
 type Asked = NonNullable<Operations["listAdminTokens"]["parameters"]["query"]>;
 
 const PATH = "/api/admin/tokens";
@@ -50,6 +53,12 @@ export function TokensPage() {
       return listed(answer.tokens, answer);
     },
   });
+  const { data: prices } = useQuery({ ...pricesQuery, enabled: usePermitted("prices.read") });
+  const unpriced = new Map(
+    prices?.prices
+      .filter(({ rate }) => rate === null)
+      .map(({ token, refusedCode }) => [token, refusedCode ?? ("NO_PRICE" as const)]),
+  );
   const columns: readonly Column<Token>[] = [
     {
       id: "symbol",
@@ -68,7 +77,7 @@ export function TokensPage() {
       title: t("tokens.contract"),
       cell: (one) => (one.contractAddress === null ? t("tokens.coin") : <Address value={one.contractAddress} />),
     },
-    { id: "why", title: t("chains.problem"), cell: (one) => <Why token={one} /> },
+    { id: "why", title: t("chains.problem"), cell: (one) => <Why token={one} unpriced={unpriced} /> },
     { id: "whose", title: t("tokens.whose"), cell: (one) => <Whose token={one} /> },
     { id: "acts", title: "", atEnd: true, cell: (one) => mayChange && <TokenActs token={one} /> },
   ];
@@ -123,16 +132,33 @@ export function TokensPage() {
   );
 }
 
-/** What keeps it from being used, or from being sent. */
-function Why({ token }: { readonly token: Token }) {
-  const { reason, sendableReason, sendableReasonCode } = token;
+interface WhyProps {
+  readonly token: Token;
+  /** Why symbols have no price. */
+  readonly unpriced: ReadonlyMap<string, NoPrice>;
+}
+
+/** What keeps it from being used, from being sent, or from being asked for in a currency. */
+function Why({ token, unpriced }: WhyProps) {
+  const { t } = useWords();
+  const { state, symbol, reason, sendableReason, sendableReasonCode } = token;
+  const noPrice = state === "enabled" && symbol !== null ? unpriced.get(symbol) : undefined;
   if (reason !== null) return <Quoted words={reason} />;
-  if (sendableReason === null) return <None />;
+  if (sendableReason === null && noPrice === undefined) return <None />;
   return (
-    <>
-      <Trouble code={sendableReasonCode ?? ""} words={sendableReason} />
-      <SignerLines token={token} />
-    </>
+    <div>
+      {sendableReason !== null && (
+        <>
+          <Trouble code={sendableReasonCode ?? ""} words={sendableReason} />
+          <SignerLines token={token} />
+        </>
+      )}
+      {noPrice !== undefined && (
+        <div>
+          <Link to="/prices">{t(`prices.refused.${noPrice}`)}</Link>
+        </div>
+      )}
+    </div>
   );
 }
 

@@ -46,6 +46,32 @@ it.each([
   expect(screen.queryByText(TOKEN.sendableReason)).toBeNull();
 });
 
+it("a token without a price says why, where it is in use, and leads to the prices", async () => {
+  const sendable = { sendable: true, sendableReason: null, sendableReasonCode: null, merchants: [] };
+  const tokens = [
+    { ...TOKEN, ...sendable },
+    { ...TOKEN, ...sendable, tokenId: "tok_2", symbol: "USDX" },
+    { ...TOKEN, ...sendable, tokenId: "tok_3", symbol: "OLD", state: "disabled" },
+  ];
+  const none = { rate: null, source: null, refused: "No price.", spreadPercent: null, sources: [] };
+  const prices = [
+    { ...none, token: "EURX", refusedCode: "TOO_FEW" },
+    { ...none, token: "USDX", refusedCode: null, rate: "1" },
+    { ...none, token: "OLD", refusedCode: "NO_PRICE" },
+  ];
+  await showOperator(TokensPage, {
+    path: "tokens",
+    permissions: ["prices.read"],
+    answers: { "GET /api/admin/tokens": { ...one, tokens }, "GET /api/admin/prices": { prices } },
+  });
+  const said = await screen.findByRole("link", { name: "Too few sources have a price" });
+  expect(said.getAttribute("href")).toBe("/prices");
+  expect(said.closest("tr")?.textContent).toContain("EURX");
+  for (const symbol of ["USDX", "OLD"]) {
+    expect(screen.getByRole("row", { name: new RegExp(symbol) }).textContent).not.toContain("price");
+  }
+});
+
 it("a token is decided about for one merchant, who stands in the list from then on", async () => {
   const bodies: unknown[] = [];
   let merchants: readonly object[] = [{ merchantId: "mrc_8", name: "Südwind", enabled: false }];
@@ -99,9 +125,9 @@ it("what the signer's file lacks of a token is shown to be copied, with what els
   const writeText = vi.fn(() => Promise.resolve());
   // The page that is shown anew once it is copied asks the whole navigator.
   Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true, writable: true });
-  fireEvent.click(within(dialog).getByRole("button", { name: "Copy it" }));
+  fireEvent.click(within(dialog).getByRole("button", { name: /^Copy it/ }));
   expect(writeText).toHaveBeenCalledWith(signerLines);
-  expect(await within(dialog).findByRole("button", { name: "Copied" })).toBeTruthy();
+  expect(await within(dialog).findByRole("button", { name: /^Copied/ })).toBeTruthy();
   Reflect.deleteProperty(navigator, "clipboard");
 });
 
