@@ -69,11 +69,14 @@ TALL_ACTS = """() => [...document.querySelectorAll("td:last-child > div > .row")
 }).map((one) => one.innerText)"""
 
 TOO_SMALL = """() => {
-  const wanted = "button.mantine-Button-root, button.mantine-ActionIcon-root, button.mantine-Burger-root, main input,"
-    + " main summary, th > button, [aria-haspopup=menu]";
+  const wanted = "button.mantine-Button-root, button.mantine-ActionIcon-root, button.mantine-Burger-root,"
+    + " :is(main, [role=dialog]) :is(button, input, summary), [aria-haspopup=menu]";
+  // What is copied by a click stands in lines of text, with others above and below.
+  const leastOf = (one) => one.matches("[class*=copyable]") ? 32 : 40;
   const isSmall = (one) => {
     const parts = [one, ...(one.labels ?? [])].map((part) => part.getBoundingClientRect().height);
-    return Math.max(...parts, one.parentElement.getBoundingClientRect().height * (one.tagName === "INPUT")) < 40;
+    const around = one.parentElement.getBoundingClientRect().height * (one.tagName === "INPUT");
+    return Math.max(...parts, around) < leastOf(one) - 0.1;
   };
   const isZoomed = (one) => one.matches("input[type=text], input[type=password]")
     && parseFloat(getComputedStyle(one).fontSize) < 16;
@@ -152,7 +155,21 @@ async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_
         assert await page.evaluate("document.documentElement.lang") == "ru"
         assert await page.evaluate("matchMedia('(pointer: coarse)').matches") == is_touched
         wide = await found_on_every_page(page, gateway, *scripts, sizes=sizes)
+        if is_touched:
+            wide += await missed_in_dialogs(page, gateway)
     assert not wide, "\n".join(wide)
+
+
+async def missed_in_dialogs(page, gateway: DescribedGateway) -> list[str]:
+    """Return what a finger misses of all that the pages' buttons open."""
+    addresses, missed, dialogs = list(gateway.addresses()), [], []
+    for number, address in enumerate(addresses):
+        async for shown in opened(page, address, another=addresses[number - 1]):
+            dialogs += shown.dialogs
+            missed += [f"{address}: {one}" for one in await page.evaluate(TOO_SMALL)]
+        gateway.unknown.clear()
+    assert len(dialogs) >= DIALOGS_LEAST[gateway.app], dialogs
+    return missed
 
 
 async def of_opened(page, axe: str, shown: Shown) -> list[str]:
@@ -187,3 +204,22 @@ async def test_what_is_at_work_is_shown_in_the_middle_of_its_button(chromium, mo
         await expect(dialog.locator(".mantine-Loader-root")).to_be_visible()
         assert await page.evaluate(OFF_CENTRE) < 2
         await page.unroute_all(behavior="ignoreErrors")
+
+
+async def test_without_a_clipboard_for_scripts_the_browser_copies_what_is_clicked(chromium):
+    """As on a page without https: what is short on the page is copied whole, and the focus stays."""
+    gateway = DescribedGateway("merchant")
+    rights = ["clipboard-read", "clipboard-write"]
+    async with described_page(chromium, gateway, viewport=DESKTOP, permissions=rights) as page:
+        await go(page, f"{gateway.home}/payments/one_1")
+        await page.evaluate("""() => {
+          window.clipboard = navigator.clipboard;
+          Object.defineProperty(navigator, "clipboard", { value: undefined });
+        }""")
+        short = page.get_by_role("button", name="Copy 0x").filter(has_text="…").first
+        whole = (await short.locator(".unseen").first.text_content() or "").removeprefix("Copy ")
+        await short.click()
+        await expect(short.get_by_role("status")).to_have_text("Copied")
+        assert await page.evaluate("window.clipboard.readText()") == whole
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await expect(short).to_be_focused()

@@ -38,7 +38,8 @@ async def station(db):
             )
             await conn.exec_driver_sql(
                 "INSERT INTO gas_stations (mode, chain, address, symbol, decimals, balance, staked, lent, lendable,"
-                " leaving, withdrawable) VALUES ('live', $1, $2, 'TRX', 6, $3, $4, 0, $4, $5, $5)",
+                " leaving, withdrawable, free_at)"
+                " VALUES ('live', $1, $2, 'TRX', 6, $3, $4, 0, $4, $5, $5, '2026-02-14T12:00:00Z')",
                 (chain, STATION, 1_000 * TRX, staked, None if staked is None else 0),
             )
 
@@ -50,6 +51,7 @@ def test_a_change_is_asked_for_and_shown(cambist, station):
     shown = cambist("stake", "tron", "show").stdout
     assert f"gas station {STATION}" in shown
     assert "staked        40000 TRX" in shown
+    assert "free at       2026-02-14 12:00:00 UTC" in shown
     assert "stake 250.5 TRX: waiting" in shown
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -121,7 +123,8 @@ async def staking(address):
 async def test_what_is_staked_is_remembered_where_the_chain_lends(db, chain, staking, clock, address):
     await check(db, chain, clock)
     assert (await stations(db))[0].stake is None
-    staking.staked = Stake(staked=50, lent=20, lendable=29, leaving=7, withdrawable=3)
+    free_at = clock.now() + timedelta(days=14)
+    staking.staked = Stake(staked=50, lent=20, lendable=29, leaving=7, withdrawable=3, free_at=free_at)
     assert await check(db, staking, clock) == ["gas_station_recovered"]
     assert (await stations(db))[0].stake == staking.staked
     assert (await stations(db))[0].stake.total == 60

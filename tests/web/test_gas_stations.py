@@ -60,8 +60,9 @@ async def test_a_station_that_stakes_tells_what_of_it_can_be_lent(client, gatewa
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO gas_stations (mode, chain, address, symbol, decimals, balance, staked, lent, lendable,"
-            " leaving, withdrawable, is_stake_low, stake_low_below)"
-            " VALUES ('live', 'memory', 'mem1abc', 'MEM', 6, 1, 5000000, 1500000, 0, 20, 3, true, 2500000)"
+            " leaving, withdrawable, free_at, is_stake_low, stake_low_below)"
+            " VALUES ('live', 'memory', 'mem1abc', 'MEM', 6, 1, 5000000, 1500000, 0, 20, 3, '2026-02-14T12:00:00Z',"
+            " true, 2500000)"
         )
     (station,) = (await client.get(PATH, headers={"X-Admin-Key": ADMIN_KEY})).json()["gasStations"]
     assert station["stake"] == {
@@ -70,6 +71,7 @@ async def test_a_station_that_stakes_tells_what_of_it_can_be_lent(client, gatewa
         "lendable": "0",
         "leaving": "0.00002",
         "withdrawable": "0.000003",
+        "freeAt": "2026-02-14T12:00:00.000Z",
         "isLow": True,
         "lowBelow": "2.5",
     }

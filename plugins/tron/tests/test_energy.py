@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from msgspec import structs
 
 from cambist.plugin import Intent, Plan, Units
 from cambist_tron.config import EnergyMode
 from cambist_tron.energy import LENDING_BYTES, Lender, Need, burning, cheapest, lending
-from cambist_tron.replies import Account, Resources
-from cambist_tron.resources import Spendable
+from cambist_tron.replies import Account, Leaving, Resources
+from cambist_tron.resources import Spendable, stake_of
 
 from .local import TRX, Net, fee_of, step_of
 from .test_planner import PRICES
@@ -190,6 +192,18 @@ async def test_what_has_waited_is_withdrawn_whole_and_before_more_is_unstaked(ne
     assert "can be withdrawn, which comes first" in (early.refused or "")
     assert "all that can be withdrawn, which is 40000000 sun" in (part.refused or "")
     assert whole.refused is None
+
+
+def test_a_stake_says_when_the_last_of_what_leaves_can_be_withdrawn() -> None:
+    """And nothing of it where nothing leaves, or all that did has waited."""
+    parts = (Leaving(5 * TRX, 1_000), Leaving(3 * TRX, 2_500), Leaving(2 * TRX, 4_250))
+    account = Account(address="41", unfrozen_v2=parts)
+    stake = stake_of(account, 0, 2_499)
+    assert (stake.leaving, stake.withdrawable) == (5 * TRX, 5 * TRX)
+    assert stake.free_at == datetime(1970, 1, 1, 0, 0, 4, 250_000, tzinfo=UTC)
+    ripe = stake_of(account, 0, 4_250)
+    assert (ripe.leaving, ripe.withdrawable, ripe.free_at) == (0, 10 * TRX, None)
+    assert stake_of(Account(address="41"), 0, 0).free_at is None
 
 
 async def test_earlier_plans_leave_less_to_later_ones(net: Net) -> None:

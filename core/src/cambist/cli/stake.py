@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import click
+from msgspec import structs
 
 from cambist.db.engine import Database
 from cambist.domain.money import format_units
@@ -77,7 +78,11 @@ async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:
         if station.stake is None:
             lines.append("  Nothing can be staked on this chain.")
         else:
-            lines += [f"  {name:<13} {coins(getattr(station.stake, name))}" for name in station.stake.__struct_fields__]
+            held = structs.asdict(station.stake)
+            free_at = held.pop("free_at")
+            lines += [f"  {name:<13} {coins(units)}" for name, units in held.items()]
+            if free_at is not None:
+                lines.append(f"  {'free at':<13} {free_at:%Y-%m-%d %H:%M:%S} UTC")
     for one in requests.items:
         reason = f" ({one.reason})" if one.reason else ""
         lines.append(

@@ -16,6 +16,7 @@ is native coin again.
 from __future__ import annotations
 
 from abc import abstractmethod
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -28,7 +29,7 @@ class Stake(Struct, frozen=True, kw_only=True):
 
     ``staked`` is all of its stake, ``lent`` how much of it others have the use of, ``lendable`` how much more can be
     lent now: what was used for fees comes back only with time. ``leaving`` was unstaked and waits, ``withdrawable``
-    has waited long enough.
+    has waited long enough. ``free_at`` is when the last of ``leaving`` can be withdrawn, None where nothing leaves.
     """
 
     staked: Units = Units(0)
@@ -36,6 +37,7 @@ class Stake(Struct, frozen=True, kw_only=True):
     lendable: Units = Units(0)
     leaving: Units = Units(0)
     withdrawable: Units = Units(0)
+    free_at: datetime | None = None
 
     @property
     def total(self) -> Units:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cambist.plugin import Stake, Units
@@ -14,6 +15,7 @@ from .replies import Account, Lendable, Loans, Resources
 
 FOR_ENERGY: Final = 1  # the resource's number, where a question wants it
 FOR_ENERGY_NAME: Final = "ENERGY"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Spendable:
@@ -108,11 +110,14 @@ async def stake(endpoint: Endpoint, address: str) -> Stake:
 def stake_of(account: Account, can_lend: int, now_ms: int) -> Stake:
     """Return what an account says of its stake."""
     lent = account.account_resource.delegated_frozen_v2 + account.bandwidth_lent
-    waited = sum(one.unfreeze_amount for one in account.unfrozen_v2 if one.unfreeze_expire_time <= now_ms)
+    leaving = [one for one in account.unfrozen_v2 if one.unfreeze_expire_time > now_ms]
+    waits = sum(one.unfreeze_amount for one in leaving)
+    free_ms = max((one.unfreeze_expire_time for one in leaving), default=None)
     return Stake(
         staked=Units(sum(one.amount for one in account.frozen_v2) + lent),
         lent=Units(lent),
         lendable=Units(can_lend),
-        leaving=Units(sum(one.unfreeze_amount for one in account.unfrozen_v2) - waited),
-        withdrawable=Units(waited),
+        leaving=Units(waits),
+        withdrawable=Units(sum(one.unfreeze_amount for one in account.unfrozen_v2) - waits),
+        free_at=None if free_ms is None else EPOCH + timedelta(milliseconds=free_ms),
     )

@@ -20,7 +20,7 @@ from cambist_web.schemas import Answer
 
 
 class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a station has staked beside its balance. Unstaked coin is `leaving`, then `withdrawable`.
+    """What a station has staked beside its balance. Unstaked coin is `leaving` until `freeAt`, then `withdrawable`.
 
     `isLow` when `lent` and `lendable` together are less than `lowBelow`.
     """
@@ -30,6 +30,7 @@ class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
     lendable: str
     leaving: str
     withdrawable: str
+    free_at: datetime | None
     is_low: bool
     low_below: str
 
@@ -104,11 +105,11 @@ def station_views(found: Sequence[GasStation], unseen: Sequence[UnseenStation]) 
 def _stake(station: GasStation) -> StakeView | None:
     if station.stake is None:
         return None
-    amounts = {
-        name: format_units(units, station.decimals) for name, units in msgspec.structs.asdict(station.stake).items()
-    }
+    told = msgspec.structs.asdict(station.stake)
+    free_at = told.pop("free_at")
+    amounts = {name: format_units(units, station.decimals) for name, units in told.items()}
     low_below = format_units(station.stake_low_below, station.decimals)
-    return StakeView(**amounts, is_low=station.is_stake_low, low_below=low_below)
+    return StakeView(**amounts, free_at=free_at, is_low=station.is_stake_low, low_below=low_below)
 
 
 controllers = [admin_routes("/api/admin/gas-stations", GasStations)]

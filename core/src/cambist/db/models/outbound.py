@@ -286,6 +286,7 @@ class GasStation(Base):
     lendable: Mapped[int | None] = mapped_column(UnitsType)
     leaving: Mapped[int | None] = mapped_column(UnitsType)
     withdrawable: Mapped[int | None] = mapped_column(UnitsType)
+    free_at: Mapped[datetime | None]
     waiting: Mapped[int] = mapped_column(server_default="0")
     is_low: Mapped[bool] = mapped_column(server_default="false")
     is_stake_low: Mapped[bool] = mapped_column(server_default="false")

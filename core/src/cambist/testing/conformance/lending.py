@@ -134,11 +134,12 @@ class LendingConformance(Conformance):
         await _act(harness, sponsor, "unstake", sponsor.address, amount)
         waiting = await chain.stake(sponsor.address)
         assert (waiting.staked, waiting.leaving, waiting.withdrawable) == (staked - amount, amount, 0)
+        assert waiting.free_at is not None
         early = await _planned(chain, an_intent(sponsor, sponsor.address, native, amount, "withdraw"), sponsor)
         assert early.refused
         await harness.ripen()
         ripe = await chain.stake(sponsor.address)
-        assert (ripe.staked, ripe.leaving, ripe.withdrawable) == (staked - amount, 0, amount)
+        assert (ripe.staked, ripe.leaving, ripe.withdrawable, ripe.free_at) == (staked - amount, 0, amount, None)
         held = await native_of(harness, sponsor)
         status = await _act(harness, sponsor, "withdraw", sponsor.address, amount)
         assert await native_of(harness, sponsor) == held + amount - (status.fee or 0)

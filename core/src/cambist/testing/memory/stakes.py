@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from cambist.plugin import Stake, Staking, Units
 
 from .rules import MemoryRules
@@ -30,12 +32,14 @@ class Stakes:
     def stake(self, address: str, time: int) -> Stake:
         leaving = {free_at: self._leaving.at((address, free_at)) for free_at in self._leaving_times.get(address, ())}
         staked, lent = self._staked.at(address), self._lent.at(address)
+        waits = {free_at: amount for free_at, amount in leaving.items() if amount and free_at > time}
         return Stake(
             staked=Units(staked),
             lent=Units(lent),
             lendable=Units(max(0, staked - lent - self._used_now(address, time) * self.per_work)),
-            leaving=Units(sum(amount for free_at, amount in leaving.items() if free_at > time)),
+            leaving=Units(sum(waits.values())),
             withdrawable=Units(sum(amount for free_at, amount in leaving.items() if free_at <= time)),
+            free_at=datetime.fromtimestamp(max(waits), UTC) if waits else None,
         )
 
     @property

@@ -11,8 +11,8 @@ import { QueryView } from "../../ui/QueryView";
 import { Failed, Waits } from "../../ui/Said";
 import { useListSearch } from "../../ui/search";
 import { Chip } from "../../ui/Status";
-import { minus, plus } from "../../ui/units";
-import { When } from "../../ui/When";
+import { plus } from "../../ui/units";
+import { Moment, When } from "../../ui/When";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { ROWS, usePermitted } from "../queries";
 import { IntentState } from "../queue/IntentState";
@@ -148,23 +148,13 @@ function StationView({ station, mayStake, isBefore }: StationProps) {
           [t("stake.staked"), stake === null ? null : coin(stake.staked)],
           [t("stake.left"), stake === null ? null : coin(plus(stake.lent, stake.lendable))],
           [t("stake.lowBelow"), stakeLowBelow === null ? null : coin(stakeLowBelow)],
-          [t("stake.leaving"), stake === null ? null : <Leaving key="leaving" station={station} stake={stake} />],
+          [t("stake.leaving"), stake === null ? null : coin(stake.leaving)],
+          [t("stake.freeAt"), stake?.freeAt == null ? null : <Moment key="free" at={stake.freeAt} />],
           [t("stake.withdrawable"), stake === null ? null : coin(stake.withdrawable)],
           [t("record.address"), <Address key="address" value={station.address} whole />],
         ]}
       />
     </Section>
-  );
-}
-
-/** What was unstaked and waits, and for how long: all chains that lend keep it as long as TRON does. */
-function Leaving({ station, stake }: { readonly station: Station; readonly stake: NonNullable<Station["stake"]> }) {
-  const { t } = useWords();
-  return (
-    <span>
-      <Amount value={stake.leaving} token={station.symbol} />
-      {minus(stake.leaving, "0") !== "0" && <span className="muted">, {t("stake.leavingWords")}</span>}
-    </span>
   );
 }
 

@@ -124,7 +124,7 @@ it("what is not known, or is not what was expected, is shown as the API writes i
   const part = await partOf({ kind: "tracker_history", arguments: { chain: 7, scope: 0 }, result }, BECAME);
   expect(factsOf(part)).toEqual(["Read up to: 7"]);
   expect(JSON.parse(part.querySelector("pre")?.textContent ?? "")).toEqual({ skipped: { blocks: [1] } });
-  expect(within(part).getByRole("button", { name: /Copy it/ })).toBeTruthy();
+  expect(within(part).getByRole("button", { name: `Copy it: ${BECAME}` })).toBeTruthy();
   const asked = screen.getByRole("region", { name: ASKED });
   expect(factsOf(asked)).toEqual(["Mode: Live"]);
   expect(JSON.parse(asked.querySelector("pre")?.textContent ?? "")).toEqual({ chain: 7 });

@@ -175,6 +175,7 @@ TABLES = (
         lendable NUMERIC(78, 0),
         leaving NUMERIC(78, 0),
         withdrawable NUMERIC(78, 0),
+        free_at TIMESTAMP WITH TIME ZONE,
         waiting BIGINT DEFAULT '0' NOT NULL,
         is_low BOOLEAN DEFAULT 'false' NOT NULL,
         is_stake_low BOOLEAN DEFAULT 'false' NOT NULL,
