@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
+import { authorized } from "./client";
 import { ASK_AGAIN_MS, MERCHANT_PATHS, Session } from "./session";
 
 function answer(status: number, body: unknown): Response {
@@ -7,6 +8,7 @@ function answer(status: number, body: unknown): Response {
 }
 
 const signed = (accessToken: string) => ({ accessToken, expiresIn: 900 });
+const tokenOf = (whose: string, number: number) => `head.${btoa(JSON.stringify({ sub: whose, number }))}.${number}`;
 
 describe("a session", () => {
   it("asks once for a token, however many ask at the same time", async () => {
@@ -72,6 +74,43 @@ describe("a session", () => {
     await vi.waitFor(() => {
       expect(other.state).toBe("signed-out");
     });
+  });
+
+  it.each([
+    ["the same person's", "mem_ada", false],
+    ["somebody else's", "mem_bob", true],
+  ])("sends nothing more of a page where the next token is %s", async (_, whose, isAnothers) => {
+    const reload = vi.fn();
+    const next = tokenOf(whose, 2);
+    const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(200, signed(next))), Date.now, reload);
+    session.begin(signed(tokenOf("mem_ada", 1)));
+    const sent: (string | null)[] = [];
+    const send = authorized(session, (request) => {
+      sent.push((request as Request).headers.get("Authorization"));
+      return Promise.resolve(answer(sent.length === 1 ? 401 : 200, {}));
+    });
+    const act = send(new Request("https://gateway.example/api/dashboard/invitations", { method: "POST", body: "{}" }));
+    if (isAnothers) await expect(act).rejects.toMatchObject({ status: 401, code: "SESSION_ENDED" });
+    else expect((await act).status).toBe(200);
+    expect(sent).toEqual([tokenOf("mem_ada", 1), ...(isAnothers ? [] : [next])].map((one) => `Bearer ${one}`));
+    expect(reload).toHaveBeenCalledTimes(isAnothers ? 1 : 0);
+  });
+
+  it("goes on in the browser's other pages once somebody has signed in in one of them", async () => {
+    const refresh = vi.fn(() => Promise.resolve(answer(200, signed(tokenOf("mem_bob", 1)))));
+    const reload = vi.fn();
+    const waiting = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(401, { code: "SESSION_ENDED" })));
+    await waiting.token();
+    const heard = vi.fn();
+    waiting.subscribe(heard);
+    const ofAda = new Session(MERCHANT_PATHS, refresh, Date.now, reload);
+    ofAda.begin(signed(tokenOf("mem_ada", 1)));
+    new Session(MERCHANT_PATHS).enter(signed(tokenOf("mem_bob", 1)));
+    await vi.waitFor(() => {
+      expect(heard).toHaveBeenCalledTimes(1);
+      expect(reload).toHaveBeenCalledTimes(1);
+    });
+    expect([waiting.state, ofAda.state, refresh.mock.calls.length]).toEqual(["unknown", "signed-in", 1]);
   });
 
   it("keeps its token out of every storage", async () => {

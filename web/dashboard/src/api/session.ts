@@ -39,6 +39,10 @@ const TURN_MS = 30_000;
 /** What a proxy says that got no answer: the gateway may have done what was asked all the same. */
 const LOST: ReadonlySet<number> = new Set([502, 504]);
 
+/** What pages of one browser say to each other. */
+const SIGNED_IN = "signed-in";
+const SIGNED_OUT = "signed-out";
+
 export type SessionState = "unknown" | "signed-in" | "signed-out";
 
 interface Signed {
@@ -49,6 +53,8 @@ interface Signed {
 
 export class Session {
   #token: string | null = null;
+  /** Who the session is of, by the last token that said so. */
+  #whose: string | null = null;
   #endsAt = 0;
   #state: SessionState = "unknown";
   #notEnded: ApiError | null = null;
@@ -62,12 +68,16 @@ export class Session {
     readonly paths: SignInPaths,
     send?: typeof fetch,
     private readonly now: () => number = Date.now,
+    private readonly reload: () => void = () => {
+      location.reload();
+    },
   ) {
     this.#send = inTime(send, { limitMs: LIMIT_MS, isRepeatable: true });
     this.#sendSoon = inTime(send, { limitMs: ASK_AGAIN_MS, isRepeatable: true });
     this.#others = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`cambist ${paths.refresh}`);
-    this.#others?.addEventListener("message", () => {
-      this.#forget();
+    this.#others?.addEventListener("message", ({ data }) => {
+      if (data === SIGNED_IN) this.#beginElsewhere();
+      else this.#forget();
     });
   }
 
@@ -85,9 +95,16 @@ export class Session {
   /** Why the session goes on although it was to end; null where nobody wanted that, or it has ended. */
   notEnded = (): ApiError | null => this.#notEnded;
 
-  /** Take what signing in, registering or changing the password answered. */
+  /** Take what signing in or registering answered, and say so to the browser's other pages: they share the cookie. */
+  enter(signed: Signed): void {
+    this.begin(signed);
+    this.#others?.postMessage(SIGNED_IN);
+  }
+
+  /** Take the token of a session that has begun. */
   begin(signed: Signed): void {
     this.#token = signed.accessToken;
+    this.#whose = whoseIs(signed.accessToken) ?? this.#whose;
     this.#endsAt = this.now() + signed.expiresIn * 1000;
     this.#become("signed-in");
   }
@@ -122,7 +139,7 @@ export class Session {
       return;
     }
     this.#forget();
-    this.#others?.postMessage("signed-out");
+    this.#others?.postMessage(SIGNED_OUT);
   }
 
   /** Take it that the session goes on: whoever wanted to leave stays. */
@@ -145,7 +162,14 @@ export class Session {
   async #refresh(): Promise<string | null> {
     const answer = await exclusively(this.paths.refresh, () => this.#exchange());
     if (answer.ok) {
-      this.begin((await answer.json()) as Signed);
+      const signed = (await answer.json()) as Signed;
+      if (this.#isAnothers(signed)) {
+        // What the page shows, and what is being sent from it, is of whoever was signed in before.
+        this.#token = null;
+        this.reload();
+        throw new ApiError(401, "SESSION_ENDED", "Somebody else has signed in here.");
+      }
+      this.begin(signed);
       return this.#token;
     }
     // Anything but a refusal is no news of the session: it is tried again with the next request.
@@ -166,6 +190,23 @@ export class Session {
     return this.#send(refresh, { method: "POST" });
   }
 
+  /** Say whether a page that somebody is signed in on got another person's token: they signed in in another page. */
+  #isAnothers({ accessToken }: Signed): boolean {
+    const whose = whoseIs(accessToken);
+    return this.#state === "signed-in" && this.#whose !== null && whose !== null && whose !== this.#whose;
+  }
+
+  /** Somebody has signed in in another page: go on with that session, or find out at once that it is another's. */
+  #beginElsewhere(): void {
+    this.#token = null;
+    if (this.#state === "signed-in") {
+      this.renew(null).catch(() => undefined); // what is asked for next tries again
+      return;
+    }
+    this.#state = "unknown";
+    this.#tell();
+  }
+
   #forget(): void {
     this.#token = null;
     this.#notEnded = null;
@@ -180,6 +221,17 @@ export class Session {
 
   #tell(): void {
     for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Return who an access token is of; null where it does not say. */
+function whoseIs(accessToken: string): string | null {
+  try {
+    const claims = accessToken.split(".")[1] ?? "";
+    const { sub } = JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))) as { sub?: unknown };
+    return typeof sub === "string" ? sub : null;
+  } catch {
+    return null;
   }
 }
 

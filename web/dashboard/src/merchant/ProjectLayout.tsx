@@ -1,5 +1,5 @@
 import { useSuspenseQuery } from "@tanstack/react-query";
-import { Outlet, useNavigate } from "@tanstack/react-router";
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 
 import { ChainNames } from "../ui/ChainName";
@@ -59,8 +59,18 @@ export function ProjectLayout() {
       user={<User />}
       band={project?.mode === "sandbox" ? <SandboxBand /> : undefined}
     >
-      <ChainNames chains={chains}>{project === null ? <Empty title={t("projects.notOpen")} /> : <Outlet />}</ChainNames>
+      <ChainNames chains={chains}>{project === null ? <NotOpen /> : <Outlet />}</ChainNames>
     </Shell>
+  );
+}
+
+/** A project of somebody else's, or of nobody's, and the way to one that is open. */
+function NotOpen() {
+  const { t } = useTranslation();
+  return (
+    <Empty title={t("projects.notOpen")}>
+      <Link to="/">{t("notFound.home")}</Link>
+    </Empty>
   );
 }
 

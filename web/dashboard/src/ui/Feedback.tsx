@@ -46,6 +46,9 @@ const OF_A_PROXY: Readonly<Record<string, string>> = {
   HTTP_504: "TIMEOUT",
 };
 
+/** From so many seconds on, a wait is told in minutes. */
+const MINUTES_FROM_S = 120;
+
 /** Say whether the API's own sentence for a code tells more than another language's can. */
 export function hasParticulars(code: string): boolean {
   return WITH_PARTICULARS.has(code);
@@ -93,7 +96,13 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
       )}
       <div className="row">
         <code className="muted">{found.code}</code>
-        {found.retryAfterS !== null && <span>{t("ui.retryAfter", { count: found.retryAfterS })}</span>}
+        {found.retryAfterS !== null && (
+          <span>
+            {found.retryAfterS < MINUTES_FROM_S
+              ? t("ui.retryAfter", { count: found.retryAfterS })
+              : t("ui.retryAfterMinutes", { count: Math.ceil(found.retryAfterS / 60) })}
+          </span>
+        )}
         {onRetry !== undefined && (
           <Button size="compact-sm" variant="default" onClick={onRetry}>
             {t("ui.retry")}

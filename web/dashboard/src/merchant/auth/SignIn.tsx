@@ -12,6 +12,7 @@ import { ErrorNote } from "../../ui/Feedback";
 import { AuthCard } from "../../ui/AuthCard";
 import { destination, readNext } from "../../ui/next";
 import { useEmailBefore } from "../../ui/signInAs";
+import { useSignedInElsewhere } from "../../ui/useSignedInElsewhere";
 
 /** Signing in: password first, and a code where the member has a second factor. */
 export function SignIn() {
@@ -20,6 +21,7 @@ export function SignIn() {
   const client = useQueryClient();
   const { next } = readNext(useSearchValues());
   const known = useEmailBefore();
+  useSignedInElsewhere(merchantSession, next);
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
@@ -35,7 +37,7 @@ export function SignIn() {
       const body = { email, password, ...(wantsCode ? { totpCode: code.trim() } : {}) };
       const signed = await unwrap(api.POST("/api/auth/login", { body }));
       client.clear(); // whoever was signed in before may have been somebody else
-      merchantSession.begin(signed);
+      merchantSession.enter(signed);
       await navigate(destination(next));
     } catch (refused) {
       setSending(false);

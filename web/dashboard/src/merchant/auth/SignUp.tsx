@@ -29,7 +29,7 @@ export function SignUp() {
     try {
       const signed = await unwrap(api.POST("/api/auth/register", { body: { name, email, password } }));
       client.clear();
-      merchantSession.begin(signed);
+      merchantSession.enter(signed);
       await navigate({ to: "/" });
     } catch (problem) {
       setError(problem);

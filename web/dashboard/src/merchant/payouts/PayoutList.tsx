@@ -67,6 +67,7 @@ export function PayoutList() {
   return (
     <ListPage
       title={t("payouts.title")}
+      {...(batchId === undefined ? {} : { lead: `${t("payout.batch")} ${batchId}` })}
       search={search}
       filters={
         <>

@@ -1,9 +1,10 @@
-import { fireEvent, screen, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
-import { json, PROJECT, refused, show } from "../../testing/render";
+import { json, nothing, PROJECT, refused, show } from "../../testing/render";
 
 import { NewPayout } from "./NewPayout";
+import { PayoutList } from "./PayoutList";
 
 const WALLET = `/api/dashboard/projects/${PROJECT}/wallet`;
 const BALANCE = { chain: "polygon", token: "USDT", decimals: 6, available: "3000", pending: "0", held: "0" };
@@ -186,5 +187,18 @@ describe("many payouts", () => {
     await expect.poll(() => cleared, { timeout: 20_000 }).toEqual([""]);
     choose(`${GOOD},1\n`);
     await expect.poll(() => rows.value, { timeout: 20_000 }).toBe(`${GOOD},1\n`);
+  });
+
+  it("are listed by themselves afterwards, under the name of their batch, until all are asked for", async () => {
+    await show(PayoutList, {
+      path: "payouts",
+      at: "payouts?batchId=bat_1",
+      answers: { [`GET ${WALLET}/payouts`]: { success: true, payouts: [], ...nothing } },
+    });
+    expect(screen.getByText("Batch bat_1")).toBeTruthy();
+    fireEvent.click(await screen.findByRole("button", { name: "All batches" }));
+    await waitFor(() => {
+      expect(screen.queryByText("Batch bat_1")).toBeNull();
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
-import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { expect, it, vi } from "vitest";
 
 import { DESCRIBED } from "../../testing/described";
@@ -11,8 +11,8 @@ import { makeRouter } from "../router";
 
 const MAY = DESCRIBED.merchant.permissions as Parameters<typeof knowMember>[1];
 
-/** Type into a field of a project's page, and return what stands there once another project is chosen. */
-async function typedIn(path: string, label: RegExp): Promise<string> {
+/** Go to a page of a project's, where a member has two. */
+async function open(at: string) {
   vi.stubGlobal("fetch", (input: Request | string) => {
     const { pathname } = new URL(input instanceof Request ? input.url : input, location.href);
     const example = DESCRIBED.merchant.example(pathname);
@@ -25,7 +25,7 @@ async function typedIn(path: string, label: RegExp): Promise<string> {
   const router = makeRouter(client);
   router.update({
     ...router.options,
-    history: createMemoryHistory({ initialEntries: [`/dashboard/${PROJECT}/${path}`] }),
+    history: createMemoryHistory({ initialEntries: [`/dashboard/${at}`] }),
   });
   await router.load();
   render(
@@ -33,6 +33,12 @@ async function typedIn(path: string, label: RegExp): Promise<string> {
       <RouterProvider router={router} />
     </Providers>,
   );
+  return router;
+}
+
+/** Type into a field of a project's page, and return what stands there once another project is chosen. */
+async function typedIn(path: string, label: RegExp): Promise<string> {
+  const router = await open(`${PROJECT}/${path}`);
   const field = await screen.findByLabelText<HTMLInputElement>(label);
   fireEvent.change(field, { target: { value: "Grace" } });
   await act(() => router.navigate({ to: `/prj_2/${path}` }));
@@ -44,4 +50,13 @@ it("keeps what stands on a page of all projects when another one is chosen, and 
   expect(await typedIn("team", /^E-mail/)).toBe("Grace");
   cleanup();
   expect(await typedIn("payments/new", /^Order/)).toBe("");
+});
+
+it("leads from a project that is not open to one that is", async () => {
+  const router = await open("prj_of_others/payments");
+  await screen.findByText("This project does not exist, or is not open to you.");
+  fireEvent.click(screen.getByRole("link", { name: "To the start" }));
+  await waitFor(() => {
+    expect(router.state.location.pathname).toContain(`${PROJECT}/overview`);
+  });
 });

@@ -10,6 +10,7 @@ import { ErrorNote, Loading } from "../../ui/Feedback";
 import { destination, readNext } from "../../ui/next";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
+import { useSignedInElsewhere } from "../../ui/useSignedInElsewhere";
 import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
 
 // Nobody does it twice.
@@ -21,6 +22,7 @@ export function SignIn() {
   const navigate = useNavigate();
   const client = useQueryClient();
   const { next } = readNext(useSearchValues());
+  useSignedInElsewhere(operatorSession, next);
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
@@ -28,7 +30,7 @@ export function SignIn() {
 
   async function enter(signed: Schemas["OperatorSignedIn"]): Promise<void> {
     client.clear(); // whoever was signed in before may have been somebody else
-    operatorSession.begin(signed);
+    operatorSession.enter(signed);
     await navigate(destination(next));
   }
 

@@ -1,7 +1,10 @@
-import { fireEvent, screen } from "@testing-library/react";
+import { act, fireEvent, screen } from "@testing-library/react";
 import { expect, it } from "vitest";
 
+import { OPERATOR_PATHS, Session } from "../../api/session";
 import { json, refused, showOperator } from "../../testing/render";
+
+import { operatorSession } from "../api";
 
 import { SignIn } from "./SignIn";
 
@@ -34,4 +37,32 @@ it("asks for a code once the password was right, keeps what was typed, and goes 
   const who = { email: "ada@gateway.example", password: "a long password" };
   const withCode = { ...who, totpCode: "123456" };
   expect(bodies).toEqual([who, withCode, withCode]);
+});
+
+it("says in minutes how long to wait after too many wrong codes", async () => {
+  await showOperator(SignIn, {
+    path: "sign-in",
+    answers: {
+      "POST /api/admin/auth/sign-in": () => {
+        const headers = { "Content-Type": "application/json", "Retry-After": "870" };
+        return new Response(JSON.stringify({ error: "No.", code: "TOO_MANY_CODES" }), { status: 429, headers });
+      },
+    },
+  });
+  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
+  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
+  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+  expect(await screen.findByText("Try again in 15 minutes.")).toBeTruthy();
+});
+
+it("goes on by itself once somebody has signed in in another page of the browser", async () => {
+  await showOperator(SignIn, {
+    path: "sign-in",
+    at: "sign-in?next=%2Fqueue",
+    answers: { "POST /api/admin/auth/sign-out": {} },
+  });
+  await act(() => operatorSession.end());
+  expect(screen.queryByText("elsewhere")).toBeNull();
+  new Session(OPERATOR_PATHS).enter({ accessToken: "token", expiresIn: 900 });
+  expect(await screen.findByText("elsewhere")).toBeTruthy();
 });
