@@ -121,6 +121,7 @@ export function Targets({ project }: { readonly project: Project }) {
       {isAdding && (
         <Add
           projectId={projectId}
+          known={[project.paymentWebhookUrl, ...(query.data ?? []).map((one) => one.url)]}
           onMade={setMade}
           onClose={() => {
             setAdding(false);
@@ -142,11 +143,13 @@ export function Heard({ events }: { readonly events: readonly string[] }) {
 
 interface AddProps {
   readonly projectId: string;
+  /** Where events go already. */
+  readonly known: readonly (string | null)[];
   readonly onMade: (made: Made) => void;
   readonly onClose: () => void;
 }
 
-function Add({ projectId, onMade, onClose }: AddProps) {
+function Add({ projectId, known, onMade, onClose }: AddProps) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const [url, setUrl] = useState("");
@@ -174,6 +177,7 @@ function Add({ projectId, onMade, onClose }: AddProps) {
         value={url}
         onText={setUrl}
       />
+      {known.includes(url.trim()) && <p role="note">{t("endpoint.twice")}</p>}
       <EventChoice events={events} onEvents={setEvents} />
     </Confirm>
   );

@@ -101,6 +101,22 @@ describe("where events go", () => {
     expect(screen.queryByText(SECRET)).toBeNull();
   });
 
+  it("says of a URL that is told already that it would be told twice", async () => {
+    const answers = { ...others, [`GET ${LIST}`]: { ...one, endpoints: [ENDPOINT] } };
+    const project = { paymentWebhookUrl: "https://shop.example/hook" };
+    await show(WebhooksPage, { path: "webhooks", answers, project });
+    await screen.findByRole("link", { name: ENDPOINT.url });
+    const dialog = await open("Add an endpoint");
+    for (const [url, isTwice] of [
+      [ENDPOINT.url, true],
+      [`${ENDPOINT.url}/2`, false],
+      [` ${project.paymentWebhookUrl}`, true],
+    ] as const) {
+      fireEvent.change(dialog.getByLabelText(/^URL/), { target: { value: url } });
+      expect(dialog.queryByRole("note") !== null).toBe(isTwice);
+    }
+  });
+
   it("offers no endpoint to whoever may not manage webhooks", async () => {
     const shown = { ...others, [`GET ${LIST}`]: { ...one, endpoints: [ENDPOINT] } };
     await show(WebhooksPage, { path: "webhooks", permissions: ["read"], answers: shown });
