@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -61,7 +62,13 @@ class Answers:
         return next(fit, None)
 
 
-def _described(name: str, rows: int) -> Iterator[Described]:
+@cache
+def _described(name: str, rows: int) -> tuple[Described, ...]:
+    # Reading a description takes longer than most of what is done with it.
+    return tuple(_read(name, rows))
+
+
+def _read(name: str, rows: int) -> Iterator[Described]:
     document = json.loads((SOURCES / "api/generated" / f"{name}.json").read_text())
     schemas = document["components"]["schemas"]
     for path, item in document["paths"].items():

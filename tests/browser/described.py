@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, Page, Route, ViewportSize
@@ -31,6 +31,14 @@ PAGES: Mapping[App, tuple[str, str]] = {
 }
 SEARCHED = {"/search": "?q=pay_9q4m2k"}
 OF_A_LIST = {"/trackers/$webhookId": "whk_3f2d1s"}
+
+
+class View(NamedTuple):
+    """How a page is looked at: how large, whether with a finger or with a mouse, by scripts that each give a list."""
+
+    size: ViewportSize
+    is_touched: bool
+    scripts: tuple[str, ...]
 
 
 class DescribedGateway:
@@ -147,6 +155,8 @@ SHOWN = """() => {
 
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 
+IS_TOUCHED = "() => matchMedia('(pointer: coarse)').matches"
+
 
 @asynccontextmanager
 async def described_page(browser: Browser, gateway: DescribedGateway, **options: Any) -> AsyncIterator[Page]:
@@ -181,20 +191,24 @@ async def go(page: Page, address: str) -> None:
     await until_shown(page)
 
 
-async def found_on_every_page(
-    page: Page, gateway: DescribedGateway, *scripts: str, sizes: Sequence[ViewportSize] = ()
-) -> list[str]:
-    """Return what scripts find on each page of the app, each of which gives a list, with the page's address.
+async def found_on_every_page(page: Page, gateway: DescribedGateway, *views: View) -> list[str]:
+    """Return what is found on each page of the app, with the page's address and how it was looked at.
 
-    Each page is looked at in all of these sizes, or in the one it has.
+    Going to a page takes more than looking at it: what can be looked for in one language is looked for in one turn.
     """
     found = []
+    emulation = await page.context.new_cdp_session(page)
     for address in gateway.addresses():
         await go(page, address)
-        for size in sizes or [page.viewport_size]:
+        for size, is_touched, scripts in views:
+            if await page.evaluate(IS_TOUCHED) != is_touched:
+                await emulation.send("Emulation.setTouchEmulationEnabled", {"enabled": is_touched})
+                await page.evaluate(TWO_FRAMES)
+                assert await page.evaluate(IS_TOUCHED) == is_touched
             await resize(page, size)
+            how = f"{size['width']}, with a {'finger' if is_touched else 'mouse'}"
             for script in scripts:
-                found += [f"{address} at {size['width']}: {one}" for one in await page.evaluate(script)]
+                found += [f"{address} at {how}: {one}" for one in await page.evaluate(script)]
     return found
 
 

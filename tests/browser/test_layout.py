@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.described import DescribedGateway, described_page, found_on_every_page, go
+from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go
 from tests.browser.test_filled_pages import DESKTOP, PHONE
 
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
@@ -129,7 +129,7 @@ async def test_no_value_stands_on_the_one_beside_it_on_a_phone_that_is_read_from
     gateway = DescribedGateway("merchant", rows=1)
     async with described_page(chromium, gateway, viewport=PHONE, locale="ar") as page:
         assert await page.evaluate("document.documentElement.dir") == "rtl"
-        wrong = await found_on_every_page(page, gateway, OVERFLOWING)
+        wrong = await found_on_every_page(page, gateway, View(PHONE, False, (OVERFLOWING,)))
     assert not wrong, "\n".join(wrong)
 
 
