@@ -118,6 +118,23 @@ async def sign_up_to_payments(page, url: str) -> None:
     await expect(page.get_by_text("No payments yet")).to_be_visible()
 
 
+BEGUN = {"overview": "First steps", "payments": "No payments yet", "webhooks": "No URL is set"}
+"""What parts of a new project's pages say once they are there."""
+
+
+async def begin(page, url: str, part: str = "payments") -> None:
+    """Be in a part of a new project's pages, without those that lead there, which other tests go through."""
+    body = {"name": "Ada's shop", "email": EMAIL, "password": PASSWORD}
+    signed = await page.request.post(f"{url}/api/auth/register", data=body)
+    assert signed.status == 201, await signed.text()
+    bearer = {"Authorization": f"Bearer {(await signed.json())['accessToken']}"}
+    project = {"name": "Nordlicht", "mode": "sandbox"}
+    made = await page.request.post(f"{url}/api/merchant/projects", data=project, headers=bearer)
+    assert made.status == 201, await made.text()
+    await page.goto(f"{url}/dashboard/{(await made.json())['project']['projectId']}/{part}")
+    await expect(page.get_by_text(BEGUN[part]).first).to_be_visible()
+
+
 async def take_first_steps(page, axe: str) -> None:
     """Pay in the guide itself; what is not done yet is still there, and it can be hidden."""
     steps = page.get_by_role("list", name="First steps")
@@ -153,7 +170,7 @@ new PerformanceObserver((list) => {
 async def test_nothing_moves_while_the_overview_and_its_first_steps_come(open_page, url, viewport):
     page = await open_page(viewport=viewport)
     await page.add_init_script(SHIFTS)
-    await sign_up(page, url)
+    await begin(page, url, "overview")
 
     async def slowly(route):
         await asyncio.sleep(0.3)
@@ -183,8 +200,7 @@ def check_and_refuse(shop) -> None:
 
 async def test_a_merchant_adds_an_endpoint_and_sees_whether_it_checks_signatures(open_page, url, axe):
     page = await open_page()
-    await sign_up(page, url)
-    await page.get_by_role("navigation", name="Navigation").get_by_role("link", name="Webhooks").click()
+    await begin(page, url, "webhooks")
     targets = page.get_by_role("table", name="Where events go")
     await expect(targets).to_contain_text("No URL is set")
     async with receiver() as shop:
@@ -236,7 +252,7 @@ async def fill_in_a_payment(page) -> None:
 
 async def test_a_payment_is_paid_mined_and_reorganized_on_its_own_page(open_page, url, axe):
     page = await open_page()
-    await sign_up_to_payments(page, url)
+    await begin(page, url)
     await fill_in_a_payment(page)
     await page.get_by_role("button", name="Create the payment").click()
     panel = page.get_by_role("region", name="Sandbox: be the customer and the chain")
@@ -365,7 +381,7 @@ async def held_back(page, name):
 
 async def test_what_is_typed_before_the_palette_has_come_is_kept(open_page, url):
     page = await open_page()
-    await sign_up_to_payments(page, url)
+    await begin(page, url)
     field = page.get_by_label("What do you want to do?")
     async with held_back(page, "PaletteSearch"):
         await page.reload()
@@ -382,7 +398,7 @@ async def test_what_is_typed_before_the_palette_has_come_is_kept(open_page, url)
 
 async def test_a_menu_opens_once_it_has_come_and_gives_the_focus_back(open_page, url):
     page = await open_page()
-    await sign_up_to_payments(page, url)
+    await begin(page, url)
     button = page.get_by_role("button", name="Colours and language")
     async with held_back(page, "PreferencesMenu"):
         await page.reload()
@@ -406,7 +422,7 @@ async def test_a_menu_opens_once_it_has_come_and_gives_the_focus_back(open_page,
 
 async def test_the_mode_is_named_in_the_header_of_a_phone_alone(open_page, url, axe):
     page = await open_page()
-    await sign_up_to_payments(page, url)
+    await begin(page, url)
     mode = page.get_by_role("region", name="Search and account").locator("span", has_text=re.compile("^Sandbox$"))
     await expect(mode.first).to_be_hidden()
     await page.set_viewport_size(PHONE)
@@ -417,7 +433,7 @@ async def test_the_mode_is_named_in_the_header_of_a_phone_alone(open_page, url, 
 
 async def test_what_cannot_be_reached_is_told_and_tried_again(open_page, url):
     page = await open_page()
-    await sign_up_to_payments(page, url)
+    await begin(page, url)
     await page.route("**/api/dashboard/**/payments?*", lambda route: route.abort())
     await page.reload()
     await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")

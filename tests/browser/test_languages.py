@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.test_dashboard import PHONE, sign_up
+from tests.browser.test_dashboard import PHONE, begin, sign_up
 from tests.browser.test_dashboard import url as url  # noqa: PLC0414  a fixture of all tests of dashboards
 from tests.browser.test_operator import sign_in
 from tests.support.checkout import serving
@@ -187,10 +187,9 @@ async def test_where_no_texts_come_at_all_the_page_says_so_and_is_loaded_anew(op
 
 async def test_the_texts_of_pages_that_do_not_come_are_asked_for_again(open_page, url):
     page = await open_page()
-    await sign_up(page, url)
     rest = texts_file("en/common.rest")
     await page.route(rest, lambda route: route.abort())
-    await page.goto(page.url)  # nothing of them is there yet
+    await begin(page, url, "overview")
     await expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     await page.get_by_role("link", name="Coins", exact=True).click()
     again = page.get_by_role("alert").get_by_role("button", name="Try again")
