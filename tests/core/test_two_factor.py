@@ -216,6 +216,7 @@ async def test_five_wrong_codes_lock_even_the_right_one_out_for_a_quarter_of_an_
     with pytest.raises(TooManyError) as caught:
         await two_factor.require_code(ada, phone.code())
     assert (caught.value.code, caught.value.retry_after_s) == ("TOO_MANY_CODES", 900)
+    assert "recovery code" in str(caught.value)
     clock.advance(899.5)
     with pytest.raises(TooManyError) as caught:
         await two_factor.require_code(ada, phone.code())

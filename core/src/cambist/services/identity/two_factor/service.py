@@ -274,7 +274,8 @@ class TwoFactor(Generic[V, P]):
         now = self._clock.now()
         if state.locked_until is not None and now < state.locked_until:
             wait_s = math.ceil((state.locked_until - now).total_seconds())
-            raise TooManyError("TOO_MANY_CODES", "Too many wrong codes. Wait a while.", retry_after_s=wait_s)
+            words = "Too many wrong codes. Wait a while, or use a recovery code."
+            raise TooManyError("TOO_MANY_CODES", words, retry_after_s=wait_s)
         step = step_of(key, code, now)
         if step is None:
             await count_wrong(conn, self._people, person_pk, state.wrong_codes + 1, now)
@@ -290,9 +291,8 @@ class TwoFactor(Generic[V, P]):
         if hashed is None:
             return False
         table = self._people.recovery_code
-        unused = table.code_hash == hashed, table.used_at.is_(None)
-        spend = update(table).where(table.person_pk == person_pk, *unused)
-        spent = spend.values(used_at=self._clock.now()).returning(table.person_pk)
+        unused = table.person_pk == person_pk, table.code_hash == hashed, table.used_at.is_(None)
+        spent = update(table).where(*unused).values(used_at=self._clock.now()).returning(table.person_pk)
         if await conn.scalar(spent) is None:
             return False
         await forgive(conn, self._people, person_pk)
