@@ -75,3 +75,7 @@ async def test_a_station_that_stakes_tells_what_of_it_can_be_lent(client, gatewa
         "isLow": True,
         "lowBelow": "2.5",
     }
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE gas_stations SET free_at = NULL")
+    (station,) = (await client.get(PATH, headers={"X-Admin-Key": ADMIN_KEY})).json()["gasStations"]
+    assert (station["stake"]["leaving"], station["stake"]["freeAt"]) == ("0.00002", None), "a plugin need not tell"

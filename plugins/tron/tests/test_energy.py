@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from msgspec import structs
 
 from cambist.plugin import Intent, Plan, Units
 from cambist_tron.config import EnergyMode
 from cambist_tron.energy import LENDING_BYTES, Lender, Need, burning, cheapest, lending
-from cambist_tron.replies import Account, Leaving, Resources
+from cambist_tron.replies import MOMENT_MS_MAX, Account, Leaving, Resources
 from cambist_tron.resources import Spendable, stake_of
 
 from .local import TRX, Net, fee_of, step_of
@@ -204,6 +205,13 @@ def test_a_stake_says_when_the_last_of_what_leaves_can_be_withdrawn() -> None:
     ripe = stake_of(account, 0, 4_250)
     assert (ripe.leaving, ripe.withdrawable, ripe.free_at) == (0, 10 * TRX, None)
     assert stake_of(Account(address="41"), 0, 0).free_at is None
+
+
+@pytest.mark.parametrize("moment", [-1, MOMENT_MS_MAX + 1])
+def test_a_moment_that_no_date_can_tell_is_no_answer(moment: int) -> None:
+    assert stake_of(Account(address="41", unfrozen_v2=(Leaving(1, MOMENT_MS_MAX),)), 0, 0).free_at is not None
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"unfreeze_amount": 1, "unfreeze_expire_time": moment}, Leaving)
 
 
 async def test_earlier_plans_leave_less_to_later_ones(net: Net) -> None:

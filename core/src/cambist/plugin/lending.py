@@ -29,7 +29,8 @@ class Stake(Struct, frozen=True, kw_only=True):
 
     ``staked`` is all of its stake, ``lent`` how much of it others have the use of, ``lendable`` how much more can be
     lent now: what was used for fees comes back only with time. ``leaving`` was unstaked and waits, ``withdrawable``
-    has waited long enough. ``free_at`` is when the last of ``leaving`` can be withdrawn, None where nothing leaves.
+    has waited long enough. ``free_at`` is when the last of ``leaving`` can be withdrawn, in UTC; None where nothing
+    leaves, and where the plugin does not tell.
     """
 
     staked: Units = Units(0)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Final
+
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from cambist_chainkit.reverts import one_line
 
 from .wire import TxInfo
+
+MOMENT_MS_MAX: Final = 253_402_300_799_999
+"""The last moment of the year 9999: no later one is written as a date."""
 
 
 class Frozen(Struct, frozen=True):
@@ -21,7 +26,7 @@ class Leaving(Struct, frozen=True):
     """A part of a stake that was unstaked, and when it can be withdrawn, in milliseconds."""
 
     unfreeze_amount: int = 0
-    unfreeze_expire_time: int = 0
+    unfreeze_expire_time: Annotated[int, Meta(ge=0, le=MOMENT_MS_MAX)] = 0
 
 
 class EnergyLent(Struct, frozen=True):

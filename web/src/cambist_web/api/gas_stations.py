@@ -20,7 +20,7 @@ from cambist_web.schemas import Answer
 
 
 class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a station has staked beside its balance. Unstaked coin is `leaving` until `freeAt`, then `withdrawable`.
+    """What a station has staked beside its balance. Unstaked coin is `leaving`, then `withdrawable`.
 
     `isLow` when `lent` and `lendable` together are less than `lowBelow`.
     """

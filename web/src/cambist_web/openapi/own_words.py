@@ -89,7 +89,7 @@ FiatValue.amount              What it was worth.
 FiatData.amount               What it was worth.
 GasStationView.balance        What the station holds, in coin; null before it was seen.
 GasStationView.symbol         The symbol of the chain's own coin.
-StakeView.free_at             When the last of what is `leaving` can be withdrawn; null where nothing is.
+StakeView.free_at             When the last of what is `leaving` can be withdrawn; null where nobody tells.
 GatewayStatus.code            There where it cannot tell: a name for programs.
 GatewayStatus.error           There where it cannot tell: a sentence.
 GatewayStatus.success         Whether it can tell.

@@ -125,7 +125,7 @@ VALUES: Mapping[str, Any] = {
     "answered_at": None,
     "asked_at": MOMENT,
     "asked_by": "key",
-    "free_at": "2026-02-14T12:00:00Z",
+    "free_at": "2026-02-14T12:00:00.000Z",
     "fresh_address_delay_seconds": 86_400,
     "is_stale": False,
     "locked_until": None,
