@@ -274,7 +274,7 @@ class TwoFactor(Generic[V, P]):
         now = self._clock.now()
         if state.locked_until is not None and now < state.locked_until:
             wait_s = math.ceil((state.locked_until - now).total_seconds())
-            words = "Too many wrong codes. Wait a while, or use a recovery code."
+            words = "Too many wrong codes. Wait a while, or use a recovery code if you have one."
             raise TooManyError("TOO_MANY_CODES", words, retry_after_s=wait_s)
         step = step_of(key, code, now)
         if step is None:
