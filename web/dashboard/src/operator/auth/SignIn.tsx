@@ -22,11 +22,12 @@ export function SignIn() {
   const navigate = useNavigate();
   const client = useQueryClient();
   const { next } = readNext(useSearchValues());
-  useSignedInElsewhere(operatorSession, next);
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [wants, setWants] = useState<"password" | "code" | "authenticator">("password");
+  // The codes for when an authenticator is lost are shown this once.
+  useSignedInElsewhere(wants === "authenticator" ? null : operatorSession, next);
 
   async function enter(signed: Schemas["OperatorSignedIn"]): Promise<void> {
     client.clear(); // whoever was signed in before may have been somebody else

@@ -1,5 +1,5 @@
 import { act, fireEvent, screen } from "@testing-library/react";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 
 import { OPERATOR_PATHS, Session } from "../../api/session";
 import { json, refused, showOperator } from "../../testing/render";
@@ -65,4 +65,35 @@ it("goes on by itself once somebody has signed in in another page of the browser
   expect(screen.queryByText("elsewhere")).toBeNull();
   new Session(OPERATOR_PATHS).enter({ accessToken: "token", expiresIn: 900 });
   expect(await screen.findByText("elsewhere")).toBeTruthy();
+});
+
+it("stays with the codes that are shown this once, whoever signs in in another page", async () => {
+  await showOperator(SignIn, {
+    path: "sign-in",
+    answers: {
+      "POST /api/admin/auth/sign-out": {},
+      "POST /api/admin/auth/sign-in": () => refused(403, "TWO_FACTOR_NOT_ENROLLED"),
+      "POST /api/admin/auth/two-factor/enrol": { secret: "JBSWY3DPEHPK3PXP", qrCode: "data:image/png;base64,AA==" },
+      "POST /api/admin/auth/two-factor/confirm": {
+        accessToken: "token",
+        expiresIn: 900,
+        recoveryCodes: ["4k2m7-qvx4d"],
+      },
+    },
+  });
+  await act(() => operatorSession.end());
+  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
+  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
+  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+  expect(await screen.findByText("JBSWY3DPEHPK3PXP")).toBeTruthy();
+  fireEvent.change(screen.getByRole("textbox"), { target: { value: "123456" } });
+  fireEvent.click(screen.getByRole("button", { name: "Confirm" }));
+  expect(await screen.findByText(/4k2m7-qvx4d/)).toBeTruthy();
+  new Session(OPERATOR_PATHS).enter({ accessToken: "token", expiresIn: 900 });
+  await vi.waitFor(() => {
+    expect(operatorSession.state).toBe("unknown");
+  });
+  await act(() => new Promise((resolve) => setTimeout(resolve, 50)));
+  expect(screen.queryByText("elsewhere")).toBeNull();
+  expect(screen.getByText(/4k2m7-qvx4d/)).toBeTruthy();
 });
