@@ -1,14 +1,27 @@
 import { Modal, Textarea } from "@mantine/core";
+import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
+
+import { useAbove } from "./above";
+import { focusFirst, isNowhere } from "./focus";
 
 interface ByHandProps {
   readonly text: string;
+  /** Where whoever works with keys goes on once it is closed, the nearest first. */
+  readonly before: readonly HTMLElement[];
   readonly onClose: () => void;
 }
 
 /** Shows a text that the browser did not copy, selected. */
-export function ByHand({ text, onClose }: ByHandProps) {
+export function ByHand({ text, before, onClose }: ByHandProps) {
   const { t } = useTranslation();
+  useAbove();
+  useEffect(
+    () => () => {
+      if (isNowhere()) focusFirst(before);
+    },
+    [before],
+  );
   return (
     <Modal opened title={t("ui.notCopied")} onClose={onClose} closeButtonProps={{ "aria-label": t("ui.close") }}>
       <Textarea

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 
 import { asApiError } from "../api/errors";
 
+import { useIsBelow } from "./above";
 import styles from "./Confirm.module.css";
 import { ErrorNote } from "./Feedback";
 import { focusFirst, isNowhere, placesOf } from "./focus";
@@ -55,6 +56,7 @@ export function Confirm({
 }: ConfirmProps) {
   const { t } = useTranslation();
   const isSteppingUp = useIsSteppingUp();
+  const isBelow = useIsBelow();
   const [text, setText] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
@@ -92,7 +94,7 @@ export function Confirm({
     <Modal
       opened
       onClose={close}
-      closeOnEscape={!isSteppingUp}
+      closeOnEscape={!isSteppingUp && !isBelow}
       title={title}
       classNames={{ title: styles.title }}
       closeButtonProps={{ "aria-label": t("ui.close"), disabled: isSending }}

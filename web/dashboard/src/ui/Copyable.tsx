@@ -41,7 +41,7 @@ export function Copyable({ text, label = text, children }: CopyableProps) {
         onClick={(event) => {
           event.preventDefault();
           event.stopPropagation();
-          copy();
+          copy(event);
         }}
       >
         {children}

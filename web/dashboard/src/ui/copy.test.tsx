@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { show } from "../testing/render";
 
+import { Confirm } from "./Confirm";
 import { Copyable } from "./Copyable";
 import { CopyButton } from "./CopyButton";
 import { Page } from "./Page";
@@ -71,4 +72,53 @@ it("a clipboard that refuses is as none", async () => {
   fireEvent.click(screen.getByRole("button", { name: /^Copy it/ }));
   expect(await screen.findByRole("dialog", { name: "The browser did not copy it" })).toBeTruthy();
   expect(writeText).toHaveBeenCalledWith(LINES);
+});
+
+it.each([
+  ["lacks what copies a selection", undefined],
+  [
+    "forbids it",
+    () => {
+      throw new Error("Forbidden.");
+    },
+  ],
+])("nothing of a secret is left in the page where a browser %s", async (_, execCommand) => {
+  await showWith(execCommand as () => boolean);
+  fireEvent.click(screen.getByRole("button", { name: /^Copy it/ }));
+  expect(await screen.findByRole("dialog", { name: "The browser did not copy it" })).toBeTruthy();
+  expect(document.querySelector("body > pre")).toBeNull();
+});
+
+it("Escape closes it alone, and whoever works with keys goes on in the dialog below it", async () => {
+  const onClose = vi.fn();
+  function Asking() {
+    return (
+      <Page title="Payouts">
+        <Confirm title="Pay out?" act="Pay" onConfirm={() => Promise.resolve()} onClose={onClose}>
+          <Copyable text={ADDRESS}>0x52…9EE7</Copyable>
+        </Confirm>
+      </Page>
+    );
+  }
+  Object.defineProperty(document, "execCommand", { value: () => false, configurable: true });
+  await show(Asking, { path: "payouts", answers: {} });
+  const button = await screen.findByRole("button", { name: /^0x52…9EE7/ });
+  for (const where of ["Select and copy it here", "Close"]) {
+    fireEvent.click(button); // a browser may not give the focus to a button that is clicked
+    const dialog = await screen.findByRole("dialog", { name: "The browser did not copy it" });
+    const inside = within(dialog).getByLabelText(where);
+    inside.focus();
+    fireEvent.keyDown(inside, { key: "Escape" });
+    await waitFor(() => {
+      expect(screen.queryByRole("dialog", { name: "The browser did not copy it" })).toBeNull();
+    });
+    expect(onClose).not.toHaveBeenCalled();
+    await waitFor(() => {
+      expect(document.activeElement).toBe(button);
+    });
+  }
+  await waitFor(() => {
+    fireEvent.keyDown(button, { key: "Escape" });
+    expect(onClose).toHaveBeenCalled();
+  });
 });

@@ -1,5 +1,6 @@
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode, type SyntheticEvent } from "react";
 
+import { placesOf } from "./focus";
 import { onDemand } from "./onDemand";
 
 const ByHand = onDemand(async () => (await import("./ByHand")).ByHand);
@@ -7,17 +8,20 @@ const ByHand = onDemand(async () => (await import("./ByHand")).ByHand);
 /** How long it is said that something was copied. */
 const SAID_MS = 1500;
 
+/** What was clicked when it was not copied, and the places around that. */
+type Refused = readonly HTMLElement[];
+
 interface Copying {
   /** Whether it was copied just now. */
   readonly isCopied: boolean;
-  readonly copy: () => void;
+  readonly copy: (event: SyntheticEvent<HTMLElement>) => void;
   /** What shows the text where the browser did not copy it, to stand beside what is clicked. */
   readonly byHand: ReactNode;
 }
 
 /** Return what copies a text, or else shows it to be selected by hand. */
 export function useCopy(text: string): Copying {
-  const [state, setState] = useState<"copied" | "refused" | null>(null);
+  const [state, setState] = useState<"copied" | Refused | null>(null);
   useEffect(() => {
     if (state !== "copied") return;
     const over = setTimeout(() => {
@@ -29,14 +33,15 @@ export function useCopy(text: string): Copying {
   }, [state]);
   return {
     isCopied: state === "copied",
-    copy: () => {
+    copy: ({ currentTarget }) => {
       void copyText(text).then((done) => {
-        setState(done ? "copied" : "refused");
+        setState(done ? "copied" : placesOf(currentTarget));
       });
     },
-    byHand: state === "refused" && (
+    byHand: state !== null && state !== "copied" && (
       <ByHand
         text={text}
+        before={state}
         onClose={() => {
           setState(null);
         }}
@@ -65,10 +70,14 @@ function copySelected(text: string): boolean {
     event.preventDefault();
   });
   document.body.append(selected);
-  getSelection()?.selectAllChildren(selected);
-  // Nothing else does it there.
-  // eslint-disable-next-line @typescript-eslint/no-deprecated
-  const isDone = document.execCommand("copy");
-  selected.remove();
-  return isDone;
+  try {
+    getSelection()?.selectAllChildren(selected);
+    // Nothing else does it there.
+    // eslint-disable-next-line @typescript-eslint/no-deprecated
+    return document.execCommand("copy");
+  } catch {
+    return false; // a browser may not have it, or may forbid it
+  } finally {
+    selected.remove(); // it may be a secret
+  }
 }

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { useIsBelow } from "../../ui/above";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Meaning } from "../../ui/Meaning";
@@ -16,6 +17,7 @@ import { resolutionQuery, type Resolution } from "./queries";
 /** What was decided about a deposit that was held, when, and about how much of it. */
 export function Decision({ depositId }: { readonly depositId: string }) {
   const { t } = useTranslation();
+  const isBelow = useIsBelow();
   const [isOpen, setOpen] = useState(false);
   return (
     <>
@@ -35,6 +37,7 @@ export function Decision({ depositId }: { readonly depositId: string }) {
             setOpen(false);
           }}
           title={t("resolutions.decision")}
+          closeOnEscape={!isBelow}
           closeButtonProps={{ "aria-label": t("ui.close") }}
         >
           <Decided depositId={depositId} />

@@ -1,6 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { useState } from "react";
 
+import { useIsBelow } from "../../ui/above";
 import { useChainName } from "../../ui/ChainName";
 import { CopyButton } from "../../ui/CopyButton";
 import { useWords } from "../api";
@@ -11,6 +12,7 @@ import type { Token } from "./TokenActs";
 export function SignerLines({ token: { chain, symbol, signerLines } }: { readonly token: Token }) {
   const { t } = useWords();
   const chainName = useChainName();
+  const isBelow = useIsBelow();
   const [isOpen, setOpen] = useState(false);
   if (signerLines === null || symbol === null) return null;
   const title = t("tokens.linesTitle", { symbol, chain: chainName(chain) });
@@ -33,6 +35,7 @@ export function SignerLines({ token: { chain, symbol, signerLines } }: { readonl
           onClose={() => {
             setOpen(false);
           }}
+          closeOnEscape={!isBelow}
           closeButtonProps={{ "aria-label": t("common:ui.close") }}
         >
           <div className="stack">
