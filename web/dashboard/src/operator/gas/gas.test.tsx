@@ -68,7 +68,7 @@ it.each([
     answers: { "GET /api/admin/gas-stations": stationOf("7", { leaving, freeAt }), "GET /api/admin/stakes": LISTED },
   });
   await screen.findByText("Being unstaked");
-  const said = screen.queryByText("All of it can be withdrawn from")?.nextElementSibling?.textContent;
+  const said = screen.queryByText("All being unstaked can be withdrawn from")?.nextElementSibling?.textContent;
   expect(said?.slice(0, day?.length)).toBe(day);
 });
 
