@@ -177,7 +177,7 @@ function Add({ projectId, known, onMade, onClose }: AddProps) {
         value={url}
         onText={setUrl}
       />
-      {known.includes(url.trim()) && <p role="note">{t("endpoint.twice")}</p>}
+      {known.includes(url.trim()) && <p role="status">{t("endpoint.twice")}</p>}
       <EventChoice events={events} onEvents={setEvents} />
     </Confirm>
   );

@@ -113,7 +113,9 @@ describe("where events go", () => {
       [` ${project.paymentWebhookUrl}`, true],
     ] as const) {
       fireEvent.change(dialog.getByLabelText(/^URL/), { target: { value: url } });
-      expect(dialog.queryByRole("note") !== null).toBe(isTwice);
+      expect(dialog.queryByText(/^Events go to this URL already/, { selector: "[role=status]" }) !== null).toBe(
+        isTwice,
+      );
     }
   });
 
