@@ -19,6 +19,7 @@ import type { Project } from "../queries";
 import { EventChoice } from "./EventChoice";
 import { endpointsQuery, type Endpoint } from "./queries";
 import { SecretOnce } from "./SecretOnce";
+import styles from "./Targets.module.css";
 import { CheckChip } from "./Verified";
 
 interface Made {
@@ -168,16 +169,21 @@ function Add({ projectId, known, onMade, onClose }: AddProps) {
       onClose={onClose}
     >
       <p>{t("endpoint.addWords")}</p>
-      <Text
-        label={t("webhooks.url")}
-        type="url"
-        placeholder="https://"
-        required
-        data-autofocus
-        value={url}
-        onText={setUrl}
-      />
-      {known.includes(url.trim()) && <p role="status">{t("endpoint.twice")}</p>}
+      <div>
+        <Text
+          label={t("webhooks.url")}
+          type="url"
+          placeholder="https://"
+          required
+          data-autofocus
+          value={url}
+          onText={setUrl}
+        />
+        {/* It is there before it says anything: screen readers hear what is added to it. */}
+        <p role="status" className={styles.twice}>
+          {known.includes(url.trim()) ? t("endpoint.twice") : ""}
+        </p>
+      </div>
       <EventChoice events={events} onEvents={setEvents} />
     </Confirm>
   );
