@@ -2,8 +2,7 @@
 
 PYTHON ?= python3
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-# Two more than there are cores: stories wait for blocks, and the cores need not wait with them. With a third, the
-# processes push each other out of the caches: the suite takes a quarter more CPU time, and a tenth longer.
+# Two more than there are cores: stories wait for blocks, and the cores need not wait with them.
 WORKERS ?= $(shell expr $(CORES) + 2)
 MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml devnets/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
