@@ -44,17 +44,15 @@ structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _REN
 _CONFIGURED, _configure = structlog.get_config(), structlog.configure
 
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
-STORIES = ("tests/e2e/exchanging/", "tests/e2e/")
-"""What waits for blocks half of its time, in the order in which it is begun: first what takes longest."""
-BUSY = (
-    "tests/browser/",
-    "tests/bench/",
-    "tests/browser/test_languages.py",
-    "tests/browser/test_dashboard.py",
-    "tests/web/test_dashboard.py",
+LONGEST = (
+    "tests/e2e/exchanging/",
+    "tests/e2e/",
     "tests/browser/test_filled_pages.py",
+    "tests/web/test_dashboard.py",
+    "tests/browser/test_dashboard.py",
+    "tests/bench/test_benchmarks.py",
 )
-"""What has a core or more to do for half a minute and longer, what takes longest last; the last that fits counts."""
+"""What one worker has half a minute or more to do with: begun last, it would keep the others waiting at the end."""
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
 SLOW_FIXTURES = frozenset({"deployed", "net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
@@ -90,25 +88,19 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is fast, and put what takes longest at both ends: the small rest is shared out last."""
+    """Mark what is fast, and put first what takes longest, so that nothing of it is left for the end."""
     slow_files = set()
     for item in items:
         if is_fast(item):
             item.add_marker("fast")
         else:
             slow_files.add(item.path)
-    items.sort(key=lambda item: _place(item.nodeid, is_slow=item.path in slow_files))
+    items.sort(key=lambda item: (_rank(item), item.path not in slow_files))
 
 
-def _place(nodeid: str, *, is_slow: bool) -> tuple[int, int]:
-    """Return where a test stands: stories, other files that wait for nodes or processes, what is fast, what is busy."""
-    story = next((place for place, start in enumerate(STORIES) if nodeid.startswith(start)), None)
-    if story is not None:
-        return 0, story
-    busy = max((place for place, start in enumerate(BUSY) if nodeid.startswith(start)), default=None)
-    if busy is not None:
-        return 3, busy
-    return (1 if is_slow else 2), 0
+def _rank(item: pytest.Item) -> int:
+    """Return the place of a test among what takes longest, or behind all of it."""
+    return next((rank for rank, start in enumerate(LONGEST) if item.nodeid.startswith(start)), len(LONGEST))
 
 
 def pytest_collection_finish() -> None:
@@ -131,9 +123,9 @@ def is_fast(item: pytest.Item) -> bool:
 class FilesAndNetworks(LoadFileScheduling):
     """Gives a file's tests to one worker; where they are run once on each kind of chain, each time to any.
 
-    A folder whose files share a gateway counts as one file. Of any two workers, one begins with stories, which wait for
-    blocks, and the other with what keeps a core busy: they meet in between. So no two workers wait while nobody works,
-    and none works beside all the others, where each would be slower.
+    A folder whose files share a gateway counts as one file. Of any two workers, one begins with what takes longest,
+    which waits for blocks a third of the time, and the other with what is fast, which keeps a core busy: they meet in
+    between.
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:
