@@ -1,9 +1,8 @@
 import { Modal, Textarea } from "@mantine/core";
-import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 
 import { useAbove } from "./above";
-import { focusFirst, isNowhere } from "./focus";
+import { useFocusAfterwards } from "./focus";
 
 interface ByHandProps {
   readonly text: string;
@@ -16,12 +15,7 @@ interface ByHandProps {
 export function ByHand({ text, before, onClose }: ByHandProps) {
   const { t } = useTranslation();
   useAbove();
-  useEffect(
-    () => () => {
-      if (isNowhere()) focusFirst(before);
-    },
-    [before],
-  );
+  useFocusAfterwards(before);
   return (
     <Modal opened title={t("ui.notCopied")} onClose={onClose} closeButtonProps={{ "aria-label": t("ui.close") }}>
       <Textarea

@@ -1,5 +1,5 @@
 import { Button, Modal, TextInput } from "@mantine/core";
-import { useEffect, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { asApiError } from "../api/errors";
@@ -7,8 +7,7 @@ import { asApiError } from "../api/errors";
 import { useIsBelow } from "./above";
 import styles from "./Confirm.module.css";
 import { ErrorNote } from "./Feedback";
-import { focusFirst, isNowhere, placesOf } from "./focus";
-import { useIsSteppingUp } from "./StepUp";
+import { placesOf, useFocusAfterwards } from "./focus";
 
 interface ConfirmProps {
   readonly title: string;
@@ -55,20 +54,12 @@ export function Confirm({
   onClose,
 }: ConfirmProps) {
   const { t } = useTranslation();
-  const isSteppingUp = useIsSteppingUp();
   const isBelow = useIsBelow();
   const [text, setText] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
   const [before] = useState(() => placesOf(document.activeElement));
-
-  // Whoever works with keys goes on where they were, or beside it where that is gone with what was done.
-  useEffect(
-    () => () => {
-      if (isNowhere()) focusFirst(before);
-    },
-    [before],
-  );
+  useFocusAfterwards(before);
 
   // What was sent before was done, and this is something else: that is for whoever has looked at what was done.
   const isDoneBefore = error !== null && asApiError(error).isDoneBefore;
@@ -94,7 +85,7 @@ export function Confirm({
     <Modal
       opened
       onClose={close}
-      closeOnEscape={!isSteppingUp && !isBelow}
+      closeOnEscape={!isBelow}
       title={title}
       classNames={{ title: styles.title }}
       closeButtonProps={{ "aria-label": t("ui.close"), disabled: isSending }}

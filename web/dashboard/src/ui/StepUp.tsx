@@ -4,6 +4,7 @@ import { onStepUp } from "../api/client";
 import { ApiError, asApiError } from "../api/errors";
 import type { Session } from "../api/session";
 
+import { useAbove } from "./above";
 import { onDemand } from "./onDemand";
 import { useEver } from "./useEver";
 
@@ -42,11 +43,6 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Say whether a code is asked for just now: then Escape is for that dialog, and not for the one below it. */
-export function useIsSteppingUp(): boolean {
-  return useSyncExternalStore(subscribe, () => isAsking);
-}
-
 function close(steppedUp: boolean): void {
   const those = waiting;
   waiting = [];
@@ -81,7 +77,8 @@ async function ask(): Promise<boolean> {
 
 /** Asks for a code of the authenticator when an act needs one, wherever that act was asked for. */
 export function StepUp() {
-  const isOpen = useIsSteppingUp();
+  const isOpen = useSyncExternalStore(subscribe, () => isAsking);
+  useAbove(isOpen);
   const wasOpen = useEver(isOpen);
   useEffect(() => {
     isThere = true;

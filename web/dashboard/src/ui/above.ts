@@ -14,18 +14,19 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Have the dialogs below this one leave Escape to it, as long as it is there. */
-export function useAbove(): void {
+/** Have the dialogs below this one leave Escape to it, as long as it is open. */
+export function useAbove(isOpen = true): void {
   useEffect(() => {
+    if (!isOpen) return;
     count(1);
     return () => {
       // The key that closes it is heard below it as well, after that.
       setTimeout(count, 0, -1);
     };
-  }, []);
+  }, [isOpen]);
 }
 
-/** Say whether a dialog that uses `useAbove` is there. */
+/** Say whether a dialog that uses `useAbove` is open. */
 export function useIsBelow(): boolean {
   return useSyncExternalStore(subscribe, () => above > 0);
 }

@@ -1,4 +1,5 @@
 /** Where whoever works with keys goes on, once what had the focus is gone. */
+import { useEffect } from "react";
 
 /** What is said as a whole when it has the focus: a row, what an item of a list says, a card, the page. */
 const PLACES = "tr, li, nav, section[aria-label], main";
@@ -14,7 +15,7 @@ export function placesOf(element: Element | null): readonly HTMLElement[] {
 }
 
 /** Say whether nothing has the focus. */
-export function isNowhere(): boolean {
+function isNowhere(): boolean {
   return document.activeElement === null || document.activeElement === document.body;
 }
 
@@ -22,7 +23,7 @@ export function isNowhere(): boolean {
  * Give the focus to the first that can have it, and to the page where none can. A place, which nobody comes to by
  * themselves, can have it until it is left.
  */
-export function focusFirst(places: readonly HTMLElement[]): void {
+function focusFirst(places: readonly HTMLElement[]): void {
   const place = places.find((one) => one.isConnected && !one.matches(":disabled")) ?? document.getElementById("main");
   if (place === null) return;
   if (place.matches(PLACES) && !place.hasAttribute("tabindex")) {
@@ -36,6 +37,16 @@ export function focusFirst(places: readonly HTMLElement[]): void {
     );
   }
   place.focus({ preventScroll: true });
+}
+
+/** Have whoever works with keys go on where they were once a dialog is gone, or beside it where that is gone, too. */
+export function useFocusAfterwards(before: readonly HTMLElement[]): void {
+  useEffect(
+    () => () => {
+      if (isNowhere()) focusFirst(before);
+    },
+    [before],
+  );
 }
 
 /**
