@@ -89,7 +89,6 @@ FiatValue.amount              What it was worth.
 FiatData.amount               What it was worth.
 GasStationView.balance        What the station holds, in coin; null before it was seen.
 GasStationView.symbol         The symbol of the chain's own coin.
-StakeView.free_at             When the last of what is `leaving` can be withdrawn; null where nobody tells.
 GatewayStatus.code            There where it cannot tell: a name for programs.
 GatewayStatus.error           There where it cannot tell: a sentence.
 GatewayStatus.success         Whether it can tell.
@@ -107,6 +106,7 @@ Rejected.field                Which field of the row is wrong; null where it is 
 Rejected.error                Why the row was refused, in a sentence.
 ResetConfirm.token            The token out of the link.
 ResolutionView.reason         Why the deposit waits for a decision.
+StakeView.free_at             When all that is `leaving` can be withdrawn; null where nothing is, or nobody tells.
 SystemCredit.currency         `CPT`: usage credits.
 Tier.name                     What the tier is called.
 Tier.price_per_10k_usd        What 10,000 credits cost, in US dollars.
