@@ -13,9 +13,9 @@ __all__ = ["opened"]
 
 
 @pytest.fixture(scope="module")
-def by_exec() -> bool:
-    """Have processes that hold in memory what they read themselves: a story looks for secrets there."""
-    return True
+def by_exec(network) -> bool:
+    """Have processes that hold in memory what they read themselves, where a story looks for secrets there."""
+    return network.family == "evm"
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,8 @@ async def test_a_token_that_is_added_by_its_contract_is_taken_and_says_what_send
     await gateway.reconcile()
 
 
+# Who says what a coin costs, and who decides about that, is the same on every kind of chain.
+@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
 async def test_a_price_source_that_is_wrong_is_told_and_set_aside_and_nobody_pays_too_little(
     ada, merchant, usdx, quoter, gateway
 ):
@@ -153,9 +155,9 @@ async def test_money_that_came_late_for_a_locked_rate_is_found_and_released_to_i
 
 async def test_the_log_names_who_did_what_and_is_whole(ada, network, gateway):
     entries = (await ada.get(f"/api/admin/audit?actor={ada.operator_id}&limit=100"))["entries"]
-    assert {one["action"] for one in entries} >= {
-        "chain_endpoint.added", "chain_endpoint.removed", "token.added", "token.changed", "price_source.set_aside",
-        "price_source.taken_back", "deposit.released",
+    of_prices = {"price_source.set_aside", "price_source.taken_back"} if network.family == "evm" else set()
+    assert {one["action"] for one in entries} >= of_prices | {
+        "chain_endpoint.added", "chain_endpoint.removed", "token.added", "token.changed", "deposit.released",
     }  # fmt: skip
     code, printed = await gateway.run("audit", "verify", *gateway.options)
     assert code == 0, printed
