@@ -344,6 +344,9 @@ async def test_a_session_is_in_no_storage_survives_a_reload_and_ends_everywhere(
     await page.get_by_role("menuitem", name="Sign out").click()
     for one in (page, other):
         await expect(one.get_by_role("heading", name="Sign in")).to_be_visible()
+    # Who asked for it need not be told.
+    await expect(other.get_by_text("You have been signed out.")).to_be_visible()
+    await expect(page.get_by_text("You have been signed out.")).to_have_count(0)
     await page.go_back()
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 

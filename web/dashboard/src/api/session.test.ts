@@ -43,8 +43,17 @@ describe("a session", () => {
     const heard = vi.fn();
     session.subscribe(heard);
     expect(await session.token()).toBeNull();
-    expect(session.state).toBe("signed-out");
+    expect([session.state, session.hasEnded]).toEqual(["signed-out", false]);
     expect(heard).toHaveBeenCalledTimes(1);
+  });
+
+  it("has ended for whoever was signed in and did not ask for it, until somebody signs in again", async () => {
+    const session = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(401, { code: "SESSION_ENDED" })));
+    session.begin(signed("one"));
+    await session.renew("one");
+    expect([session.state, session.hasEnded]).toEqual(["signed-out", true]);
+    session.begin(signed("two"));
+    expect(session.hasEnded).toBe(false);
   });
 
   it("is not over when the gateway cannot be reached", async () => {
@@ -74,6 +83,7 @@ describe("a session", () => {
     await vi.waitFor(() => {
       expect(other.state).toBe("signed-out");
     });
+    expect([session.hasEnded, other.hasEnded]).toEqual([false, true]);
   });
 
   it.each([

@@ -58,6 +58,7 @@ export class Session {
   #endsAt = 0;
   #state: SessionState = "unknown";
   #notEnded: ApiError | null = null;
+  #hasEnded = false;
   #renewing: Promise<string | null> | null = null;
   readonly #listeners = new Set<() => void>();
   readonly #others: BroadcastChannel | null;
@@ -95,6 +96,11 @@ export class Session {
   /** Why the session goes on although it was to end; null where nobody wanted that, or it has ended. */
   notEnded = (): ApiError | null => this.#notEnded;
 
+  /** Whether a session has ended on this page without being asked to here. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** Take what signing in or registering answered, and say so to the browser's other pages: they share the cookie. */
   enter(signed: Signed): void {
     this.begin(signed);
@@ -106,6 +112,7 @@ export class Session {
     this.#token = signed.accessToken;
     this.#whose = whoseIs(signed.accessToken) ?? this.#whose;
     this.#endsAt = this.now() + signed.expiresIn * 1000;
+    this.#hasEnded = false;
     this.#become("signed-in");
   }
 
@@ -138,7 +145,7 @@ export class Session {
       this.#tell();
       return;
     }
-    this.#forget();
+    this.#forget({ isWished: true });
     this.#others?.postMessage(SIGNED_OUT);
   }
 
@@ -207,7 +214,8 @@ export class Session {
     this.#tell();
   }
 
-  #forget(): void {
+  #forget({ isWished = false } = {}): void {
+    this.#hasEnded = !isWished && (this.#hasEnded || this.#state === "signed-in");
     this.#token = null;
     this.#notEnded = null;
     this.#become("signed-out");

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
 
 import { Page } from "./Page";
 import { Preferences } from "./Preferences";
@@ -9,10 +10,13 @@ interface AuthCardProps {
   readonly title: string;
   readonly children: ReactNode;
   readonly foot?: ReactNode;
+  /** Whether people are here as their session has ended, which is said. */
+  readonly hasEnded?: boolean;
 }
 
 /** What people see who are not signed in. */
-export function AuthCard({ title, children, foot }: AuthCardProps) {
+export function AuthCard({ title, children, foot, hasEnded = false }: AuthCardProps) {
+  const { t } = useTranslation();
   return (
     <main className={styles.ground}>
       <div className={styles.corner}>
@@ -20,7 +24,10 @@ export function AuthCard({ title, children, foot }: AuthCardProps) {
       </div>
       <div className={styles.card}>
         <img src="/dashboard-assets/mark.svg" alt="Cambist" width="40" height="40" />
-        <Page title={title}>{children}</Page>
+        <Page title={title}>
+          {hasEnded && <p role="status">{t("signIn.ended")}</p>}
+          {children}
+        </Page>
       </div>
       {foot !== undefined && <p className={styles.foot}>{foot}</p>}
     </main>

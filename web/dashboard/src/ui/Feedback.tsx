@@ -46,6 +46,9 @@ const OF_A_PROXY: Readonly<Record<string, string>> = {
   HTTP_504: "TIMEOUT",
 };
 
+/** What is not there does not come by being asked for once more. */
+const NOT_FOUND = 404;
+
 /** From so many seconds on, a wait is told in minutes. */
 const MINUTES_FROM_S = 120;
 
@@ -103,7 +106,7 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
               : t("ui.retryAfterMinutes", { count: Math.ceil(found.retryAfterS / 60) })}
           </span>
         )}
-        {onRetry !== undefined && (
+        {onRetry !== undefined && found.status !== NOT_FOUND && (
           <Button size="compact-sm" variant="default" onClick={onRetry}>
             {t("ui.retry")}
           </Button>

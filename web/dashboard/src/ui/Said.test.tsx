@@ -43,6 +43,20 @@ describe("what the API said", () => {
   });
 
   it.each([
+    [503, 1],
+    [404, 0],
+  ])("can be asked for again where it may come: %s", (status, buttons) => {
+    const error = new ApiError(status, "PAYMENT_NOT_FOUND", "There is no such payment.");
+    render(
+      <MantineProvider env="test" withCssVariables={false}>
+        <ErrorNote error={error} onRetry={() => undefined} />
+      </MantineProvider>,
+    );
+    expect(screen.getByText("PAYMENT_NOT_FOUND")).toBeTruthy();
+    expect(screen.queryAllByRole("button")).toHaveLength(buttons);
+  });
+
+  it.each([
     ["en", 1],
     ["de", 2],
   ] as const)(

@@ -135,7 +135,7 @@ describe("making an account", () => {
       [LIST]: { ...one, accounts: [ACCOUNT] },
       [`GET ${BASE}/wallet/coins`]: () => {
         times += 1;
-        return times === 1 ? refused(404, "SOMETHING_WRONG") : json({ coins: [coin("base")] });
+        return times === 1 ? refused(409, "SOMETHING_WRONG") : json({ coins: [coin("base")] });
       },
     };
     await show(AccountList, { path: "accounts", answers });

@@ -49,6 +49,7 @@ export function SignIn() {
   return (
     <AuthCard
       title={t("signIn.title")}
+      hasEnded={merchantSession.hasEnded}
       foot={
         <>
           {t("signIn.noAccount")} <Link to="/sign-up">{t("signUp.title")}</Link>

@@ -61,7 +61,7 @@ export function SignIn() {
     );
   }
   return (
-    <AuthCard title={t("signIn.title")}>
+    <AuthCard title={t("signIn.title")} hasEnded={operatorSession.hasEnded}>
       <form className="stack" onSubmit={signIn.submit}>
         <Text
           label={t("common:signIn.email")}

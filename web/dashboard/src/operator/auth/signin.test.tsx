@@ -63,8 +63,21 @@ it("goes on by itself once somebody has signed in in another page of the browser
   });
   await act(() => operatorSession.end());
   expect(screen.queryByText("elsewhere")).toBeNull();
+  expect(screen.queryByText(/You have been signed out/)).toBeNull();
   new Session(OPERATOR_PATHS).enter({ accessToken: "token", expiresIn: 900 });
   expect(await screen.findByText("elsewhere")).toBeTruthy();
+});
+
+it("says so where somebody is there as the session has ended", async () => {
+  await showOperator(SignIn, { path: "sign-in", answers: {} });
+  const ended = new Session(OPERATOR_PATHS, () => Promise.resolve(new Response("{}", { status: 200 })));
+  ended.begin({ accessToken: "token", expiresIn: 900 });
+  await ended.end();
+  await vi.waitFor(() => {
+    expect(operatorSession.hasEnded).toBe(true);
+  });
+  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
+  expect(await screen.findByText(/You have been signed out/)).toBeTruthy();
 });
 
 it("stays with the codes that are shown this once, whoever signs in in another page", async () => {
