@@ -31,7 +31,7 @@ from cambist.services.sending.gas.stakes import list_stake_requests
 from cambist.services.webhooks.delivery_log import list_deliveries
 from cambist.services.webhooks.events import EventFilters, list_events
 
-MANY, LIMIT = 40_000, 10
+MANY, LIMIT = 10_000, 10
 OWNERS = """
 INSERT INTO merchants (merchant_id, email, name) SELECT 'mer_' || n, n || '@b.c', 'Shop'
     FROM generate_series(1, 100) n;
