@@ -393,15 +393,28 @@ def _still_there(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_up_serves_restarts_a_killed_worker_starts_again_after_a_kill_and_stops_cleanly(start_up, tmp_path):
+def test_up_gives_the_passphrase_to_the_signer_alone_starts_again_after_a_kill_and_restarts_what_is_killed(
+    start_up, tmp_path
+):
+    passphrase = "CAMBIST_KEYS__PASSPHRASE"
+    up = start_up("[signer]\nseparate = true\n")
+    up.wait_until_ready()  # account keys are in stock, so the worker has asked the signer for them
+    assert "KEYSTORE MADE" in up.log.read_text()
+    assert passphrase in up.child("signer").environ()
+    assert passphrase not in up.child("web").environ()
+    assert passphrase not in up.child("worker").environ()
+    assert (up.data_dir / "signer" / "signed.sqlite").stat().st_mode & 0o077 == 0
+
+    below = _everything_below(up.process.pid)
+    assert up.stop(signal.SIGKILL) == -signal.SIGKILL
     up = start_up()
     up.wait_until_ready()
+    assert not _still_there(below)
+    assert up.child("signer") is None
     assert up.is_healthy()
     worker = up.child("worker")
-    passphrase = "CAMBIST_KEYS__PASSPHRASE"
     assert passphrase in worker.environ()
     assert passphrase not in up.child("web").environ()
-    assert "KEYSTORE MADE" in up.log.read_text()
 
     worker.kill()
     deadline = time.monotonic() + 120
@@ -417,16 +430,10 @@ def test_up_serves_restarts_a_killed_worker_starts_again_after_a_kill_and_stops_
         time.sleep(0.05)
     assert up.child("worker").pid == again.pid
 
-    below = _everything_below(up.process.pid)
     same = ("up", "--config", "cambist.toml", "--data-dir", "data", "--port", str(up.port))
     second = run_command(*same, cwd=tmp_path)
     assert second.returncode == 1
     assert f"in use by another cambist process (pid {up.process.pid})" in second.stderr
-
-    assert up.stop(signal.SIGKILL) == -signal.SIGKILL
-    up = start_up()
-    up.wait_until_ready()
-    assert not _still_there(below)
 
     below = _everything_below(up.process.pid)
     assert up.stop() == 0
@@ -434,19 +441,6 @@ def test_up_serves_restarts_a_killed_worker_starts_again_after_a_kill_and_stops_
     assert not (up.data_dir / "postgres" / "postmaster.pid").exists()
     for name in ("keystore.json", "keystore.passphrase", "application.key", "jwt.secret"):
         assert (up.data_dir / name).stat().st_mode & 0o077 == 0
-
-
-def test_up_gives_the_passphrase_to_a_signer_of_its_own_and_to_nobody_else(start_up):
-    up = start_up("[signer]\nseparate = true\n")
-    up.wait_until_ready()  # account keys are in stock, so the worker has asked the signer for them
-    passphrase = "CAMBIST_KEYS__PASSPHRASE"
-    assert passphrase in up.child("signer").environ()
-    assert passphrase not in up.child("web").environ()
-    assert passphrase not in up.child("worker").environ()
-    below = _everything_below(up.process.pid)
-    assert up.stop(signal.SIGINT) == 0
-    assert not _still_there(below)
-    assert (up.data_dir / "signer" / "signed.sqlite").stat().st_mode & 0o077 == 0
 
 
 def test_up_on_a_port_that_is_taken_says_so_before_it_starts_a_server(tmp_path):

@@ -16,6 +16,7 @@ import pytest
 
 import cambist
 from cambist.cli.plugin_project import KINDS, TEMPLATES, PluginProjectError, release_range, write_project
+from tests.support.command import run_command
 
 LONG_NAME = "a_chain_of_some_length_2"
 FOLDER = Path(cambist.__file__).parent / TEMPLATES
@@ -254,16 +255,16 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
 
 
 def test_the_command_says_what_comes_next(tmp_path):
-    answer = run(sys.executable, "-m", "cambist.cli", "plugins", "new", "kelvin", cwd=tmp_path)
+    answer = run_command("plugins", "new", "kelvin", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
     assert "pip install -e 'cambist-kelvin[testing]'" in answer.stdout
-    again = run(sys.executable, "-m", "cambist.cli", "plugins", "new", "kelvin", cwd=tmp_path)
+    again = run_command("plugins", "new", "kelvin", cwd=tmp_path)
     assert again.returncode == 1
     assert again.stderr == "Error: cambist-kelvin exists already, and is not written over.\n"
 
 
 def test_the_command_writes_each_kind(kind, tmp_path):
-    answer = run(sys.executable, "-m", "cambist.cli", "plugins", "new", "--kind", kind, "kelvin", cwd=tmp_path)
+    answer = run_command("plugins", "new", "--kind", kind, "kelvin", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
     word = {"chain": "chain", "price": "prices", "swap": "swaps", "bridge": "bridge"}[kind]
     assert re.match(rf"cambist-kelvin is a plugin for an example [a-z ]*\b{word} that comes with it", answer.stdout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 
 import psutil
 import pytest
@@ -42,6 +43,11 @@ async def gateway(words, settings):
     folder, _ = words
     async with GatewayProcess(folder, settings, {"STORY_PASSPHRASE": PASSPHRASE}, by_exec=True) as gateway:
         yield gateway
+        below = gateway.everything_below()
+        assert len(below) >= 3  # web, worker and signer
+        assert await gateway.stop(signal.SIGINT) == 0
+        _, left = await asyncio.to_thread(psutil.wait_procs, below, timeout=0)
+        assert not left
 
 
 @pytest.fixture(scope="module")

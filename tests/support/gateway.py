@@ -101,16 +101,21 @@ class GatewayProcess:
                 CAMBIST, *arguments, stdout=told, stderr=logged, env=self._environment
             )
 
-    async def stop(self) -> int:
+    async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Stop it as an operator does, and return its exit code."""
         assert self._process is not None
         if self._process.returncode is None:
-            self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(number)
         try:
             return await asyncio.wait_for(self._process.wait(), STOP_S)
         except TimeoutError:
             self._process.kill()
             raise AssertionError(f"the gateway did not stop:\n{self.log.read_text()[-4000:]}") from None
+
+    def everything_below(self) -> Sequence[psutil.Process]:
+        """Return all processes that run now because this one has been started."""
+        assert self._process is not None
+        return psutil.Process(self._process.pid).children(recursive=True)
 
     def workers(self) -> Sequence[psutil.Process]:
         """Return the worker processes that run now."""
