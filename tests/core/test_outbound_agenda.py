@@ -196,14 +196,14 @@ async def test_who_wishes_for_a_collection_is_found_among_however_many_that_nobo
             "INSERT INTO uncollected_funds (uncollected_id, chain, scope, address_pk, merchant_pk, token, contract,"
             " decimals, units, reason, judged_at, created_at)"
             " SELECT 'unc_' || n, chain, scope, address_pk, merchant_pk, token, 'mem1' || n, decimals, units, reason,"
-            " judged_at, created_at FROM uncollected_funds, generate_series(1, 20000) n"
+            " judged_at, created_at FROM uncollected_funds, generate_series(1, 5000) n"
         )
         await conn.exec_driver_sql("ANALYZE uncollected_funds")
     assert await rows_read(treasury) < 20
     assert await due(treasury) == set()
     async with treasury.db.transaction() as conn:
         await conn.exec_driver_sql(
-            "UPDATE uncollected_funds SET asked_at = $1 WHERE uncollected_id = 'unc_10000'", (now,)
+            "UPDATE uncollected_funds SET asked_at = $1 WHERE uncollected_id = 'unc_2500'", (now,)
         )
     assert await due(treasury) == {"asked_at"}
     assert await rows_read(treasury) < 20

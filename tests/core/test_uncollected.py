@@ -436,7 +436,7 @@ async def test_an_address_is_read_by_its_merchants_deposits_however_many_others_
             " token, contract, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, status)"
             " SELECT deposit_id || n, chain, scope, tx_id || n, position, mode, theirs.merchant_pk, theirs.id, matches,"
             " token, contract, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations, status"
-            " FROM deposits, theirs, generate_series(1, 20000) n",
+            " FROM deposits, theirs, generate_series(1, 5000) n",
             (address,),
         )
     async with cheap_treasury.db.autocommit() as conn:
