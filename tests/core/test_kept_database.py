@@ -100,8 +100,9 @@ async def test_what_may_not_be_deleted_is_gone_too(kept):
         ["BEGIN", "ALTER TABLE merchants RENAME TO sellers", "ROLLBACK"],
         ["SET session_replication_role = replica", "CREATE INDEX more ON merchants (name)"],
         ["SELECT pg_advisory_lock(1)"],
+        [MERCHANT, "ANALYZE merchants"],
     ],
-    ids=["table", "trigger", "undone", "untold", "lock"],
+    ids=["table", "trigger", "undone", "untold", "lock", "counted"],
 )
 async def test_where_more_than_rows_is_left_the_next_test_gets_another(kept, left):
     url = await used(kept, MERCHANT)
