@@ -27,6 +27,7 @@ from cambist.signer import SignerUnavailableError
 from cambist.signer.keystore import Kdf, Keystore, open_keystore, save_keystore
 from cambist.signer.remote import RemoteSigner
 from tests.support.command import run_command
+from tests.support.descendants import everything_below, still_there
 from tests.support.signing import open_signer, request, stranger
 
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
@@ -385,14 +386,6 @@ def start_up(tmp_path):
             gateway.stop()
 
 
-def _everything_below(pid: int) -> list[psutil.Process]:
-    return psutil.Process(pid).children(recursive=True)
-
-
-def _still_there(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
-
-
 def test_up_gives_the_passphrase_to_the_signer_alone_starts_again_after_a_kill_and_restarts_what_is_killed(
     start_up, tmp_path
 ):
@@ -405,11 +398,11 @@ def test_up_gives_the_passphrase_to_the_signer_alone_starts_again_after_a_kill_a
     assert passphrase not in up.child("worker").environ()
     assert (up.data_dir / "signer" / "signed.sqlite").stat().st_mode & 0o077 == 0
 
-    below = _everything_below(up.process.pid)
+    below = everything_below(up.process.pid)
     assert up.stop(signal.SIGKILL) == -signal.SIGKILL
     up = start_up()
     up.wait_until_ready()
-    assert not _still_there(below)
+    assert not still_there(below)
     assert up.child("signer") is None
     assert up.is_healthy()
     worker = up.child("worker")
@@ -435,9 +428,9 @@ def test_up_gives_the_passphrase_to_the_signer_alone_starts_again_after_a_kill_a
     assert second.returncode == 1
     assert f"in use by another cambist process (pid {up.process.pid})" in second.stderr
 
-    below = _everything_below(up.process.pid)
+    below = everything_below(up.process.pid)
     assert up.stop() == 0
-    assert not _still_there(below)
+    assert not still_there(below)
     assert not (up.data_dir / "postgres" / "postmaster.pid").exists()
     for name in ("keystore.json", "keystore.passphrase", "application.key", "jwt.secret"):
         assert (up.data_dir / name).stat().st_mode & 0o077 == 0

@@ -9,6 +9,7 @@ import signal
 import psutil
 import pytest
 
+from tests.support.descendants import everything_below, still_there
 from tests.support.gateway import GatewayProcess, until
 from tests.support.secrets import memory
 
@@ -43,11 +44,10 @@ async def gateway(words, settings):
     folder, _ = words
     async with GatewayProcess(folder, settings, {"STORY_PASSPHRASE": PASSPHRASE}, by_exec=True) as gateway:
         yield gateway
-        below = gateway.everything_below()
+        below = everything_below(gateway.pid)
         assert len(below) >= 3  # web, worker and signer
         assert await gateway.stop(signal.SIGINT) == 0
-        _, left = await asyncio.to_thread(psutil.wait_procs, below, timeout=0)
-        assert not left
+        assert not still_there(below)
 
 
 @pytest.fixture(scope="module")

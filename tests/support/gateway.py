@@ -112,10 +112,10 @@ class GatewayProcess:
             self._process.kill()
             raise AssertionError(f"the gateway did not stop:\n{self.log.read_text()[-4000:]}") from None
 
-    def everything_below(self) -> Sequence[psutil.Process]:
-        """Return all processes that run now because this one has been started."""
+    @property
+    def pid(self) -> int:
         assert self._process is not None
-        return psutil.Process(self._process.pid).children(recursive=True)
+        return self._process.pid
 
     def workers(self) -> Sequence[psutil.Process]:
         """Return the worker processes that run now."""
@@ -128,8 +128,7 @@ class GatewayProcess:
 
     def _children(self) -> Iterator[tuple[psutil.Process, str]]:
         """Yield the processes that the gateway's own one has started, by name, without those that have just ended."""
-        assert self._process is not None
-        for child in psutil.Process(self._process.pid).children():
+        for child in psutil.Process(self.pid).children():
             with suppress(psutil.NoSuchProcess):  # a zombie counts as one that is gone
                 # Forked processes have their name alone, others are told apart by what they were given to run.
                 for name in NAMES.intersection([child.name(), *child.cmdline()[2:]]):
