@@ -160,23 +160,19 @@ class Blocks:
 
     def __init__(self, *networks: Network) -> None:
         self._networks = networks
-        self._free = asyncio.Event()
-        self._free.set()
+        self._mining = asyncio.Lock()
 
     async def mine(self) -> None:
         while True:
-            await self._free.wait()
-            for network in self._networks:
-                await network.mine()
+            async with self._mining:
+                for network in self._networks:
+                    await network.mine()
             await asyncio.sleep(BLOCK_S)
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        self._free.clear()
-        try:
+        async with self._mining:
             yield
-        finally:
-            self._free.set()
 
 
 @pytest.fixture(scope="module")

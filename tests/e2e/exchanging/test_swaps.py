@@ -64,7 +64,7 @@ async def rows(story, statement, *values):
         return [tuple(row) for row in await conn.exec_driver_sql(statement, values)]
 
 
-async def test_a_swap_whose_block_is_replaced_is_taken_back_and_credited_again_once(story, network, market):
+async def test_a_swap_whose_block_is_replaced_is_taken_back_and_credited_again_once(story, network, market, blocks):
     usdx, usdt = network.usdx, market.usdt
     had = {coin: await story.holds(coin) for coin in (usdx, usdt)}
     made = await story.trader.exchange(usdx, 10, usdt)
@@ -73,13 +73,14 @@ async def test_a_swap_whose_block_is_replaced_is_taken_back_and_credited_again_o
     first = await network.node.call(*find)
 
     async def is_replaced() -> bool:
-        # Blocks are made all the time: a new one may come between the question and the reorg.
-        receipt = await network.node.call(*find)
-        if receipt is not None and receipt["blockHash"] == first["blockHash"]:
-            head = int(await network.node.call("eth_blockNumber"), 16)
-            await network.reorg(head - int(first["blockNumber"], 16) + 1)
-            return False
-        return True
+        # Where a block is made during the reorg, anvil may be left without one of that height.
+        async with blocks.held():
+            receipt = await network.node.call(*find)
+            if receipt is not None and receipt["blockHash"] == first["blockHash"]:
+                head = int(await network.node.call("eth_blockNumber"), 16)
+                await network.reorg(head - int(first["blockNumber"], 16) + 1)
+                return False
+            return True
 
     async def came_again() -> bool:
         lives = "SELECT incarnation, status FROM deposits WHERE tx_id = $1 AND contract = $2"
