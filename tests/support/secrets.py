@@ -16,6 +16,7 @@ from mnemonic import Mnemonic
 from cambist.db.engine import Database
 from cambist.signer.bip32 import master_node
 from cambist.signer.keystore import Keystore, open_keystore
+from tests.support.descendants import everything_below
 
 IN_OPEN = 0x20
 CHUNK_BYTES_MAX = 1 << 26
@@ -107,7 +108,7 @@ def memory(process: psutil.Process) -> Iterator[bytes]:
 
 def family_of(process: psutil.Process) -> list[psutil.Process]:
     """Return a process and all that it has started."""
-    return [process, *process.children(recursive=True)]
+    return [process, *everything_below(process.pid)]
 
 
 class Openings:
