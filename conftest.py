@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import re
 import shutil
@@ -53,6 +54,20 @@ LONGEST = (
     "tests/bench/test_benchmarks.py",
 )
 """What one worker has half a minute or more to do with: begun last, it would keep the others waiting at the end."""
+WAITING = (
+    "tests/e2e/",
+    "tests/tasks/",
+    "tests/browser/test_checkout_live.py",
+    "tests/web/test_streamed_kinds.py",
+    "tests/web/test_unfinished.py",
+    "tests/web/test_worker.py",
+    "plugins/evm/tests/test_faults.py",
+    "plugins/evm/tests/test_sending_faults.py",
+    "devnets/oneinch/tests/test_faults.py",
+)
+"""What waits for blocks and deadlines most of its time."""
+NEVER_WAITING = "tests/e2e/test_demo.py"
+CORES = os.cpu_count() or 1
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
 SLOW_FIXTURES = frozenset({"deployed", "net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
@@ -120,18 +135,40 @@ def is_fast(item: pytest.Item) -> bool:
     return SLOW_NAMES.isdisjoint(names) and SLOW_FIXTURES.isdisjoint(item.fixturenames)
 
 
+def is_waiting(scope: str) -> bool:
+    return scope.startswith(WAITING) and not scope.startswith(NEVER_WAITING)
+
+
 class FilesAndNetworks(LoadFileScheduling):
     """Gives a file's tests to one worker; where they are run once on each kind of chain, each time to any.
 
-    A folder whose files share a gateway counts as one file. Of any two workers, one begins with what takes longest,
-    which waits for blocks a third of the time, and the other with what is fast, which keeps a core busy: they meet in
-    between.
+    A folder whose files share a gateway counts as one file.
+
+    Two processes that take turns on a core find nothing of theirs in its caches, and each takes half as long again. So
+    what keeps a core busy is never run by more workers than there are cores, and by half as many while there is
+    something left that waits, which the other workers begin with.
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        if int(node.gateway.id.removeprefix("gw")) % 2:
-            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
-        super()._assign_work_unit(node)
+        if scope := self._next_of(node):
+            self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
+        else:
+            node.shutdown()
+
+    def _next_of(self, node: WorkerController) -> str | None:
+        """Return what this worker is to do next, or nothing where it would only be in the way of the others."""
+        waits = next(filter(is_waiting, self.workqueue), None)
+        works = next(itertools.filterfalse(is_waiting, self.workqueue), None)
+        busy = sum(self._is_busy(other) for other in self.nodes if other is not node)
+        if busy >= (CORES if waits is None else max(CORES // 2, 1)):
+            return waits
+        return works or waits
+
+    def _is_busy(self, node: WorkerController) -> bool:
+        return any(
+            False in tests.values() for scope, tests in self.assigned_work[node].items() if not is_waiting(scope)
+        )
 
     def _split_scope(self, nodeid: str) -> str:
         network = re.search(r"\[(anvil|tron)\b", nodeid)
