@@ -166,9 +166,8 @@ class FilesAndNetworks(LoadFileScheduling):
         return works or waits
 
     def _is_busy(self, node: WorkerController) -> bool:
-        return any(
-            False in tests.values() for scope, tests in self.assigned_work[node].items() if not is_waiting(scope)
-        )
+        works = {scope: tests for scope, tests in self.assigned_work[node].items() if not is_waiting(scope)}
+        return self._pending_of(works) > 0
 
     def _split_scope(self, nodeid: str) -> str:
         network = re.search(r"\[(anvil|tron)\b", nodeid)
