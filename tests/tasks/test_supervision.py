@@ -40,6 +40,28 @@ async def test_a_task_that_crashes_or_ends_is_started_again_and_the_crash_is_log
     assert [entry["event"] for entry in logs] == ["task_crashed", "task_ended"]
 
 
+async def test_a_task_that_ends_as_cancelled_though_nobody_stopped_it_is_started_again() -> None:
+    starts: list[int] = []
+    second = asyncio.Event()
+
+    async def work() -> None:
+        starts.append(asyncio.current_task().cancelling())  # type: ignore[union-attr]
+        if len(starts) == 1:
+            raise asyncio.CancelledError
+        second.set()
+        await asyncio.Event().wait()
+
+    with capture_logs() as logs:
+        task = asyncio.create_task(keep_running("it", work))
+        async with asyncio.timeout(60):
+            await second.wait()
+        task.cancel()
+        await asyncio.wait([task])
+    assert task.cancelled()
+    assert starts == [0, 0]
+    assert [entry["event"] for entry in logs] == ["task_crashed"]
+
+
 async def test_one_crashing_task_leaves_the_others_running_and_stop_ends_all() -> None:
     ticks, cleaned = [], []
     stop = asyncio.Event()

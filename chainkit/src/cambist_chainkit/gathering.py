@@ -7,14 +7,16 @@ from typing import Any
 
 
 async def gather_all(*awaitables: Any) -> list[Any]:  # noqa: ANN401 - as wide as asyncio.gather
-    """Await all at once; at the first error, cancel the rest and raise that error itself, not a group of one."""
+    """Await all at once; at the first error, cancel the rest and raise that error itself, not a group of one.
+
+    No asyncio.TaskGroup: before Python 3.13 one that fails leaves its task marked as being cancelled, and in 3.11.2,
+    which Debian 12 has, ``asyncio.timeout`` then ends such a task for good with CancelledError.
+    """
+    tasks = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_as_coroutine(awaitable)) for awaitable in awaitables]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
-
-
-async def _as_coroutine(awaitable: Any) -> Any:  # noqa: ANN401 - passes through whatever it is given
-    return await awaitable
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

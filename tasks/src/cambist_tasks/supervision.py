@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 import structlog
 
@@ -29,23 +30,32 @@ class Backoff:
         self._next_s = self._first_s
 
 
-async def keep_running(name: str, work: Callable[[], Awaitable[None]]) -> None:
-    """Run ``work`` for ever; it should not end, so its end is a crash too."""
+async def keep_running(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run ``work`` for ever, in a task of its own each time; it should not end, so its end is a crash too."""
     loop = asyncio.get_running_loop()
     pauses = Backoff(0.5, 30.0)
     while True:
         started = loop.time()
+        running = asyncio.create_task(work(), name=name)
         try:
-            await work()
+            await asyncio.wait([running])
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+        # Nobody has stopped it: a cancellation that came from within says nothing else.
+        error = asyncio.CancelledError() if running.cancelled() else running.exception()
+        if error is None:
             log.error("task_ended", task=name)
-        except Exception:
-            log.exception("task_crashed", task=name)
+        else:
+            log.error("task_crashed", task=name, exc_info=error)
         if loop.time() - started >= STABLE_S:
             pauses.reset()
         await asyncio.sleep(pauses.next_s())
 
 
-async def run_all(works: Mapping[str, Callable[[], Awaitable[None]]], stop: asyncio.Event, *, grace_s: float) -> None:
+async def run_all(
+    works: Mapping[str, Callable[[], Coroutine[Any, Any, None]]], stop: asyncio.Event, *, grace_s: float
+) -> None:
     """Keep all of them running until ``stop`` is set, then cancel them and wait for their ends, but not for ever."""
     tasks = {asyncio.create_task(keep_running(name, work), name=name) for name, work in works.items()}
     try:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import resource
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, cast
@@ -93,7 +93,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
                 gateway.rates.outliers,
             )
             await stack.enter_async_context(serve_metrics([collector, stored], gateway.settings.worker, stored.refresh))
-        works: dict[str, Callable[[], Awaitable[None]]] = {
+        works: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
             f"watch {watch.state.chain.info.id}": watch.run for watch in watches
         }
         works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}

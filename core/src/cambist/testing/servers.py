@@ -39,6 +39,8 @@ _FAST = {
     "max_wal_senders": "0",
     "checkpoint_timeout": "1h",
     "autovacuum": "off",
+    # Planned once for each connection: what there is to plan for is a handful of rows.
+    "plan_cache_mode": "force_generic_plan",
     "scram_iterations": "1",
 }
 
