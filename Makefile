@@ -52,7 +52,7 @@ test: .venv/installed tests/node_modules/installed dashboard $(DESCRIBED)  ## Ru
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that are quick: no chain's node, browser or process start, nothing marked slow
-	$(PYTEST) -m fast -n $(WORKERS) --dist loadfile
+	$(PYTEST) -m fast -n $(CORES) --dist loadfile
 
 CHECKS := eslint tsc mypy rules prettier layers ruff
 check:  ## Format, lint, types, architecture, rules

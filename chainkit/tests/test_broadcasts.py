@@ -78,6 +78,7 @@ async def test_without_an_endpoint_nothing_is_known(clock: ManualClock) -> None:
     assert lone.taken == []
 
 
+@pytest.mark.slow
 async def test_one_that_hangs_is_not_waited_for(clock: ManualClock) -> None:
     """Once another has taken all, it has a moment more."""
     async with asyncio.timeout(STRAGGLERS_S + 1):

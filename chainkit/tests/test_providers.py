@@ -234,6 +234,7 @@ async def test_an_answer_that_is_too_long_or_endless_ends(server, client):
             await ask(client)
 
 
+@pytest.mark.slow
 async def test_silence_ends_also_in_the_middle_of_an_answer(server, clock):
     async def silent(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

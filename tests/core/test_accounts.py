@@ -60,6 +60,7 @@ async def test_an_end_user_is_one_per_project_and_never_seen_by_another(accounts
         await accounts.add(mine.account_id, "other", actor=env.test2)
 
 
+@pytest.mark.slow
 async def test_concurrent_twins_make_one_account_and_no_index_is_used_twice(accounts):
     chains = (["memory"], ["memory", "other"], ["bsc"], ["other", "bsc"], ["memory", "bsc"]) * 4
     made = await asyncio.gather(*(accounts.make(chains=one) for one in chains))

@@ -43,6 +43,7 @@ async def receive(treasury, address, symbol, units):
     await treasury.mine(1 + treasury.info.confirmations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symbol", ["USDX", "MEM"])
 async def test_an_address_is_collected_again_and_again(treasury, symbol):
     await treasury.open()

@@ -12,6 +12,8 @@ from cambist.testing.memory.family import named_address
 from tests.support.payment_env import CHAINS, registry
 from tests.support.treasury import Treasury
 
+pytestmark = pytest.mark.slow
+
 EURX = {"symbol": "EURX", "contract": named_address("eurx"), "decimals": 6, "label": "Euro"}
 AMOUNT = 5_000_000
 

@@ -155,6 +155,7 @@ async def test_addresses_that_commit_in_another_order_than_they_are_numbered_sur
     assert knows(again, named(500, 501))
 
 
+@pytest.mark.slow
 async def test_addresses_added_while_a_filter_is_saved_and_loaded_are_never_missed(shop, saved, folder):
     """Transactions of different lengths add, one process after the other loads, reads on and saves."""
     done = []

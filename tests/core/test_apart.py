@@ -17,9 +17,9 @@ def test_what_the_work_returns_arrives_from_another_process():
 
 
 def test_what_the_work_imports_is_not_here_afterwards():
-    assert "turtledemo" not in sys.modules
-    assert apart(lambda: importlib.import_module("turtledemo").__name__) == "turtledemo"
-    assert "turtledemo" not in sys.modules
+    assert "mailbox" not in sys.modules
+    assert apart(lambda: importlib.import_module("mailbox").__name__) == "mailbox"
+    assert "mailbox" not in sys.modules
 
 
 def test_what_the_work_raises_is_raised_here_with_where_it_came_from():

@@ -134,6 +134,7 @@ async def test_many_who_write_and_seal_at_once_leave_nothing_out(db, box, clock)
     assert (report.entries, report.waiting, report.problems) == (120, 0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement, said",
     [
@@ -158,6 +159,7 @@ async def test_each_change_past_the_triggers_is_told_by_its_number(db, box, cloc
     assert any(problem.startswith(said) for problem in await problems(db, box, clock))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change, said",
     [
@@ -468,6 +470,7 @@ async def test_what_cannot_be_written_is_written_the_next_time(db, clock):
     assert (details["emails"], count) == ({"ada@shop.example": 2}, 2)
 
 
+@pytest.mark.slow
 async def test_a_write_that_is_cancelled_loses_no_sum(db, clock):
     sums = Sums(db, clock)
     sums.add(refusal())

@@ -9,6 +9,8 @@ from cambist.services import platform
 from cambist.services.payouts import auto_convert
 from tests.support.exchange_env import USDX, ExchangeEnv
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def env(db, clock, ids, tmp_path):

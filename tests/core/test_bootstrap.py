@@ -90,6 +90,7 @@ async def lesser_url(db, database_url, ids):
         await conn.exec_driver_sql(f"DROP ROLE {name}")
 
 
+@pytest.mark.slow
 async def test_an_account_that_owns_no_table_runs_the_gateway_and_changes_no_rule(lesser_url, redis_url, clock, ids):
     settings = web_settings(lesser_url, redis_url)
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:

@@ -244,6 +244,7 @@ async def test_nothing_in_redis_lasts_or_tells_the_key(processes, redis):
     assert "k3y" not in name.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 async def test_without_redis_each_process_counts_for_itself_and_soon(tmp_path, clock, how):
     with mortal_valkey(tmp_path) as server:

@@ -65,6 +65,7 @@ async def test_each_is_paused_once_and_resumed_once(db, clock):
         assert list(await chain_pauses.load(conn)) == [("memory", "watching")]
 
 
+@pytest.mark.slow
 async def test_what_is_out_is_finished_and_what_waits_is_sent_when_sending_is_resumed(treasury, db, clock):
     engine = treasury.engine()
     out = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))

@@ -51,6 +51,7 @@ def test_it_knows_every_column_that_is_encrypted():
     assert {one.name for one in COLUMNS} == encrypted
 
 
+@pytest.mark.slow
 async def test_afterwards_the_new_key_opens_everything_alone(database_url, redis_url, clock, ids, typed):
     settings = web_settings(database_url, redis_url)
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:

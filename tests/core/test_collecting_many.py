@@ -43,6 +43,7 @@ def each_minute(treasury):
     return treasury.engine(structs.replace(treasury.settings, collect_interval_ms=60_000))
 
 
+@pytest.mark.slow
 async def test_of_what_lies_there_for_long_the_chain_is_asked_ever_more_rarely(cheap_treasury, asked):
     small, engine = await cheap_treasury.receive("USDX", 3 * ONE), each_minute(cheap_treasury)
     for _ in range(24 * 60):
@@ -85,6 +86,7 @@ async def test_what_was_said_before_moves_nothing_and_holds_nothing_back(cheap_t
     assert [await cheap_treasury.on_chain(*one) for one in zip(addresses, ("USDX", "DAIX"), strict=True)] == [0, 0]
 
 
+@pytest.mark.slow
 async def test_what_comes_after_a_collection_is_something_else(cheap_treasury, asked):
     """Neither what failed before it nor what the chain said before it keeps back what comes to the same address."""
     address, engine = await cheap_treasury.permanent_address(), each_minute(cheap_treasury)
@@ -222,6 +224,7 @@ async def the_one(treasury):
     return one
 
 
+@pytest.mark.slow
 async def test_what_failed_lately_says_until_when_and_is_tried_again_for_who_asks(cheap_treasury):
     """Each time the pause is longer, up to six hours; and what failed more than a week ago counts no more."""
     address, engine = await cheap_treasury.receive("USDX", 50 * ONE), cheap_treasury.engine()

@@ -67,6 +67,7 @@ async def test_one_row_that_breaks_a_constraint_keeps_all_of_them_out_and_the_tr
     assert await names(named) == ["before", "after"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["before it", "in the middle of it"])
 async def test_a_connection_that_is_lost_is_told_and_leaves_nothing(named, at):
     """In the middle it waits for somebody else's row, and is lost there."""

@@ -237,6 +237,7 @@ async def test_a_worker_whose_clock_is_behind_gives_nothing_for_a_month_that_is_
     assert await left(payment_env, merchant) == 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 async def test_whatever_happens_in_which_order_a_year_ends_as_a_simple_model_says(payment_env, merchant, seed):
     random, sizes = Random(seed), (None, 400, 1_000, 5_000)

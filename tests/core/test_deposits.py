@@ -260,6 +260,7 @@ async def test_a_payment_handed_out_while_a_scan_runs_is_not_missed(shop, chain,
     assert len(shop.address_cache) == 2
 
 
+@pytest.mark.slow
 async def test_watchers_side_by_side_credit_once(shop, chain, watcher, usdx, asset):
     addresses = [await shop.payment(chain, "USDX", 10 * ONE) for _ in range(10)]
     watchers = [shop.watcher(chain) for _ in range(4)]

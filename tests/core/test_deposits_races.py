@@ -69,6 +69,7 @@ async def test_a_reorg_of_the_very_first_block_is_followed(shop, chain, usdx):
     assert await shop.status(address) == ("detected", ONE)
 
 
+@pytest.mark.slow
 async def test_a_span_that_never_ends_in_time_is_asked_for_in_parts(shop, chain, watcher, usdx):
     address = await shop.payment(chain, "USDX", ONE)
     chain.transfer(usdx, address, ONE)

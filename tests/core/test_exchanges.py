@@ -24,6 +24,8 @@ from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 from tests.support.exchanges import ROUTER
 from tests.support.fair import LIES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def env(db, clock, ids, tmp_path):

@@ -8,6 +8,8 @@ from cambist.plugin import BridgeStatus
 from cambist.testing.memory.family import named_address
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def env(db, clock, ids, tmp_path):

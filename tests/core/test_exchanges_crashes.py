@@ -12,6 +12,8 @@ from cambist.services.exchanges.runner import claim_due, follow_exchange, reopen
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 from tests.support.fragile import Fragile, FragileDatabase, KilledError, Life, fragile
 
+pytestmark = pytest.mark.slow
+
 GIVEN = 10 * USDX
 SEEDS = 60 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 2
 

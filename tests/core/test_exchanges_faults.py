@@ -22,6 +22,8 @@ from tests.support.exchange_env import MEM, USDX, ExchangeEnv, PricedSwaps
 from tests.support.exchanges import ROUTER
 from tests.support.fair import RefundData, topic
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def env(db, clock, ids, tmp_path):

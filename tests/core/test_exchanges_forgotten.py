@@ -14,6 +14,8 @@ from cambist.services.sending.engine import Engine
 from cambist.services.sending.queue import acts, listing
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def env(db, clock, ids, tmp_path):

@@ -15,6 +15,7 @@ async def env(db, clock, ids, tmp_path):
         yield env
 
 
+@pytest.mark.slow
 async def test_the_best_offer_wins_and_who_is_slow_or_broken_or_switched_off_is_left_out(env):
     await env.opened(usdx=100 * USDX)
     better, slow, nonsense = (PricedSwaps(PricedService(env.prices.board)) for _ in range(3))

@@ -5,6 +5,8 @@ import pytest
 from cambist.services.recovery.reconcile import reconcile_chain
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def env(db, clock, ids, tmp_path):

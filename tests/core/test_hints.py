@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from time import perf_counter
 
+import pytest
 from redis.asyncio import Redis
 
 from cambist.hints import Hints
@@ -55,6 +56,7 @@ async def test_hints_travel_between_processes_also_for_topics_that_come_later(re
         await theirs.aclose()
 
 
+@pytest.mark.slow
 async def test_an_outage_of_redis_is_survived_and_what_was_missed_is_made_up_for(redis_url: str) -> None:
     async with Redis.from_url(redis_url) as here, Redis.from_url(redis_url) as there:
         ours = Hints(here)
@@ -81,6 +83,7 @@ async def test_publishing_never_raises_and_never_takes_long_without_redis() -> N
         await hints.aclose()
 
 
+@pytest.mark.slow
 async def test_a_redis_that_accepts_and_never_answers_delays_one_request_only() -> None:
     async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()

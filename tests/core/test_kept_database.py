@@ -10,6 +10,8 @@ import pytest
 from cambist.db.engine import connect
 from cambist.testing.databases import KEPT_MAX, KeptDatabase, KeptDatabases
 
+pytestmark = pytest.mark.slow
+
 MERCHANT = "INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_1', 'ada@shop.example', 'Shop')"
 
 

@@ -190,6 +190,7 @@ async def test_a_place_is_the_merchants_own_with_a_new_index_each_time(db, box, 
     }
 
 
+@pytest.mark.slow
 async def test_a_lease_grows_while_demand_is_high_and_shrinks_after(db, box, clock):
     await _top_up(db, box)
     async with db.autocommit() as conn:

@@ -77,6 +77,7 @@ async def test_postings_of_one_batch_are_posted_together(db, merchant):
     assert await available(db, merchant) == 10
 
 
+@pytest.mark.slow
 async def test_a_race_for_the_same_balance_is_lost_with_an_error(db, merchant):
     await deposit(db, merchant, 50)
 

@@ -218,6 +218,7 @@ async def test_the_plugin_makes_the_chain_that_its_rules_describe():
         assert [numbered.rules, dated.rules.lifetime_s, lending.rules.activation_price] == [None, 30, 5]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 async def test_whatever_happens_no_unit_is_made_or_lost(seed):
     """Random transfers, loans, stakes, drops, waits and reorgs: what all hold and stake is what came less fees."""

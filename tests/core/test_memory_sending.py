@@ -336,6 +336,7 @@ async def test_a_payload_needs_a_sequence(chain, step):
 # All together.
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 async def test_whatever_happens_no_unit_is_made_or_lost(seed):
     """Random sends, replacements, drops and reorgs: held is what came less what went and what it cost."""

@@ -31,6 +31,8 @@ from cambist.services.sending.gas.stakes import list_stake_requests
 from cambist.services.webhooks.delivery_log import list_deliveries
 from cambist.services.webhooks.events import EventFilters, list_events
 
+pytestmark = pytest.mark.slow
+
 MANY, LIMIT = 10_000, 10
 OWNERS = """
 INSERT INTO merchants (merchant_id, email, name) SELECT 'mer_' || n, n || '@b.c', 'Shop'

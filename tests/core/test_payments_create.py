@@ -56,6 +56,7 @@ async def test_lists_and_answers_have_no_place_for_the_customers_data():
     assert of_one == {*personal, *DEPOSITS_OF_ONE}
 
 
+@pytest.mark.slow
 async def test_two_hundred_identical_requests_at_once_make_one_payment(payment_env):
     made = await asyncio.gather(*(payment_env.create(header_key="order-7", orderId="7") for _ in range(200)))
     assert len({item.payment.payment_id for item in made}) == 1

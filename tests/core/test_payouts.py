@@ -54,6 +54,7 @@ async def test_a_payout_moves_available_to_pending_and_leaves_an_intent(payout_e
     assert [tuple(row) for row in usage] == [("payout", made.payout_id)]
 
 
+@pytest.mark.slow
 async def test_of_two_hundred_at_once_exactly_those_are_accepted_that_the_balance_covers(payout_env):
     await payout_env.fund(500 * USDX)
     results = await asyncio.gather(*[payout_env.pay() for _ in range(200)], return_exceptions=True)

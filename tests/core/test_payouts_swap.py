@@ -49,6 +49,7 @@ async def has(env, chain, symbol, address=None):
     return await env.routers[chain].balance(address or person(), env.asset_of(chain, symbol).token)
 
 
+@pytest.mark.slow
 async def test_one_transaction_takes_the_wallets_token_and_pays_the_recipient_in_another(env):
     payout = await env.paid()
     assert (payout.status, payout.chain, payout.token, payout.to_address) == ("requested", "memory", "MEM", person())
@@ -79,6 +80,7 @@ async def test_one_transaction_takes_the_wallets_token_and_pays_the_recipient_in
     await env.check_all_books()
 
 
+@pytest.mark.slow
 async def test_another_chains_recipient_is_paid_by_who_fills_the_bridge(env):
     payout = await env.paid(**ACROSS)
     assert payout.swap.kind == "bridge"
@@ -125,6 +127,7 @@ async def test_one_that_is_cancelled_before_its_call_is_signed_gives_source_and_
     await env.check_all_books()
 
 
+@pytest.mark.slow
 async def test_a_bridge_that_nobody_fills_gives_the_source_back_once(env):
     env.bridge.fill_s = 60
     payout = await env.paid(**ACROSS)
@@ -141,6 +144,7 @@ async def test_a_bridge_that_nobody_fills_gives_the_source_back_once(env):
     await env.check_all_books()
 
 
+@pytest.mark.slow
 async def test_a_reorg_takes_a_completed_payout_back_until_its_call_is_mined_again(env):
     payout = await env.paid()
     done = await env.follow(payout)
@@ -157,6 +161,7 @@ async def test_a_reorg_takes_a_completed_payout_back_until_its_call_is_mined_aga
     await env.check_all_books()
 
 
+@pytest.mark.slow
 async def test_a_payout_says_what_it_waits_for_and_is_listed_with_its_swap(env):
     payout = await env.paid()
     env.swap_service.down = True
@@ -193,6 +198,7 @@ async def test_the_statement_tells_of_the_source_as_of_an_exchange(env):
         assert (await conn.exec_driver_sql(payouts)).scalar_one() == 0
 
 
+@pytest.mark.slow
 async def test_a_repetition_is_the_first_payout_and_asks_nobody(env):
     first = await env.pay("k")
     asked = env.swap_service.asked
@@ -233,6 +239,7 @@ async def test_two_at_once_share_a_balance_that_covers_one(env):
     assert {one.code for one in done if not isinstance(one, Made)} == {"INSUFFICIENT_BALANCE"}
 
 
+@pytest.mark.slow
 async def test_both_ways_at_once_nobody_waits_in_a_circle(env):
     there = [await env.want(srcAmount="5") for _ in range(6)]
     back = [await env.want(srcToken="MEM", srcAmount="0.5", token="USDX") for _ in range(6)]
@@ -270,6 +277,7 @@ async def test_a_bad_bargain_is_refused_and_takes_nothing(env):
     assert await count(env, "payouts") == 0
 
 
+@pytest.mark.slow
 async def test_the_platforms_fee_comes_off_as_for_any_exchange(env):
     await env.decide(exchanges={"bridgeFeeBps": 100})
     payout = await env.paid(**ACROSS)

@@ -174,6 +174,7 @@ async def test_exactly_the_limits_of_both_tokens_are_allowed(env):
         await env.pay()
 
 
+@pytest.mark.slow
 async def test_a_day_counts_payouts_of_the_token_with_and_without_a_swap_until_they_fail(env):
     await env.decide(limits={"memory/USDX": {"perDay": "100"}})
     env.chain.accounts.refuses = "no luck today"
@@ -259,6 +260,7 @@ async def waits(env, rounds=15):
         return tuple(found.one())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, ACROSS])
 async def test_the_signer_lets_a_strangers_address_wait_and_learns_of_it_by_the_payout(env, fields):
     sign_by(env, fresh_address_delay_s=HOUR_S)
@@ -277,6 +279,7 @@ async def test_the_signer_lets_a_strangers_address_wait_and_learns_of_it_by_the_
     assert sent.status == "broadcast"
 
 
+@pytest.mark.slow
 async def test_a_payout_waits_for_the_signers_delay_however_long_and_is_made_at_what_was_promised(env):
     sign_by(env, fresh_address_delay_s=24 * HOUR_S)
     await env.decide(exchanges={"validMinutes": 30})
@@ -288,6 +291,7 @@ async def test_a_payout_waits_for_the_signers_delay_however_long_and_is_made_at_
     assert (await env.follow(payout, rounds=100, seconds=5)).status == "completed"
 
 
+@pytest.mark.slow
 async def test_a_payout_whose_price_is_gone_after_the_signers_delay_fails_in_time(env):
     sign_by(env, fresh_address_delay_s=24 * HOUR_S)
     await env.decide(exchanges={"validMinutes": 30})
@@ -299,6 +303,7 @@ async def test_a_payout_whose_price_is_gone_after_the_signers_delay_fails_in_tim
     assert (await env.balance_of("memory", "USDX")).available == 200 * USDX
 
 
+@pytest.mark.slow
 async def test_the_signers_allow_list_and_caps_hold_for_what_a_swap_takes(env):
     sign_by(env, allowed_addresses={"memory": frozenset({person("bob")})})
     payout = await env.paid()
@@ -307,6 +312,7 @@ async def test_the_signers_allow_list_and_caps_hold_for_what_a_swap_takes(env):
     assert (await env.read(payout)).status == "processing"
 
 
+@pytest.mark.slow
 async def test_the_signers_cap_counts_a_swap_to_somebody_as_money_that_leaves(env):
     usdx = f"memory/{env.asset_of('memory', 'USDX').token.contract}"
     sign_by(env, hourly_caps={usdx: Units(60 * USDX)}, askers={"key": AskerRules()})

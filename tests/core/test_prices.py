@@ -209,6 +209,7 @@ async def test_sources_are_asked_at_the_same_time(clock):
     assert (await asking).source == "median(a,b)"
 
 
+@pytest.mark.slow
 async def test_a_source_that_hangs_fails_or_is_broken_does_not_matter(clock):
     hanging, failing, broken, good = (ShelfSource(name, clock, ETH="2000") for name in ("h", "f", "b", "good"))
     hanging.gate = asyncio.Event()

@@ -173,6 +173,7 @@ def test_the_caps_of_askers_are_read_from_the_file_and_from_variables(tmp_path):
     assert signer.key.hourly_caps == "unlimited"
 
 
+@pytest.mark.slow
 async def test_the_engine_tells_the_signer_who_asked(db, clock, ids, tmp_path):
     """A payout of a key goes at once, a session's waits for its delay, which runs from when it was asked for."""
     rules = Rules(

@@ -78,6 +78,7 @@ class Chain:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 async def test_no_lie_takes_more_than_the_hour_allows_or_to_a_fresh_address_what_must_wait(tmp_path, seed):
     clock, random, chain = ManualClock(), Random(seed), Chain()

@@ -74,6 +74,7 @@ SIGNS = "(4@8{[<369!|1o0$5+7%2"
 """All that zxcvbn reads as letters, each in one way or several."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["zxcvbnpassword", "", "aA1!"])
 def test_a_password_of_signs_that_may_be_letters_is_judged_in_bounded_work(word, monkeypatch):
     looked_up = 0

@@ -89,6 +89,7 @@ async def test_what_was_planned_before_the_suspension_is_not_signed_after_it(tre
     assert await treasury.on_chain(to_address, "USDX") == 30 * USDX
 
 
+@pytest.mark.slow
 async def test_what_is_reinstated_while_an_engine_defers_it_is_looked_at_at_once(treasury):
     engine = await treasury_with_gas(treasury)
     payout_id = await treasury.pay_out("USDX", 30 * USDX, await treasury.stranger(1))

@@ -180,6 +180,7 @@ class ForgetsTags(MemoryChain):
         return super()._unsigned(msgspec.structs.replace(step, tag=None), sequence)
 
 
+@pytest.mark.slow
 async def test_what_a_chain_prepares_with_another_tag_is_not_sent(db, clock, ids, tmp_path):
     known = registry()
     chain = ForgetsTags(known.chains["memory"])
@@ -206,6 +207,7 @@ async def test_the_signer_signs_nothing_with_a_tag_that_was_not_asked_for(tmp_pa
         assert (await answer(signer, request(stranger("shop"), 1, tag="7"))).refusal is None
 
 
+@pytest.mark.slow
 async def test_the_delay_of_a_fresh_address_runs_for_each_tag_alone(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path, rules=Rules(fresh_address_delay_s=3600)) as treasury:
         await treasury.open()

@@ -239,6 +239,7 @@ def few_at_once(monkeypatch):
         monkeypatch.setattr(fan_out, name, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transfers", [1, 5])
 async def test_a_death_at_any_moment_loses_and_doubles_nothing(
     shop, chain, watcher, usdx, watchers, db, clock, fan, few_at_once, transfers

@@ -84,6 +84,7 @@ async def test_addresses_that_are_added_later_are_read_from_the_start_too_also_w
     assert (await told_of(watchers, tracker)).state == "done"
 
 
+@pytest.mark.slow
 async def test_trackers_share_one_reading_and_nobody_waits_for_longer_than_one(move, watchers, past):
     paid = await move(ALICE, 40)
     await move(blocks=3)
@@ -316,6 +317,7 @@ async def test_a_node_without_old_blocks_holds_up_nobody_who_does_not_want_them(
     assert past.steps[-1].error.words == (await told_of(watchers, old)).error == words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_stages", [True, False], ids=["seen live again", "found in the past only"])
 @pytest.mark.parametrize("deferred", [True, False], ids=["put aside", "before the cursor"])
 async def test_what_was_mined_again_is_not_followed_by_its_earlier_end(

@@ -115,6 +115,7 @@ async def test_one_wish_that_nobody_can_plan_keeps_no_other_from_being_met(cheap
     assert [await cheap_treasury.on_chain(one.address, "USDX") for one in others] == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, -1])
 async def test_however_many_wishes_nobody_can_plan_the_next_one_has_its_turn(cheap_treasury, monkeypatch, place):
     monkeypatch.setattr(planning, "APART_MAX", 2)
@@ -134,6 +135,7 @@ async def test_however_many_wishes_nobody_can_plan_the_next_one_has_its_turn(che
     await cheap_treasury.work(engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(4))
 async def test_wishes_of_which_a_look_sees_a_part_each_have_their_turn(cheap_treasury, monkeypatch, place):
     engine, found = await small(cheap_treasury, count=4)

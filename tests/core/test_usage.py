@@ -150,6 +150,7 @@ async def test_a_balance_read_while_records_are_rolled_up_is_always_whole(paymen
     assert await left(payment_env, merchant) == await posted(payment_env, merchant) == 700
 
 
+@pytest.mark.slow
 async def test_metering_giving_back_and_rolling_up_at_once_lose_and_double_nothing(payment_env, merchant):
     owners = [merchant, await payment_env.merchant("mer_2"), await payment_env.merchant("mer_3")]
     random = Random(5)

@@ -63,6 +63,7 @@ def ids_in(shop):
     return [request.headers["X-Webhook-Id"] for request in shop.received]
 
 
+@pytest.mark.slow
 async def test_after_a_day_in_which_all_was_dropped_it_is_sent_again_once_however_often_that_is_asked_for(
     db: Database, clock: ManualClock, ids: Ids
 ) -> None:
@@ -239,6 +240,7 @@ async def test_a_worker_that_dies_between_sending_and_recording_loses_nothing_an
         assert metered.scalar_one() == 4
 
 
+@pytest.mark.slow
 async def test_deliverers_killed_at_random_over_a_receiver_that_was_down_lose_nothing_and_change_nothing(
     db: Database, ids: Ids
 ) -> None:

@@ -115,6 +115,7 @@ async def test_more_queues_than_one_claim_looks_for_are_all_come_to(db, clock, i
     assert rounds < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
 async def test_a_claim_reads_the_fronts_of_queues_and_not_their_length(db, clock, ids, watchers, project, is_known):
     """With the plan that PostgreSQL keeps for values that it has not seen, whether or not it knows of the rows."""

@@ -140,6 +140,7 @@ async def test_what_is_dropped_holds_back_nothing_any_more(db: Database, clock: 
     assert await told(db) == ["dropped", "delivered"]
 
 
+@pytest.mark.slow
 async def test_with_failures_at_random_and_two_deliverers_each_target_hears_of_each_resource_in_order(
     db: Database, ids: Ids
 ) -> None:

@@ -233,6 +233,7 @@ async def test_a_long_answer_is_cut_and_its_nul_bytes_are_taken_out() -> None:
     assert "\x00" not in result.response_preview
 
 
+@pytest.mark.slow
 async def test_an_answer_that_never_ends_is_left_after_a_moment_and_counts_by_its_status() -> None:
     async with receiver() as merchant, sender(allow_private=True) as open_door:
         statuses = [200, 500]
@@ -251,6 +252,7 @@ async def test_an_answer_that_never_ends_is_left_after_a_moment_and_counts_by_it
             assert 900 < result.duration_ms < 1_900
 
 
+@pytest.mark.slow
 async def test_a_receiver_that_never_answers_times_out() -> None:
     async with sender(allow_private=True, timeout_ms=300) as open_door:
         with socket.create_server(("127.0.0.1", 0)) as silent:

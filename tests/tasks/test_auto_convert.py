@@ -60,6 +60,7 @@ async def count(gateway):
         return (await conn.exec_driver_sql("SELECT count(*) FROM exchanges WHERE made_for = 'auto'")).scalar_one()
 
 
+@pytest.mark.slow
 async def test_two_workers_that_run_it_at_once_convert_each_coin_once(worker_gateway):
     gateway = worker_gateway
     for number in range(3):

@@ -31,6 +31,8 @@ from cambist_tasks.watching import WatchState
 from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import MEMORY, gateway_of, settings
 
+pytestmark = pytest.mark.slow
+
 EURX = Token(symbol="eurx", contract=named_address("deployed/EURX"), decimals=2, label="Example euro")
 SECOND = "memory://second.example:8545"
 FILE, USER = ("memory://memory", SECOND), "memory://user@memory"
@@ -47,17 +49,10 @@ class Keeping:
         self.plugin = next(plugin for plugin, _ in gateway.registry._loaded[0].chain_plugins)
         assert isinstance(self.plugin, MemoryPlugin)
         self.watcher = Watcher(
-            db=self.db,
-            chain=gateway.chains["memory"],
-            family=shop.family,
-            address_cache=shop.address_cache,
-            scope=0,
-            mode="live",
-            clock=gateway.clock,
-            ids=gateway.ids,
-            hints=gateway.hints,
+            db=self.db, chain=gateway.chains["memory"], family=shop.family, address_cache=shop.address_cache,
+            scope=0, mode="live", clock=gateway.clock, ids=gateway.ids, hints=gateway.hints,
             tokens_revision=partial(gateway.connections.revisions.__getitem__, "memory"),
-        )
+        )  # fmt: skip
 
     @property
     def info(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from sqlalchemy import update
 
 from cambist.db.models import Exchange
@@ -33,6 +34,7 @@ def test_alerts_are_counted_as_they_come():
     assert told(collector._exchanges()) == {(name, "call_differs"): 2, (name, "failed"): 1}
 
 
+@pytest.mark.slow
 async def test_live_exchanges_are_counted_by_kind_and_step_until_they_have_ended(db, clock, ids):
     booth = ExchangeBooth(await PaymentEnv(db, clock, ids).open())
     await booth.earn("100")

@@ -58,6 +58,7 @@ def test_every_kind_has_a_function_and_no_slice_is_longer_than_a_run():
     assert all(one.slice_timeout_s <= 50 for one in REQUESTED.values())
 
 
+@pytest.mark.slow
 async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(worker_gateway, shop, monkeypatch):
     chain = memory_of(worker_gateway)
     job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
@@ -174,6 +175,7 @@ async def test_a_reconcile_of_no_chain_does_not_say_that_all_agree(gateway):
     assert (job.state, job.result) == ("succeeded", {"agrees": False, "chains": {}})
 
 
+@pytest.mark.slow
 async def test_a_stored_statement_is_the_streamed_one(worker_gateway, shop):
     token = worker_gateway.chains["memory"].info.token("USDX")
     async with worker_gateway.db.transaction() as conn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from structlog.testing import capture_logs
 
 from cambist.secrets import SecretsBox
@@ -17,6 +18,7 @@ from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import gateway_of, settings, working
 
 
+@pytest.mark.slow
 async def test_the_worker_keeps_the_recovery_manifest_in_its_data_directory(db, database_url, redis_url, ids, tmp_path):
     folder = tmp_path / "data"
     async with gateway_of(settings(database_url, redis_url, folder), ids) as gateway, working(gateway):
@@ -28,6 +30,7 @@ async def test_the_worker_keeps_the_recovery_manifest_in_its_data_directory(db, 
     assert (folder / "recovery.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 async def test_a_worker_saves_its_filter_of_addresses_and_the_next_one_begins_with_it(
     db, database_url, redis_url, clock, ids, tmp_path
 ):

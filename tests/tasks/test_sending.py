@@ -28,6 +28,7 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
+@pytest.mark.slow
 async def test_what_a_tick_did_before_it_failed_is_told_and_then_the_failure_counts(treasury):
     engine, hints = await treasury.ready(), Hints(None)
     sender = ChainSender(engine, Leases(treasury.db), hints)
@@ -72,6 +73,7 @@ async def test_a_tick_that_fails_says_nothing_of_a_pause_that_it_has_not_asked_a
     await treasury.work(engine)
 
 
+@pytest.mark.slow
 async def test_a_worker_that_has_a_chain_back_tries_what_another_one_had_let_wait(treasury):
     engine, leases = await treasury.ready(), Leases(treasury.db)
     sender = ChainSender(engine, leases, Hints(None))

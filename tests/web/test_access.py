@@ -26,6 +26,8 @@ from tests.support.access import decided, found_in
 from tests.support.knocking import MODES, SCOPES, Knocker, sign_in_everybody
 from tests.support.web import ADMIN_KEY, Merchant, refused, web_settings
 
+pytestmark = pytest.mark.slow
+
 ROWS = decided()
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
 PROJECT_GUARDS = ("require_session", "require_project", "require_step_up")

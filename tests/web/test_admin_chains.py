@@ -148,6 +148,7 @@ async def activated(gateway, token_id):
         await adding.activate(conn, gateway.registry, claimed, token, now)
 
 
+@pytest.mark.slow
 async def test_a_token_is_added_decided_about_and_payments_follow(client, seen, gateway, merchant):
     made = (await admin(client, "POST", TOKENS, 202, chain="memory", contract=EURX.upper()))["token"]
     assert (made["state"], made["contractAddress"], made["sendable"]) == ("checking", EURX, False)

@@ -20,6 +20,8 @@ from cambist.settings import WebSettings
 from cambist_web.app import build_app
 from tests.support.web import ADMIN_KEY
 
+pytestmark = pytest.mark.slow
+
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
 SPELLINGS = (
     "/api/admin", "/api/admin/", "/api/admin/settings", "/api/admin/settings/", "//api/admin/settings",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cambist.services.audit.entries import newest
 from cambist.services.jobs import requests
 from cambist_tasks.requested import JobRunner
@@ -24,6 +26,7 @@ async def listed(client, **wanted):
     return response.json()["deliveries"]
 
 
+@pytest.mark.slow
 async def test_what_was_dropped_is_sent_again_in_bulk_with_the_same_ids(client, gateway, two_merchants):
     ada, officer = two_merchants.ada, await Officer(client).sign_in("support")
     untold = await listed(client, status="no_target")
@@ -134,6 +137,7 @@ async def test_deliveries_of_all_merchants_are_found_and_receivers_that_fail_are
     refused(await client.get(f"{WEBHOOKS}/deliveries/dlv_x", headers=ADMIN), 404, "DELIVERY_NOT_FOUND")
 
 
+@pytest.mark.slow
 async def test_deliveries_of_a_time_are_found_behind_however_many_newer_ones(client, gateway, two_merchants):
     day = "2030-01-0"
     for name, at, count in (
@@ -167,6 +171,7 @@ async def test_deliveries_of_a_time_are_found_behind_however_many_newer_ones(cli
     assert [one["deliveryId"] for one in since] == [f"dlv_after{n}" for n in range(20_000, 19_990, -1)]
 
 
+@pytest.mark.slow
 async def test_a_late_payment_is_accepted_by_an_operator_and_the_log_says_for_whom(client, gateway, two_merchants):
     ada, deposit_id = two_merchants.ada, two_merchants.ids["deposit_id"]
     support = await Officer(client).sign_in("support", stepped_up=True)

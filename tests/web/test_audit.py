@@ -172,6 +172,7 @@ async def test_the_second_factor_is_written_down(client, merchant, clock, log):
     assert (refused.details, refused.merchant_id) == (told, merchant.merchant_id)
 
 
+@pytest.mark.slow
 async def test_money_that_is_asked_for_is_written_down_once_for_each_key(client, clock, log):
     two_merchants = await TwoMerchants(client, clock).build()
     before = len(await log(Action.PAYOUT_ASKED))
@@ -186,6 +187,7 @@ async def test_money_that_is_asked_for_is_written_down_once_for_each_key(client,
     assert told >= {Action.WITHDRAWAL_ASKED, Action.REFUND_ASKED, Action.BATCH_ASKED, Action.ADDRESS_APPROVED}
 
 
+@pytest.mark.slow
 async def test_no_secret_is_in_the_log_and_each_entry_has_its_line(client, clock, log):
     with capture_logs() as lines:
         two_merchants = await TwoMerchants(client, clock).build()

@@ -23,6 +23,7 @@ async def collect(events, *, until, seconds=60):
     raise AssertionError(f"the stream ended without {until!r}: {seen}")
 
 
+@pytest.mark.slow
 async def test_a_page_is_told_every_state_until_nothing_can_change(checkout_env):
     public_id, address = await checkout_env.payment(10 * ONE)
     events = checkout_env.checkout().events(public_id)
@@ -51,6 +52,7 @@ async def test_a_hint_is_faster_than_the_clock(checkout_env):
     await asyncio.wait_for(waiting, 60)
 
 
+@pytest.mark.slow
 async def test_the_end_of_the_time_is_told_when_it_comes(checkout_env, clock):
     public_id, _ = await checkout_env.payment(10 * ONE)
     clock.advance(3599.8)

@@ -103,6 +103,7 @@ def accepts(path, method):
     return "session"
 
 
+@pytest.mark.slow
 async def test_each_endpoint_refuses_query_parameters_that_it_does_not_know(merchant, client):
     operator = await Officer(client).sign_in("owner")
     credentials = {"key": merchant.key, "session": merchant.bearer, "admin": {"X-Admin-Key": ADMIN_KEY}, "nothing": {}}
@@ -137,6 +138,7 @@ BAD_BODIES = [
 ]
 
 
+@pytest.mark.slow
 async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
     await merchant.step_up()
     await merchant.add_project(mode="sandbox")
@@ -213,6 +215,7 @@ async def test_nul_is_refused_wherever_it_hides(merchant, client):
     assert response.status_code == 201, response.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", ["\x1b[2J", "\u202e", "\u200b", "\ufeff", "\x85", "\n", "\x7f"], ids=ascii)
 async def test_text_that_hides_something_is_refused_in_every_body_by_its_field(merchant, client, hidden):
     await merchant.step_up()
@@ -304,6 +307,7 @@ async def test_no_answer_lets_a_browser_load_frame_send_or_rebase_anything(clien
         assert wanted <= set(policy), path
 
 
+@pytest.mark.slow
 async def test_on_https_every_answer_tells_browsers_to_stay_there(database_url, redis_url, clock, ids):
     settings = web_settings(database_url, redis_url)
     settings = replace(settings, web=replace(settings.web, public_url="https://pay.example.com"))
@@ -345,6 +349,7 @@ async def test_the_database_being_away_is_an_error_in_the_same_shape(merchant, c
     assert "api_keys" not in body["error"]
 
 
+@pytest.mark.slow
 def test_every_code_is_in_the_documentation():
     documented = (ROOT / "docs/merchants/errors.md").read_text()
     codes = set()
@@ -379,6 +384,7 @@ def wait_briefly(gateway):
     gateway.db.fetch_row.__self__._timeout_s = 0.2
 
 
+@pytest.mark.slow
 async def test_who_waits_in_vain_for_the_database_is_told_that_it_is_busy_and_the_log_once(narrow):
     gateway, client = narrow
     merchant = await Merchant(client).open(mode="sandbox")
@@ -401,6 +407,7 @@ async def test_who_waits_in_vain_for_the_database_is_told_that_it_is_busy_and_th
     assert "exc_info" not in told[0]
 
 
+@pytest.mark.slow
 async def test_who_waits_in_vain_after_something_was_committed_is_not_told_that_nothing_happened(narrow, monkeypatch):
     gateway, client = narrow
     merchant = await Merchant(client).open(mode="sandbox")

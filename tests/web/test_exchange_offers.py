@@ -156,6 +156,7 @@ async def test_a_provider_that_cannot_even_say_what_it_supports_is_left_out(clie
     assert (await ask()).json()["quote"]["provider"] == "good"
 
 
+@pytest.mark.slow
 async def test_a_slow_provider_is_left_out_after_its_time_and_nobody_waits_longer(client, gateway, rich, ask):
     provided(client, Slow(GOOD.service), GOOD)
     async with asyncio.timeout(5):

@@ -141,6 +141,7 @@ async def test_errors_of_operations_are_told_by_status_and_code(merchant, client
                 assert (example["value"]["code"], example["value"]["success"]) == (code, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method, path, body, as_person",
     [

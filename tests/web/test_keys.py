@@ -53,6 +53,7 @@ async def test_a_key_does_what_its_scopes_say_and_nothing_else(merchant, client)
     refused(await client.post("/api/payment", json=order, headers=merchant.key), 403, "SCOPE_MISSING")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body, field",
     [
@@ -93,6 +94,7 @@ async def test_a_key_expires_to_the_second_although_it_was_used_a_moment_before(
     assert late.headers["WWW-Authenticate"] == "ApiKey"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "allowed, ip, let_in",
     [

@@ -125,6 +125,7 @@ async def has_waiters(permits, count):
     raise AssertionError(f"{len(permits._waiters or ())} wait")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path, lines", [(FILES[0], 4), (FILES[1], 1)])
 @pytest.mark.parametrize("kind", ["counts", "reads"])
 async def test_files_wait_for_each_other_and_keep_no_connection_from_others(

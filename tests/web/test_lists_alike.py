@@ -33,6 +33,7 @@ def items_of(answer):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path, changed",
     [
@@ -77,6 +78,7 @@ async def test_what_was_made_within_a_time_is_found_and_comes_first_or_last(two_
 PROJECT = "/api/merchant/projects/{project_id}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path, id_name, made",
     [
@@ -117,6 +119,7 @@ async def test_lists_of_a_few_are_sorted_either_way_go_on_by_cursors_and_make_fi
     assert not [name for name in rows[0] if name.lower().endswith(("secret", "token"))]
 
 
+@pytest.mark.slow
 async def test_ones_own_sessions_are_sorted_by_use_and_by_age_go_on_by_cursors_and_make_a_file(two_merchants, clock):
     client, officer = two_merchants.client, await Officer(two_merchants.client).sign_in("owner")
     for who, path in ((two_merchants.ada, "/api/auth/sessions"), (officer, "/api/admin/auth/sessions")):

@@ -104,6 +104,7 @@ class Noted(dict):
         return False
 
 
+@pytest.mark.slow
 async def test_every_value_and_every_sentence_is_of_something(app, monkeypatch):
     tables = {
         (module, name): Noted(getattr(module, name))
@@ -121,6 +122,7 @@ async def test_every_value_and_every_sentence_is_of_something(app, monkeypatch):
     assert not any(unused.values()), f"nothing has these names any more, take them out: {unused}"
 
 
+@pytest.mark.slow
 async def test_every_field_and_parameter_has_words_an_example_and_its_choices(app):
     with capture_logs() as logs:
         described(app)
@@ -238,6 +240,7 @@ async def test_what_an_operation_rarely_answers_is_described_and_what_it_never_d
         assert not never & told[name], name
 
 
+@pytest.mark.slow
 async def test_an_error_that_is_not_described_fails_in_every_test(client, merchant, monkeypatch):
     monkeypatch.setattr(web, "_errors", {})
     monkeypatch.setattr(errors, "_OF_SCHEME", {name: {} for name in errors._OF_SCHEME})

@@ -83,6 +83,7 @@ async def test_each_has_its_description_and_its_page(client, parts, name):
         refused(await client.get(path), 404, "ROUTE_NOT_FOUND")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("serves, wanted", [("public", {"merchant", "dashboard"}), ("admin", {"operator"})])
 def test_an_address_of_operators_tells_of_operators_alone(serves, wanted):
     whole = json.loads(described(build_app(WebSettings(), serves)))

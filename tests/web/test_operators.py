@@ -276,6 +276,7 @@ async def test_no_owner_takes_his_own_second_factor_away(client):
     assert (await bob.ask("POST", reset)).json()["operator"]["hasTwoFactor"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method, path, body",
     [
@@ -301,6 +302,7 @@ async def test_what_an_owner_asks_for_while_another_demotes_him_is_refused(clien
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method, path, body",
     [

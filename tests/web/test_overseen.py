@@ -34,6 +34,7 @@ async def story(client, merchant):
     return made, answer.json()["account"], other
 
 
+@pytest.mark.slow
 async def test_every_list_answers_and_refuses_what_it_cannot_be_asked_for(client, story):
     for name in LISTS:
         found = await get(client, f"{name}?sort=createdAt&from=2020-01-01&mode=sandbox")

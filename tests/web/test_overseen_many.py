@@ -9,6 +9,8 @@ import pytest
 from cambist.services.oversight.finding import FOUND_MAX
 from tests.support.web import ADMIN_KEY, refused
 
+pytestmark = pytest.mark.slow
+
 KEY = {"X-Admin-Key": ADMIN_KEY}
 MANY = FOUND_MAX + 150
 STEP = 7_919

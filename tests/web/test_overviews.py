@@ -412,6 +412,7 @@ async def test_a_merchant_has_so_many_summed_up_in_a_minute_and_no_other_merchan
     refused(await client.get("/api/admin/overview", headers=KEY), 429, "RATE_LIMITED")
 
 
+@pytest.mark.slow
 async def test_who_has_to_wait_for_a_sum_keeps_no_connection_from_others(client, merchant, monkeypatch):
     web = client._transport.app.state.web
     monkeypatch.setattr(web, "overviews", asyncio.Semaphore(1))

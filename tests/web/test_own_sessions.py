@@ -101,6 +101,7 @@ async def test_an_access_token_does_not_outlive_its_idle_session(database_url, r
         refused(await client.get(SESSIONS, headers=merchant.bearer), 401, "SESSION_ENDED")
 
 
+@pytest.mark.slow
 async def test_the_session_that_was_not_used_for_longest_makes_room_for_one_too_many(merchant, client, clock):
     for _ in range(SESSIONS_MAX):
         clock.advance(1)
@@ -109,6 +110,7 @@ async def test_the_session_that_was_not_used_for_longest_makes_room_for_one_too_
     assert len(await listed(client, newest)) == SESSIONS_MAX
 
 
+@pytest.mark.slow
 async def test_over_https_the_refresh_cookie_is_the_hosts_alone(database_url, redis_url, clock, ids):
     settings = web_settings(database_url, redis_url)
     settings = replace(settings, web=replace(settings.web, public_url="HTTPS://gateway.example"))

@@ -203,6 +203,7 @@ async def ids_of(client, merchant):
     return {"projectId": merchant.project_id, **ids}
 
 
+@pytest.mark.slow
 async def test_parts_of_lists_that_do_not_exist_are_refused_by_field(client, merchant, tracker):
     ids, officer = await ids_of(client, merchant), await Officer(client).sign_in("auditor")
     for path in sorted(GROWING):
@@ -247,6 +248,7 @@ async def test_pages_are_counted_from_the_cursor(client, merchant):
     assert (second["page"], second["total"], second["nextCursor"]) == (2, 5, None)
 
 
+@pytest.mark.slow
 async def test_a_cursor_is_good_for_one_list_of_one_owner_whoever_asks(client, merchant, tracker):
     await made(client, merchant, 2)
     cursor = (await client.get("/api/payment?limit=1", headers=merchant.key)).json()["nextCursor"]

@@ -70,6 +70,7 @@ async def test_a_replay_is_200_and_idempotent(make):
     assert mismatch["code"] == "IDEMPOTENCY_KEY_MISMATCH"
 
 
+@pytest.mark.slow
 async def test_two_hundred_identical_requests_at_once_make_one_payment(client, merchant):
     headers = {**merchant.key, "Idempotency-Key": "order-7"}
     answers = await asyncio.gather(*(client.post("/api/payment", json=BODY, headers=headers) for _ in range(200)))
@@ -120,6 +121,7 @@ async def test_a_quote_promises_nothing_and_says_everything(client, merchant):
     refused(await client.post("/api/payment/quote", json=BODY), 401, "API_KEY_MISSING")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields, status, code, field",
     [

@@ -178,6 +178,7 @@ async def test_what_does_not_exist_is_told(client, merchant):
     refused(await give(client, merchant, None), 404, "MERCHANT_NOT_FOUND")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong, field",
     [
@@ -262,6 +263,7 @@ async def test_what_was_used_this_month_is_told_by_mode_whether_it_was_posted_or
     assert (await own(client, merchant))["used"]["cpt"] == weight
 
 
+@pytest.mark.slow
 async def test_a_plan_limits_the_requests_of_each_key_and_a_change_holds_at_once(database_url, redis_url, clock, ids):
     settings = web_settings(database_url, redis_url, rate_limits=UNLIMITED)
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
@@ -280,6 +282,7 @@ async def test_a_plan_limits_the_requests_of_each_key_and_a_change_holds_at_once
         assert await asked(merchant, 5) == [200] * 5
 
 
+@pytest.mark.slow
 async def test_what_a_plan_says_of_requests_is_read_with_the_key_and_by_other_workers_within_a_second(
     database_url, redis_url, clock, ids
 ):

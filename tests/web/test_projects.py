@@ -214,6 +214,7 @@ async def test_a_key_that_another_worker_took_back_is_good_for_a_second_at_most(
     refused(await client.get(WALLET, headers=merchant.key), 401, "API_KEY_INVALID")
 
 
+@pytest.mark.slow
 async def test_a_project_that_is_switched_off_is_read_and_nothing_else_is_done_for_it(merchant, client):
     assert (await client.get(WALLET, headers=merchant.key)).status_code == 200
     await client.patch(here(merchant), json={"isActive": False}, headers=merchant.bearer)
@@ -265,6 +266,7 @@ async def test_sandbox_keys_look_like_it(merchant, client):
     assert (await client.get(WALLET, headers=merchant.key)).json()["mode"] == "sandbox"
 
 
+@pytest.mark.slow
 async def test_limits_hold_when_everything_comes_at_once(merchant, client):
     async def add(path, body):
         return (await client.post(path, json=body, headers=merchant.bearer)).status_code

@@ -153,6 +153,7 @@ def test_all_lines_of_the_header_are_one_list_that_is_read_from_the_right(peer, 
     assert client_host(peer, lines, parse_networks(["10.0.0.0/8"])) == address
 
 
+@pytest.mark.slow
 def test_large_headers_are_not_kept():
     trusted = parse_networks(["10.0.0.0/8"])
     client_host("10.0.0.1", ["203.0.113.9"], trusted)
@@ -347,6 +348,7 @@ async def test_guesses_beyond_the_limit_are_not_looked_up_also_when_they_come_at
     assert BAD_CREDENTIALS_PER_MINUTE <= len(looked_up) <= BAD_CREDENTIALS_PER_MINUTE + 10
 
 
+@pytest.mark.slow
 async def test_good_keys_are_never_taken_for_guesses_and_one_that_was_good_works_while_others_guess(
     database_url, redis_url, clock, ids
 ):

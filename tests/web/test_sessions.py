@@ -154,6 +154,7 @@ async def test_signing_out_ends_access_tokens_at_once(merchant, client):
     assert (await client.post("/api/auth/logout")).is_success
 
 
+@pytest.mark.slow
 async def test_a_session_ends_after_its_lifetime_however_it_was_used(merchant, client, clock, gateway):
     # Never idle for too long.
     times = 2 * gateway.settings.auth.refresh_token_s // gateway.settings.auth.session_idle_s

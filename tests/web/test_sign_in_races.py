@@ -15,6 +15,7 @@ ROUNDS = 25
 LOGIN, CHANGE = "/api/auth/login", "/api/auth/password"
 
 
+@pytest.mark.slow
 async def test_signing_in_with_a_sessions_cookie_while_the_password_is_changed(client):
     merchant = Merchant(client)
     await merchant.register("ada@shop.example")

@@ -75,11 +75,13 @@ async def _left(gateway):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: f"{act[0]} {act[1]}")
 async def test_what_waits_while_its_session_is_ended_is_refused(waits, act):
     refused(await waits(act, "UPDATE sessions SET revoked_at = now() WHERE member_pk = $1"), 401, "SESSION_ENDED")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: f"{act[0]} {act[1]}")
 async def test_what_waits_while_its_member_is_demoted_is_refused(waits, act):
     refused(await waits(act, "UPDATE members SET role = 'viewer' WHERE id = $1"), 403, "ROLE_NOT_ALLOWED")

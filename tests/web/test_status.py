@@ -6,6 +6,7 @@ import asyncio
 import time
 from datetime import timedelta
 
+import pytest
 from sqlalchemy import make_url
 
 from cambist.db.engine import connect
@@ -160,6 +161,7 @@ async def test_losing_redis_impairs_and_losing_the_database_is_told_clearly(data
         assert (await client.get(STATUS)).status_code == 200
 
 
+@pytest.mark.slow
 async def test_a_database_that_does_not_answer_is_not_waited_for(client, gateway, clock):
     await store(gateway)
     async with gateway.db.transaction() as conn:

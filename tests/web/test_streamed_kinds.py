@@ -230,6 +230,7 @@ async def everything(gateway, two_merchants):
     return two_merchants
 
 
+@pytest.mark.slow
 async def test_a_changed_row_of_every_kind_is_told(gateway, everything, monkeypatch):
     monkeypatch.setattr(hub, "CHAIN_EVERY_S", 0.0)
     async with served(gateway) as here, here.stream(STREAM, ADMIN) as page:
@@ -320,6 +321,7 @@ async def test_what_no_page_shows_is_told_to_nobody(gateway, everything):
         assert (await conn.exec_driver_sql("SELECT count(*) FROM changes")).scalar_one() == before
 
 
+@pytest.mark.slow
 async def test_a_chain_that_breaks_is_told_at_once_and_its_progress_a_little_later(gateway, everything, monkeypatch):
     monkeypatch.setattr(hub, "CHAIN_EVERY_S", 3.0)
     async with served(gateway) as here, here.stream(f"{STREAM}?kinds=chain", ADMIN) as page:

@@ -20,6 +20,7 @@ STREAM, ADMIN_STREAM = "/api/dashboard/stream", "/api/admin/stream"
 ADMIN = {"X-Admin-Key": ADMIN_KEY}
 
 
+@pytest.mark.slow
 async def test_a_change_is_told_to_whom_it_concerns_and_to_nobody_else(gateway, two_merchants):
     ada, bob = two_merchants.ada, two_merchants.bob
     async with (
@@ -69,6 +70,7 @@ async def test_a_stream_that_broke_off_goes_on_where_it_was_without_a_gap(gatewa
             assert not page.resumed
 
 
+@pytest.mark.slow
 async def test_a_stream_ends_with_the_access_that_it_was_opened_with(client, gateway, two_merchants):
     ada, web = two_merchants.ada, client._transport.app.state.web
     finance = await Teammate(client, ada).sign_in("finance")
@@ -135,6 +137,7 @@ async def test_a_person_has_so_many_streams_and_a_process_too(gateway, two_merch
             assert (response.status, (await response.json())["code"]) == (503, "STREAMS_BUSY")
 
 
+@pytest.mark.slow
 async def test_who_does_not_take_what_is_sent_is_let_go(gateway, two_merchants):
     ada = two_merchants.ada
     # Heartbeats without a pause fill whatever lies between the two ends.

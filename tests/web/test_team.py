@@ -301,6 +301,7 @@ async def test_of_two_owners_who_demote_each_other_at_once_one_is_left(client, m
     assert sorted(roles) == ["owner", "viewer"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method, path, body",
     [

@@ -60,6 +60,7 @@ async def told(tracker):
     return sorted(one["amount"] for one in found["transactions"])
 
 
+@pytest.mark.slow
 async def test_a_job_reads_the_past_and_says_how_far_it_is(client, gateway, merchant, paid):
     plain, tracker = await make(client, merchant.key), await make(client, merchant.key, startBlock=0)
     assert await shown(tracker) is None

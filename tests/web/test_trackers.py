@@ -188,6 +188,7 @@ async def test_the_plan_bounds_active_trackers_and_their_addresses_and_is_named(
     await made[0].done("update", {"maxAddresses": 1_000})
 
 
+@pytest.mark.slow
 async def test_however_many_are_made_or_switched_on_at_once_the_plan_holds(client, gateway, merchant):
     answers = await asyncio.gather(*[client.post(CREATE, json=BODY, headers=merchant.key) for _ in range(16)])
     assert Counter(answer.status_code for answer in answers) == {201: 10, 403: 6}
@@ -384,6 +385,7 @@ async def test_what_is_done_stands_in_the_audit_log_with_who_did_it_and_no_secre
         assert secret not in str(entries) + str(lines)
 
 
+@pytest.mark.slow
 async def test_guesses_at_tokens_are_counted_and_a_token_that_was_good_works_meanwhile(
     database_url, redis_url, clock, ids
 ):
@@ -403,6 +405,7 @@ async def test_guesses_at_tokens_are_counted_and_a_token_that_was_good_works_mea
         refused(await client.get("/api/webhook/get", headers={"X-Auth-Token": "x"}), 429, "RATE_LIMITED")
 
 
+@pytest.mark.slow
 async def test_each_tracker_has_a_limit_of_its_own(database_url, redis_url, clock, ids):
     limits = RateLimitSettings(per_key=20, per_address=0, login_per_address=0)
     settings = web_settings(database_url, redis_url, rate_limits=limits)

@@ -6,6 +6,8 @@ import csv
 import io
 from datetime import timedelta
 
+import pytest
+
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, post
 from cambist_web.api import transactions
 from tests.support.web import Merchant, refused
@@ -254,6 +256,7 @@ async def test_an_entry_is_worth_what_it_was_worth_at_the_time(client, merchant,
     assert native["fiatValue"] is None  # the only price is too old to say anything
 
 
+@pytest.mark.slow
 async def test_the_file_holds_every_entry_and_its_columns_sum_up_to_the_balances(client, merchant, gateway):
     books = await books_of(gateway, merchant)
     for number in range(1_100):

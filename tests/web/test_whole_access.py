@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import pytest
+
 from tests.support.access import decided, filled
 from tests.support.web import refused
+
+pytestmark = pytest.mark.slow
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "OPTIONS")
 

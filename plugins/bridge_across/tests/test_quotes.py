@@ -243,6 +243,7 @@ async def test_an_offer_that_cannot_be_is_none(bridge, server, changes):
             await asking
 
 
+@pytest.mark.slow
 async def test_any_field_of_an_answer_may_be_anything_and_the_call_is_still_the_one_that_was_asked_for(bridge, server):
     await bridge.quote(USDT)
     usual = server.answers[0]

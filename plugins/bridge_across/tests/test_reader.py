@@ -236,6 +236,7 @@ def mutated(draw) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(data=mutated(), value=st.sampled_from([0, 0, 0, 1, DEPOSIT.input_amount]))
 def test_changed_bytes_read_as_they_were_or_differently_or_not_at_all(data, value):

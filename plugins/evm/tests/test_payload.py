@@ -250,6 +250,7 @@ def depth(item: Any) -> int:
 nested = st.recursive(st.binary(max_size=80), lambda inner: st.lists(inner, max_size=4), max_leaves=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(item=nested)
 def test_lists_are_encoded_as_the_other_library_does(item: Any) -> None:
@@ -262,6 +263,7 @@ def test_lists_are_encoded_as_the_other_library_does(item: Any) -> None:
             decode(raw)
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @given(raw=st.binary(max_size=40))
 def test_bytes_are_decoded_exactly_when_they_are_canonical(raw: bytes) -> None:

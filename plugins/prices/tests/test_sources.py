@@ -267,6 +267,7 @@ async def test_redirects_are_not_followed(either):
         await either.source.prices([ETH_USD])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coingecko", "kraken"])
 async def test_answers_are_bounded_in_time(clock, name):
     async with served(clock, name, timeout_ms=300) as harness:

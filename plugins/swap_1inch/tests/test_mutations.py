@@ -13,6 +13,8 @@ from .conftest import ETHEREUM, SENDER
 from .server import NATIVE, ROUTER, TAIL, TYPES, ZERO, calldata
 from .test_reader import SWAPS, USUAL, read, real
 
+pytestmark = pytest.mark.slow
+
 CONTRACTS = {spell(NATIVE): None} | {one.contract: one.contract for one in ETHEREUM.tokens if one.contract}
 
 relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)

@@ -226,6 +226,7 @@ async def test_a_quorum_also_guards_the_reorg_check(
     assert set(told) == {nodes[0].blocks[39]["blockID"]}
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_hangs_does_not_slow_the_others_down(nodes: list[CannedNode], connect: Connect) -> None:
     """Once it is known to hang, looks go elsewhere at once."""
     async with connect(*urls(nodes), request_timeout_ms=1_500) as chain:
