@@ -3,7 +3,8 @@
 # Systems build their own Python with optimization. pyenv does not, unless it is told to, and such a one takes half as
 # long again for everything.
 SYSTEM_PYTHON := /usr/bin/python3
-PYTHON ?= $(shell $(SYSTEM_PYTHON) -c 'import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+IS_SUPPORTED := (3, 11) <= sys.version_info < (3, 14)
+PYTHON ?= $(shell $(SYSTEM_PYTHON) -c 'import ensurepip, sys; sys.exit(not $(IS_SUPPORTED))' \
   2> /dev/null && echo $(SYSTEM_PYTHON) || echo python3)
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 # Three more than there are cores: stories wait for blocks, and the cores need not wait with them.
@@ -108,7 +109,7 @@ clean:  ## Remove everything that was installed or built here, and the embedded 
 # uv, itself from the lock, installs the rest many times faster than pip. It does not read pip's configuration,
 # so where only that knows the way to an index, pip does it.
 .venv/locked: requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Cambist needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -c 'import sys; sys.exit(0 if $(IS_SUPPORTED) else "Cambist needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
 	awk '/^uv==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > .venv/uv.lock
 	$(PIP) --require-hashes --requirement .venv/uv.lock

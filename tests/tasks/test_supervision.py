@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -19,6 +21,18 @@ def test_pauses_double_up_to_their_ceiling_and_begin_anew_after_a_success() -> N
     assert pauses.next_s() == 0.5
 
 
+async def events_of(work: Callable[[], Coroutine[Any, Any, None]], last: asyncio.Event) -> list[str]:
+    """Keep something running until it has begun for the last time, and return what was logged of it."""
+    with capture_logs() as logs:
+        task = asyncio.create_task(keep_running("it", work))
+        async with asyncio.timeout(60):
+            await last.wait()
+        task.cancel()
+        await asyncio.wait([task])
+    assert task.cancelled()
+    return [entry["event"] for entry in logs]
+
+
 async def test_a_task_that_crashes_or_ends_is_started_again_and_the_crash_is_logged() -> None:
     starts: list[int] = []
     third = asyncio.Event()
@@ -31,13 +45,7 @@ async def test_a_task_that_crashes_or_ends_is_started_again_and_the_crash_is_log
             third.set()
             await asyncio.Event().wait()
 
-    with capture_logs() as logs:
-        task = asyncio.create_task(keep_running("it", work))
-        async with asyncio.timeout(60):
-            await third.wait()
-        task.cancel()
-        await asyncio.wait([task])
-    assert [entry["event"] for entry in logs] == ["task_crashed", "task_ended"]
+    assert await events_of(work, third) == ["task_crashed", "task_ended"]
 
 
 async def test_a_task_that_ends_as_cancelled_though_nobody_stopped_it_is_started_again() -> None:
@@ -51,15 +59,8 @@ async def test_a_task_that_ends_as_cancelled_though_nobody_stopped_it_is_started
         second.set()
         await asyncio.Event().wait()
 
-    with capture_logs() as logs:
-        task = asyncio.create_task(keep_running("it", work))
-        async with asyncio.timeout(60):
-            await second.wait()
-        task.cancel()
-        await asyncio.wait([task])
-    assert task.cancelled()
+    assert await events_of(work, second) == ["task_crashed"]
     assert starts == [0, 0]
-    assert [entry["event"] for entry in logs] == ["task_crashed"]
 
 
 async def test_one_crashing_task_leaves_the_others_running_and_stop_ends_all() -> None:

@@ -42,12 +42,11 @@ async def keep_running(name: str, work: Callable[[], Coroutine[Any, Any, None]])
         finally:
             running.cancel()
             await asyncio.wait([running])
-        # Nobody has stopped it: a cancellation that came from within says nothing else.
-        error = asyncio.CancelledError() if running.cancelled() else running.exception()
-        if error is None:
+        try:
+            running.result()
             log.error("task_ended", task=name)
-        else:
-            log.error("task_crashed", task=name, exc_info=error)
+        except (Exception, asyncio.CancelledError):  # nobody has stopped it: it was cancelled from within
+            log.exception("task_crashed", task=name)
         if loop.time() - started >= STABLE_S:
             pauses.reset()
         await asyncio.sleep(pauses.next_s())
