@@ -7,8 +7,8 @@ IS_SUPPORTED := (3, 11) <= sys.version_info < (3, 14)
 PYTHON ?= $(shell $(SYSTEM_PYTHON) -c 'import ensurepip, sys; sys.exit(not $(IS_SUPPORTED))' \
   2> /dev/null && echo $(SYSTEM_PYTHON) || echo python3)
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-# Three more than there are cores: stories wait for blocks, and the cores need not wait with them.
-WORKERS ?= $(shell expr $(CORES) + 3)
+# Four more than there are cores: stories wait for blocks, and the cores need not wait with them.
+WORKERS ?= $(shell expr $(CORES) + 4)
 MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml devnets/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)
 BIN := .venv/bin
@@ -49,7 +49,7 @@ dashboard: $(BUILT)  ## Build the dashboards, with the Node that comes from its 
 pictures: .venv/installed $(DESCRIBED) $(BUILT)  ## Take the pictures anew that tests compare the dashboards with
 	$(BIN)/python -m tests.browser.reference
 
-test: .venv/installed tests/node_modules/installed dashboard $(DESCRIBED)  ## Run every test, on every core and three processes more (WORKERS=0 for one process)
+test: .venv/installed tests/node_modules/installed dashboard $(DESCRIBED)  ## Run every test, on every core and four processes more (WORKERS=0 for one process)
 	$(PYTEST) -n $(WORKERS) --dist loadfile
 
 test-fast: .venv/installed  ## Run the tests that are quick: no chain's node, browser or process start, nothing marked slow

@@ -144,9 +144,8 @@ class FilesAndNetworks(LoadFileScheduling):
 
     A folder whose files share a gateway counts as one file.
 
-    Two processes that take turns on a core find nothing of theirs in its caches, and each takes half as long again. So
-    what keeps a core busy is never run by more workers than there are cores, and by half as many while there is
-    something left that waits, which the other workers begin with.
+    What keeps a core busy is never run by more workers than there are cores: processes that take turns on a core find
+    nothing of theirs in its caches. The other workers tell what waits, and take what the busy ones leave of the cores.
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:
@@ -161,7 +160,7 @@ class FilesAndNetworks(LoadFileScheduling):
         waits = next(filter(is_waiting, self.workqueue), None)
         works = next(itertools.filterfalse(is_waiting, self.workqueue), None)
         busy = sum(self._is_busy(other) for other in self.nodes if other is not node)
-        if busy >= (CORES if waits is None else max(CORES // 2, 1)):
+        if busy >= CORES:
             return waits
         return works or waits
 

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any, TypeAlias
 
 import httpx
-import redis
 from msgspec import Struct
 
 from cambist.bootstrap import Gateway
@@ -85,8 +84,7 @@ class Scenes:
         opened = opening(url, self._databases.redis_url, clock, ids, stock=STOCK)
         async with opened as gateway, web_client(gateway) as client:
             made = await play(client, clock)
-        with redis.Redis.from_url(self._databases.redis_url) as valkey:
-            valkey.flushdb()
+        self._databases.empty_redis()
         return Scene(url.rpartition("/")[2].partition("?")[0], clock, client, _chance(ids).getstate(), made)
 
     def close(self) -> None:

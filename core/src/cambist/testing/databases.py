@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 import asyncpg
+import redis
 from sqlalchemy.pool import QueuePool
 
 from cambist.db.engine import Database, connect
@@ -67,7 +68,7 @@ SET session_replication_role = replica;
 
 
 class Databases:
-    """Makes this process's databases, through one connection: to connect takes as long as most tests' own work."""
+    """Makes this process's databases, through one connection each: to connect takes as long as most tests' own work."""
 
     def __init__(self, servers: TestServers, worker: str) -> None:
         self._servers = servers
@@ -77,6 +78,7 @@ class Databases:
         self._thread = ThreadPoolExecutor(1, "databases")
         self._runner = asyncio.Runner()
         self._connection = self.run(asyncpg.connect(servers.database_url))
+        self._valkey = redis.Redis.from_url(self.redis_url)
 
     @contextmanager
     def fresh(self, template: str = TEMPLATE) -> Iterator[str]:
@@ -91,8 +93,13 @@ class Databases:
         """The address of the Valkey database that is this process's."""
         return self._servers.redis((1 + int(self._worker.removeprefix("gw"))) % REDIS_DATABASES)
 
+    def empty_redis(self) -> None:
+        """Forget all that is in that Valkey database."""
+        self._valkey.flushdb()
+
     def close(self) -> None:
-        """End the connection and its thread."""
+        """End the connections and the thread."""
+        self._valkey.close()
         self.run(self._connection.close())
         self._thread.submit(self._runner.close).result()
         self._thread.shutdown()

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-import redis
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.util import LRUCache
 
@@ -120,8 +119,7 @@ async def db(database_url: str, kept_database: KeptDatabase) -> AsyncIterator[Da
 @pytest.fixture
 def redis_url(databases: Databases) -> str:
     """Give the address of an empty Valkey database that no other process of the run uses."""
-    with redis.Redis.from_url(databases.redis_url) as client:
-        client.flushdb()
+    databases.empty_redis()
     return databases.redis_url
 
 
