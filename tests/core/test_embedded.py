@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import asyncpg
 import psutil
@@ -131,6 +132,26 @@ def test_a_server_that_was_killed_starts_again_on_the_same_address(data_dir):
             time.sleep(0.01)
         servers.start()
         assert (servers.database_url, servers.redis_url) == urls
+        assert _ask(servers, "SELECT 1") == 1
+
+
+def test_a_killed_server_starts_again_though_a_query_of_before_is_still_under_way(data_dir):
+    with (
+        own_data_dir(data_dir) as folder,
+        EmbeddedServers(folder, os.urandom, valkey=False) as servers,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        # It takes ten seconds and more, in which it does not notice that its server is gone.
+        long = beside.submit(_ask, servers, "SELECT count(*) FROM (SELECT generate_series(1, 100000000)) AS rows")
+        others = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()"
+        while not _ask(servers, others):
+            time.sleep(0.01)
+        os.kill(int((data_dir / "postgres" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
+        while servers.running:
+            time.sleep(0.01)
+        servers.start()
+        with pytest.raises((OSError, asyncpg.PostgresError)):
+            long.result(timeout=10)
         assert _ask(servers, "SELECT 1") == 1
 
 

@@ -17,6 +17,7 @@ from cambist.ports import RandomBytes
 from .processes import (
     Account,
     EmbeddedError,
+    end_children,
     free_port,
     make_folder,
     make_reachable,
@@ -179,6 +180,7 @@ class EmbeddedPostgres:
             raise EmbeddedError(msg)
         if lines := self._pid_lines():
             stop_orphan(int(lines[0]), "postgres", self._cluster, _STOP_SIGNALS, timeout_s=20)
+            end_children("postgres", self._cluster, (signal.SIGQUIT, signal.SIGKILL), timeout_s=20)
             # By now the number is nobody's, or somebody else's, whom PostgreSQL would take for its own kind.
             (self._cluster / "postmaster.pid").unlink(missing_ok=True)
 

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -187,18 +188,44 @@ def stop_orphan(pid: int, name: str, folder: Path, signals: Sequence[signal.Sign
     """Stop the server that an owner left behind when it was killed, if the process is really that server."""
     try:
         process = psutil.Process(pid)
-        if process.name() != name or Path(process.cwd()) != folder.resolve():
-            return
-        log.warning("orphan_stopped", server=name, pid=pid)
-        for number in signals:
-            process.send_signal(number)
-            try:
-                process.wait(timeout_s)
-            except psutil.TimeoutExpired:
-                continue
-            return
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
+    except psutil.NoSuchProcess:
         return
+    _end([process], name, folder, signals, timeout_s)
+
+
+def end_children(name: str, folder: Path, signals: Sequence[signal.Signals], *, timeout_s: float) -> None:
+    """End what a server in this folder left behind when it was killed: children that finish first what they are at.
+
+    Until then they hold the memory that they share, without which no other server begins. The server itself must be
+    gone.
+    """
+    _end(list(psutil.process_iter()), name, folder, signals, timeout_s)
+
+
+def _end(
+    processes: Sequence[psutil.Process], name: str, folder: Path, signals: Sequence[signal.Signals], timeout_s: float
+) -> None:
+    """End those of the processes that are really that server's, more rudely with each signal."""
+    left = [process for process in processes if _is_in(folder, name, process)]
+    for process in left:
+        log.warning("orphan_stopped", server=name, pid=process.pid)
+    for number in signals:
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+        deadline = time.monotonic() + timeout_s
+        while left := [process for process in left if _is_in(folder, name, process)]:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.01)
+
+
+def _is_in(folder: Path, name: str, process: psutil.Process) -> bool:
+    """Say whether a process of this name works in this folder; one that has ended and waits to be noticed does not."""
+    try:
+        return process.name() == name and Path(process.cwd()) == folder.resolve()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
 
 
 def socket_fits(path: Path) -> bool:
