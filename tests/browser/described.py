@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -191,14 +191,18 @@ async def go(page: Page, address: str) -> None:
     await until_shown(page)
 
 
-async def found_on_every_page(page: Page, gateway: DescribedGateway, *views: View) -> list[str]:
+async def found_on_every_page(
+    page: Page, gateway: DescribedGateway, *views: View, then: Callable[[str, str], Awaitable[list[str]]] | None = None
+) -> list[str]:
     """Return what is found on each page of the app, with the page's address and how it was looked at.
 
     Going to a page takes more than looking at it: what can be looked for in one language is looked for in one turn.
+    ``then`` looks further in the last view, and is given the page's address and another's.
     """
     found = []
     emulation = await page.context.new_cdp_session(page)
-    for address in gateway.addresses():
+    addresses = list(gateway.addresses())
+    for number, address in enumerate(addresses):
         await go(page, address)
         for size, is_touched, scripts in views:
             if await page.evaluate(IS_TOUCHED) != is_touched:
@@ -209,6 +213,8 @@ async def found_on_every_page(page: Page, gateway: DescribedGateway, *views: Vie
             how = f"{size['width']}, with a {'finger' if is_touched else 'mouse'}"
             for script in scripts:
                 found += [f"{address} at {how}: {one}" for one in await page.evaluate(script)]
+        if then is not None:
+            found += await then(address, addresses[number - 1])
     return found
 
 

@@ -84,11 +84,10 @@ class Shown(NamedTuple):
 
 
 async def opened(page: Page, address: str, *, another: str) -> AsyncIterator[Shown]:
-    """Go to a page and open all that its buttons open; what closes something else is opened in a round of its own.
+    """Open all that the buttons of the page that is shown open; what closes something else is opened in another round.
 
-    Between rounds it goes to ``another`` page, which closes what is open.
+    Between rounds it goes to ``another`` page, which closes what is open, and back to this one's address.
     """
-    await go(page, address)
     clicked: list[str] = []
     while True:
         found = await page.evaluate(OPEN, clicked)

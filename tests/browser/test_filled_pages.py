@@ -151,25 +151,23 @@ a phone lines that say that there is nothing."""
 
 @pytest.mark.parametrize("app", VIEWS)
 async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_the_longest_words(chromium, app):
-    gateway = DescribedGateway(app)
+    gateway, dialogs = DescribedGateway(app), []
     async with described_page(chromium, gateway, viewport=PHONE, has_touch=True, locale="ru-RU") as page:
         assert await page.evaluate("document.documentElement.lang") == "ru"
-        wide = await found_on_every_page(page, gateway, *VIEWS[app])
-        # Here still in the last of these views: on a phone, with a finger.
-        wide += await missed_in_dialogs(page, gateway)
-    assert not wide, "\n".join(wide)
 
+        async def missed_in_dialogs(address: str, another: str) -> list[str]:
+            # The last view is on a phone, with a finger. Some buttons do what examples have no answer for.
+            unknown, missed = [*gateway.unknown], []
+            async for shown in opened(page, address, another=another):
+                dialogs.extend(shown.dialogs)
+                missed += [f"{address}: {one}" for one in await page.evaluate(TOO_SMALL)]
+            gateway.unknown[:] = unknown
+            return missed
 
-async def missed_in_dialogs(page, gateway: DescribedGateway) -> list[str]:
-    """Return what a finger misses of all that the pages' buttons open."""
-    addresses, missed, dialogs = list(gateway.addresses()), [], []
-    for number, address in enumerate(addresses):
-        async for shown in opened(page, address, another=addresses[number - 1]):
-            dialogs += shown.dialogs
-            missed += [f"{address}: {one}" for one in await page.evaluate(TOO_SMALL)]
-        gateway.unknown.clear()
-    assert len(dialogs) >= DIALOGS_LEAST[gateway.app], dialogs
-    return missed
+        wrong = await found_on_every_page(page, gateway, *VIEWS[app], then=missed_in_dialogs)
+    assert not wrong, "\n".join(wrong)
+    # None of them is left out because a button does nothing.
+    assert len(dialogs) >= DIALOGS_LEAST[app], dialogs
 
 
 async def of_opened(page, axe: str, shown: Shown) -> list[str]:
