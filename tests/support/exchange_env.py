@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Self
 
 from msgspec import convert, structs
+from sqlalchemy import bindparam
 
 from cambist.db.models import Exchange
 from cambist.domain.exchanges import BPS, MadeFor
@@ -48,6 +49,7 @@ from tests.support.treasury import RICH, Treasury
 CHAINS = ("memory", "other")
 FEE_BPS = 30
 USDX, MEM = 10**6, 10**18
+BY_TXN_ID = SELECT.where(Exchange.txn_id == bindparam("txn_id"))
 
 
 class PricedService(FairService):
@@ -223,7 +225,7 @@ class ExchangeEnv(Treasury):
 
     async def row(self, txn_id: str) -> ExchangeRow:
         async with self.db.autocommit() as conn:
-            return exchange_row((await conn.execute(SELECT.where(Exchange.txn_id == txn_id))).one())
+            return exchange_row((await conn.execute(BY_TXN_ID, {"txn_id": txn_id})).one())
 
     async def tick(self, follower: ExchangeWorker | None = None) -> None:
         """Let engines and the follower do what there is to do, once."""

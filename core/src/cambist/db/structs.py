@@ -52,6 +52,14 @@ def one_of(column: Column, values: Sequence[Any]) -> ColumnElement[bool]:
     return column == func.any(bindparam(None, list(values), type_=ARRAY(column.type)))
 
 
+def one_of_given(column: Column, name: str) -> ColumnElement[bool]:
+    """Return ``column = ANY(values)`` for a statement that is made once: the values come under this name with each use.
+
+    SQLAlchemy recognises such a statement at once, where for one that is made anew it looks at all columns.
+    """
+    return column == func.any(bindparam(name, type_=ARRAY(column.type)))
+
+
 def literally(column: Column, *values: str) -> ColumnElement[bool]:
     """Return ``column IN (values)`` with the values, which are constants, in the text.
 

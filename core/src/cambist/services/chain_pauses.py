@@ -49,6 +49,7 @@ Pauses = Mapping[tuple[str, str], Pause]
 """By chain and what is paused there."""
 
 _COLUMNS = columns_of(Pause, models.ChainPause)
+_ALL = select(*_COLUMNS)
 
 
 async def pause(conn: AsyncConnection, registry: Registry, new: Pause) -> None:
@@ -83,7 +84,7 @@ async def resume(conn: AsyncConnection, chain: str, what: Pausable) -> Pause:
 
 async def load(conn: AsyncConnection) -> Pauses:
     """Return all that is paused."""
-    rows = [to_struct(Pause, row) for row in await conn.execute(select(*_COLUMNS))]
+    rows = [to_struct(Pause, row) for row in await conn.execute(_ALL)]
     return {(row.chain, row.what): row for row in rows}
 
 

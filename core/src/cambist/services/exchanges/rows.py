@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Select, select, update
+from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Address, Exchange, OutboundIntent
-from cambist.db.structs import AnyRow, columns_of, one_of, to_struct
+from cambist.db.structs import AnyRow, columns_of, one_of_given, to_struct
 from cambist.domain.exchanges import FINISHED_STEPS, Kind, MadeFor, Status, Step
 from cambist.domain.intents import AskedBy
 from cambist.plugin import BridgeDeposit, Token, Units
@@ -124,6 +124,13 @@ class ExchangeRow(Struct, frozen=True, kw_only=True):
 SENDER = select(Address.address).where(Address.id == Exchange.source_pk).correlate(Exchange).scalar_subquery()
 COLUMNS = columns_of(ExchangeRow, Exchange, sender=SENDER)
 SELECT: Select[*tuple[Any, ...]] = select(*COLUMNS)
+BY_PKS = SELECT.where(one_of_given(Exchange.id, "pks")).order_by(Exchange.id)
+_LOCK = SELECT.where(Exchange.id == bindparam("pk")).with_for_update(key_share=True, of=Exchange)
+_LOCK_BY_INTENTS = (
+    SELECT.where(one_of_given(Exchange.intent_pk, "intent_pks"))
+    .order_by(Exchange.id)
+    .with_for_update(key_share=True, of=Exchange)
+)
 
 
 def exchange_row(row: AnyRow) -> ExchangeRow:
@@ -137,18 +144,14 @@ def when_idle(give_up_at: datetime, now: datetime) -> datetime:
 
 async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> dict[int, ExchangeRow]:
     """Return exchanges by the primary keys of their calls' intents, locked in id order until the transaction ends."""
-    found = await conn.execute(
-        SELECT.where(one_of(Exchange.intent_pk, intent_pks))
-        .order_by(Exchange.id)
-        .with_for_update(key_share=True, of=Exchange)
-    )
+    found = await conn.execute(_LOCK_BY_INTENTS, {"intent_pks": list(intent_pks)})
     rows = [exchange_row(row) for row in found]
     return {row.intent_pk: row for row in rows if row.intent_pk is not None}
 
 
 async def lock(conn: AsyncConnection, pk: int) -> ExchangeRow:
     """Return one exchange, locked until the transaction ends."""
-    found = await conn.execute(SELECT.where(Exchange.id == pk).with_for_update(key_share=True, of=Exchange))
+    found = await conn.execute(_LOCK, {"pk": pk})
     return exchange_row(found.one())
 
 

@@ -15,7 +15,6 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Exchange, ExchangePart
-from cambist.db.structs import one_of
 from cambist.domain.exchanges import Kind, Step
 
 from . import posting
@@ -26,7 +25,7 @@ from .handler import NOT_SEEN
 from .outputs import lock_cursors
 from .queued import prepare_call
 from .refunding import find_refund
-from .rows import SELECT, ExchangeRow, exchange_row, lock
+from .rows import BY_PKS, SELECT, ExchangeRow, exchange_row, lock
 from .worker import ExchangeWorker, later
 
 CLAIM = timedelta(seconds=120)
@@ -99,7 +98,7 @@ async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = Non
     async with worker.db.transaction() as conn:
         await conn.exec_driver_sql(_AWAKEN, (now,))
         claimed = await conn.exec_driver_sql(_CLAIM, values)
-        rows = await conn.execute(SELECT.where(one_of(Exchange.id, list(claimed.scalars()))).order_by(Exchange.id))
+        rows = await conn.execute(BY_PKS, {"pks": list(claimed.scalars())})
         return [exchange_row(row) for row in rows]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Exchange, OutboundSlot, OutboundTx, Payout, PayoutBatch
-from cambist.db.structs import AnyRow, Column, columns_of, literally, one_of, to_struct
+from cambist.db.structs import AnyRow, Column, columns_of, literally, one_of, one_of_given, to_struct
 from cambist.domain.failures import Failure, code_of
 from cambist.domain.intents import PAYOUTS, IntentKind
 from cambist.domain.money import format_units
@@ -124,6 +124,14 @@ SWAP = (
 )
 
 
+_LOCK_BY_INTENTS = (
+    select(*COLUMNS)
+    .where(one_of_given(Payout.intent_pk, "intent_pks"))
+    .order_by(Payout.id)
+    .with_for_update(key_share=True, of=Payout)
+)
+
+
 def payout_row(row: AnyRow) -> PayoutRow:
     """Read a row of ``COLUMNS``, and of ``FEE`` and ``SWAP`` where they were asked for."""
     return to_struct(PayoutRow, row)
@@ -131,12 +139,7 @@ def payout_row(row: AnyRow) -> PayoutRow:
 
 async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> dict[int, PayoutRow]:
     """Return payouts by the primary keys of their intents, locked in id order until the transaction ends."""
-    rows = await conn.execute(
-        select(*COLUMNS)
-        .where(one_of(Payout.intent_pk, intent_pks))
-        .order_by(Payout.id)
-        .with_for_update(key_share=True, of=Payout)
-    )
+    rows = await conn.execute(_LOCK_BY_INTENTS, {"intent_pks": list(intent_pks)})
     return {row.intent_pk: payout_row(row) for row in rows}
 
 

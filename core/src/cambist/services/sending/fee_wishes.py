@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -30,15 +30,20 @@ _RENAMED = {
 }
 _WISHES = (
     select(*columns_of(FeeWish, models.OutboundSlot, **_RENAMED))
-    .where(literally(models.OutboundSlot.state, "open"), models.OutboundSlot.raise_asked_at.is_not(None))
+    .where(
+        models.OutboundSlot.chain == bindparam("chain"),
+        models.OutboundSlot.scope == bindparam("scope"),
+        literally(models.OutboundSlot.state, "open"),
+        models.OutboundSlot.raise_asked_at.is_not(None),
+    )
     .order_by(models.OutboundSlot.id)
 )
 
 
 async def fee_wishes(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[FeeWish]:
     chain, scope = chain_scope.key
-    wishes = _WISHES.where(models.OutboundSlot.chain == chain, models.OutboundSlot.scope == scope)
-    return [to_struct(FeeWish, row) for row in await conn.execute(wishes)]
+    rows = await conn.execute(_WISHES, {"chain": chain, "scope": scope})
+    return [to_struct(FeeWish, row) for row in rows]
 
 
 async def answer_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None) -> None:
