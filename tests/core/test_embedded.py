@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import asyncpg
 import psutil
@@ -51,6 +52,13 @@ def _query(url: str, statement: str):
 def _ask(servers, statement):
     assert servers.database_url is not None
     return _query(servers.database_url, statement)
+
+
+def _kill(servers: EmbeddedServers, *pid_files: Path) -> None:
+    for file in pid_files:
+        os.kill(int(file.read_text().splitlines()[0]), signal.SIGKILL)
+    while servers.running:
+        time.sleep(0.01)
 
 
 def test_both_start_again_in_less_than_two_seconds_and_stop(data_dir):
@@ -126,10 +134,7 @@ def test_what_was_committed_is_there_after_the_owner_was_killed(data_dir):
 def test_a_server_that_was_killed_starts_again_on_the_same_address(data_dir):
     with own_data_dir(data_dir) as folder, EmbeddedServers(folder, os.urandom) as servers:
         urls = servers.database_url, servers.redis_url
-        os.kill(int((data_dir / "valkey" / "valkey.pid").read_text()), signal.SIGKILL)
-        os.kill(int((data_dir / "postgres" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
-        while servers.running:
-            time.sleep(0.01)
+        _kill(servers, data_dir / "valkey" / "valkey.pid", data_dir / "postgres" / "postmaster.pid")
         servers.start()
         assert (servers.database_url, servers.redis_url) == urls
         assert _ask(servers, "SELECT 1") == 1
@@ -146,9 +151,7 @@ def test_a_killed_server_starts_again_though_a_query_of_before_is_still_under_wa
         others = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()"
         while not _ask(servers, others):
             time.sleep(0.01)
-        os.kill(int((data_dir / "postgres" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
-        while servers.running:
-            time.sleep(0.01)
+        _kill(servers, data_dir / "postgres" / "postmaster.pid")
         servers.start()
         with pytest.raises((OSError, asyncpg.PostgresError)):
             long.result(timeout=10)

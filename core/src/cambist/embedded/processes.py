@@ -211,7 +211,7 @@ def _end(
         log.warning("orphan_stopped", server=name, pid=process.pid)
     for number in signals:
         for process in left:
-            with suppress(psutil.NoSuchProcess):
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 process.send_signal(number)
         deadline = time.monotonic() + timeout_s
         while left := [process for process in left if _is_in(folder, name, process)]:
