@@ -68,6 +68,7 @@ WAITING = (
 """What waits for blocks and deadlines most of its time."""
 NEVER_WAITING = "tests/e2e/test_demo.py"
 CORES = os.cpu_count() or 1
+TELLS_STORIES = "tells_stories"
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
 SLOW_FIXTURES = frozenset({"deployed", "net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
@@ -102,8 +103,17 @@ def pytest_sessionstart() -> None:
     compare_all()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out of a worker that tells stories what is none, and need not be imported."""
+    if not _tells_stories(config) or collection_path.is_dir():
+        return None
+    return not is_waiting(collection_path.relative_to(config.rootpath).as_posix()) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is fast, and put first what takes longest, so that nothing of it is left for the end."""
+    if _tells_stories(config):
+        items[:] = [item for item in items if is_waiting(item.nodeid)]  # what was named is collected in any case
     slow_files = set()
     for item in items:
         if is_fast(item):
@@ -125,6 +135,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Spare the process that only hears of tests a look through all that it heard, as pytest has it in the end."""
+    if session.config.getoption("dist") != "no":
+        gc.freeze()
+
+
 def is_fast(item: pytest.Item) -> bool:
     """Whether a test needs no chain's node, no browser and no process start, and is not marked to take its time."""
     if not isinstance(item, pytest.Function) or item.nodeid.startswith(SLOW_FOLDERS):
@@ -133,6 +149,20 @@ def is_fast(item: pytest.Item) -> bool:
         return False
     names = {*vars(item.module), *item.function.__code__.co_names}
     return SLOW_NAMES.isdisjoint(names) and SLOW_FIXTURES.isdisjoint(item.fixturenames)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Have the workers that are more than there are cores run nothing but what waits."""
+    worker, number = node.workerinput, int(node.gateway.id.removeprefix("gw"))
+    # One that takes the place of another that died has a number after all others', and runs anything.
+    tells = node.config.getoption("dist") == "loadfile" and CORES <= number < worker["workercount"]
+    worker[TELLS_STORIES] = tells
+
+
+def _tells_stories(config: pytest.Config) -> bool:
+    """Whether this process is a worker that runs nothing but what waits."""
+    return bool(getattr(config, "workerinput", {}).get(TELLS_STORIES))
 
 
 def is_waiting(scope: str) -> bool:
@@ -146,7 +176,26 @@ class FilesAndNetworks(LoadFileScheduling):
 
     What keeps a core busy is never run by more workers than there are cores: processes that take turns on a core find
     nothing of theirs in its caches. The other workers tell what waits, and take what the busy ones leave of the cores.
+    They import and collect nothing else: a worker takes two seconds of a core for all of it.
     """
+
+    def schedule(self) -> None:
+        """Begin, once all workers have said what they collected; or go on, where one of them took another's place."""
+        collected = sorted(self.registered_collections.items(), key=lambda item: -len(item[1]))
+        self.registered_collections = dict(collected)  # the first one's is taken for that of all
+        self.config.pluginmanager.get_plugin("session").testscollected = len(collected[0][1])  # not the last one's
+        super().schedule()
+
+    def _check_nodes_have_same_collection(self) -> bool:
+        own = self.registered_collections
+        waiting = list(filter(is_waiting, next(iter(own.values()))))
+        self.registered_collections = {
+            node: ids for node, ids in own.items() if not (node.workerinput[TELLS_STORIES] and ids == waiting)
+        }
+        try:
+            return super()._check_nodes_have_same_collection()
+        finally:
+            self.registered_collections = own
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if scope := self._next_of(node):
@@ -156,17 +205,16 @@ class FilesAndNetworks(LoadFileScheduling):
             node.shutdown()
 
     def _next_of(self, node: WorkerController) -> str | None:
-        """Return what this worker is to do next, or nothing where it would only be in the way of the others."""
+        """Return what this worker is to do next, or nothing where all that it could do is given out."""
         waits = next(filter(is_waiting, self.workqueue), None)
-        works = next(itertools.filterfalse(is_waiting, self.workqueue), None)
-        busy = sum(self._is_busy(other) for other in self.nodes if other is not node)
-        if busy >= CORES:
+        if node.workerinput[TELLS_STORIES]:
             return waits
-        return works or waits
+        return next(itertools.filterfalse(is_waiting, self.workqueue), waits)
 
-    def _is_busy(self, node: WorkerController) -> bool:
-        works = {scope: tests for scope, tests in self.assigned_work[node].items() if not is_waiting(scope)}
-        return self._pending_of(works) > 0
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        """Return how many tests of these are left: those of the last files, for a worker runs one after the other."""
+        left = (list(tests.values()).count(False) for tests in reversed(workload.values()))
+        return sum(itertools.takewhile(bool, left))
 
     def _split_scope(self, nodeid: str) -> str:
         network = re.search(r"\[(anvil|tron)\b", nodeid)
