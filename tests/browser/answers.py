@@ -33,17 +33,18 @@ CHAINS: Mapping[str, str] = {
 CHAIN, CHAIN_NAME = next(iter(CHAINS.items()))
 ONE_COIN = frozenset({"/api/admin/collections/addresses/{address}"})
 """What answers parts of one thing, told apart by their coin, of which examples have one."""
+CSV = "text/csv"
 DAYS = 30
 WEEK = (9, 4, 7, 12, 6, 14, 10)
 """How many payments come on the days of a week."""
 
 
 class Described(NamedTuple):
-    """One operation's answer."""
+    """One operation's answer: of one that only gives a file, what is in it."""
 
     method: str
     pattern: re.Pattern[str]
-    answer: Mapping[str, Any]
+    answer: Mapping[str, Any] | str
 
 
 class Answers:
@@ -56,7 +57,7 @@ class Answers:
             key=lambda one: one.pattern.pattern.count("[^/]+"),
         )
 
-    def find(self, method: str, path: str) -> Mapping[str, Any] | None:
+    def find(self, method: str, path: str) -> Mapping[str, Any] | str | None:
         """Return what an operation answers; None for one that is not described."""
         fit = (one.answer for one in self._all if one.method == method and one.pattern.fullmatch(path))
         return next(fit, None)
@@ -73,11 +74,13 @@ def _read(name: str, rows: int) -> Iterator[Described]:
     schemas = document["components"]["schemas"]
     for path, item in document["paths"].items():
         for method, operation in item.items():
-            content = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
-            if "example" in content:
+            contents = operation["responses"].get("200", {}).get("content", {})
+            pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
+            if "example" in (content := contents.get("application/json", {})):
                 filling = Filling(schemas, 1 if path in ONE_COIN else rows)
-                pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
                 yield Described(method.upper(), pattern, filling.filled(content["example"], content["schema"]))
+            elif contents.keys() == {CSV}:
+                yield Described(method.upper(), pattern, contents[CSV]["example"])
 
 
 class Filling:

@@ -18,7 +18,7 @@ from playwright.async_api import Browser, Page, Route, ViewportSize
 
 from cambist_web.dashboard.files import BuiltFiles
 from cambist_web.dashboard.routes import ASSETS_PATH, OPERATORS_PATH, PAGE_HEADERS, PATH
-from tests.browser.answers import SOURCES, Answers, App
+from tests.browser.answers import CSV, SOURCES, Answers, App
 
 GATEWAY = "https://gateway.example"
 NOW = datetime.fromisoformat("2026-01-31T12:00:00+00:00")
@@ -60,7 +60,7 @@ class DescribedGateway:
         if self.app == "operator":
             return f"{GATEWAY}{self._path}"
         listed = self.answers.find("GET", "/api/merchant/projects")
-        assert listed is not None
+        assert isinstance(listed, Mapping)
         return f"{GATEWAY}{self._path}/{listed['projects'][0]['projectId']}"
 
     def addresses(self) -> Iterator[str]:
@@ -87,8 +87,10 @@ class DescribedGateway:
     async def _send_example(self, route: Route, path: str) -> None:
         found = self.answers.find(route.request.method, path)
         if found is None:
-            self.unknown.append(f"{route.request.method} {path}")
+            self.unknown.append(f"{route.request.frame.url}: {route.request.method} {path}")
             await route.fulfill(status=404, json={"success": False, "error": "Nothing is there.", "code": "NOT_FOUND"})
+        elif isinstance(found, str):
+            await route.fulfill(body=found, content_type=CSV)
         else:
             await route.fulfill(json=found)
 

@@ -109,14 +109,12 @@ async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_for_
             found += [one for script in OF_A_DESKTOP[app] for one in await page.evaluate(script)]
             # What stands around every page is looked at once.
             found += await violations(page, axe, part="main" if number else "")
-            found += [*await page.get_by_role("alert").all_inner_texts(), *gateway.unknown]
+            found += await page.get_by_role("alert").all_inner_texts()
             async for shown in opened(page, address, another=addresses[number - 1]):
                 dialogs += shown.dialogs
                 found += await of_opened(page, axe, shown)
             wrong += [f"{address}: {one}" for one in found]
-            # Some buttons do something at once or save a file, which examples have no answer for.
-            gateway.unknown.clear()
-    assert not wrong, "\n".join(wrong)
+        assert not wrong, "\n".join(wrong)
     # None of them is left out because a button does nothing.
     assert len(dialogs) >= DIALOGS_LEAST[app], dialogs
 
@@ -156,12 +154,11 @@ async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_
         assert await page.evaluate("document.documentElement.lang") == "ru"
 
         async def missed_in_dialogs(address: str, another: str) -> list[str]:
-            # The last view is on a phone, with a finger. Some buttons do what examples have no answer for.
-            unknown, missed = [*gateway.unknown], []
+            # The last view is on a phone, with a finger.
+            missed = []
             async for shown in opened(page, address, another=another):
                 dialogs.extend(shown.dialogs)
                 missed += [f"{address}: {one}" for one in await page.evaluate(TOO_SMALL)]
-            gateway.unknown[:] = unknown
             return missed
 
         wrong = await found_on_every_page(page, gateway, *VIEWS[app], then=missed_in_dialogs)
