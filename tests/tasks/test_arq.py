@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import warnings
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, chdir
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,8 @@ from cambist_tasks.codec import decode, encode
 from cambist_tasks.requested import queue_due
 from cambist_tasks.supervision import keep_running
 from tests.core.test_statements import HISTORY
+from tests.support.command import run_script
+from tests.support.forked import ForkedProcess
 from tests.support.webhooks import make_project
 
 pytestmark = pytest.mark.slow
@@ -316,9 +318,16 @@ async def started(gateway, tmp_path, *arguments):
     return process
 
 
+def start_worker(gateway, tmp_path):
+    """Start `cambist worker` by forking a process that has imported it."""
+    with chdir(tmp_path):
+        return ForkedProcess(("worker",), environment(gateway, tmp_path), tmp_path / "log", tmp_path / "log")
+
+
 async def test_arqs_own_command_runs_the_jobs_and_checks_that_somebody_does(gateway, db, tmp_path):
     async def check():
-        return await (await started(gateway, tmp_path, ARQ, "--check", SETTINGS)).wait()
+        answer = await asyncio.to_thread(run_script, Path(ARQ), environment(gateway, tmp_path), "--check", SETTINGS)
+        return answer.returncode
 
     async def worked():
         async with db.autocommit() as conn:
@@ -388,7 +397,7 @@ async def test_a_worker_killed_in_the_middle_of_a_recurring_job_leaves_its_effec
     async with db.transaction() as conn:
         # Its posting waits for this lock, in the middle of the job's transaction, and dies there.
         await conn.exec_driver_sql("SELECT 1 FROM ledger_accounts WHERE purpose = 'cpt' FOR UPDATE")
-        worker = await started(gateway, tmp_path, sys.executable, "-m", "cambist.cli", "worker")
+        worker = start_worker(gateway, tmp_path)
         await until(blocked, 60)
         worker.kill()
         await worker.wait()
@@ -456,7 +465,7 @@ async def test_a_worker_killed_in_the_middle_of_a_slice_leaves_the_job_to_the_ot
 
     workers = {}
     for _ in range(2):
-        worker = await started(gateway, tmp_path, sys.executable, "-m", "cambist.cli", "worker")
+        worker = start_worker(gateway, tmp_path)
         workers[worker.pid] = worker
     try:
         async with db.transaction() as conn:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, chdir, suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from cambist.testing.memory import MemoryFamily
 from cambist.testing.memory.family import named_address
 from cambist_tasks.arq_worker import CANCEL_AGAIN_S
 from cambist_tasks.worker import STOP_SIGNALS, end_at_signals, run_worker
+from tests.support.forked import ForkedProcess
 from tests.support.shop import Shop, memory_of
 from tests.support.trackers import Watchers
 from tests.support.webhooks import SECRET, receiver
@@ -181,20 +181,17 @@ async def test_a_worker_process_stops_cleanly_on_sigterm(database_url: str, redi
         "CAMBIST_REDIS__URL": redis_url,
         "CAMBIST_DATA_DIR": str(tmp_path / "data"),
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "cambist.cli", "worker",
-        env=environment, cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    assert process.stdout is not None
-    said = b""
+    log = tmp_path / "log"
+    log.touch()
+    with chdir(tmp_path):
+        process = ForkedProcess(("worker",), environment, log, log)
     async with asyncio.timeout(60):
-        while b"worker_ready" not in said:
-            line = await process.stdout.readline()
-            assert line, said.decode()
-            said += line
+        while b"worker_ready" not in log.read_bytes():
+            assert process.returncode is None, log.read_text()
+            await asyncio.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        said += await process.stdout.read()
-        assert await process.wait() == 0, said.decode()
+        assert await process.wait() == 0, log.read_text()
+    said = log.read_bytes()
     assert b"worker_stopped" in said
     assert b"Traceback" not in said
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
-import subprocess
-import sys
 import time
-from contextlib import asynccontextmanager
 
 import pytest
+
+from tests.support.forked import ForkedProcess
 
 TIMEOUT_S = 2
 LIMIT = 4
@@ -27,7 +27,7 @@ def free_port():
 
 @pytest.fixture(scope="module")
 def port(databases, tmp_path_factory):
-    """Run `cambist web` as an operator does, with short deadlines; give its port."""
+    """Run `cambist web`, with short deadlines; give its port."""
     port, folder = free_port(), tmp_path_factory.mktemp("web")
     with databases.fresh() as database_url:
         settings = {
@@ -40,16 +40,17 @@ def port(databases, tmp_path_factory):
             "WEB__UNFINISHED_PER_ADDRESS": str(LIMIT),
         }
         environment = os.environ | {f"CAMBIST_{name}": value for name, value in settings.items()}
-        server = subprocess.Popen([sys.executable, "-m", "cambist.cli", "web"], env=environment, cwd=folder)
+        with contextlib.chdir(folder):
+            server = ForkedProcess(("web",), environment, folder / "out", folder / "log")
         try:
             until = time.monotonic() + 60
             while not listens(port):
-                assert time.monotonic() < until
-                time.sleep(0.2)
+                assert time.monotonic() < until, (folder / "log").read_text()
+                time.sleep(0.1)
             yield port
         finally:
             server.terminate()
-            server.wait()
+            asyncio.run(server.wait())
 
 
 def listens(port):
@@ -61,7 +62,7 @@ def listens(port):
         return False
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def connected(port):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
