@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import select, text, update
+from sqlalchemy import bindparam, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import ChainToken
 from cambist.db.models.base import listed
-from cambist.db.structs import one_of
+from cambist.db.structs import one_of_given
 from cambist.domain.troubles import Unsendable
 from cambist.signer import Signer
 from cambist.signer.protocol import SignerUnavailableError
@@ -38,12 +38,15 @@ async def ask(db: Database, signer: Signer) -> None:
                 await conn.execute(update(ChainToken).where(ChainToken.id == row.id).values(sendable=known))
 
 
+_NOT_SENDABLE = select(ChainToken.contract).where(
+    ChainToken.chain == bindparam("chain"), one_of_given(ChainToken.contract, "contracts"), text(IS_NOT_SENDABLE)
+)
+
+
 async def not_sendable(conn: AsyncConnection, chain: str, contracts: Sequence[str]) -> Collection[str]:
     """Return which of these contracts are added tokens that the signer does not know, or has not been asked about."""
-    wanted = select(ChainToken.contract).where(
-        ChainToken.chain == chain, one_of(ChainToken.contract, contracts), text(IS_NOT_SENDABLE)
-    )
-    return {row.contract for row in await conn.execute(wanted)}
+    given = {"chain": chain, "contracts": list(contracts)}
+    return {row.contract for row in await conn.execute(_NOT_SENDABLE, given)}
 
 
 def why_not(*, origin: str, sendable: bool | None) -> Unsendable | None:

@@ -132,6 +132,12 @@ _LOCK_BY_INTENTS = (
     .with_for_update(key_share=True, of=Exchange)
 )
 
+_LOCK_CALL = (
+    select(OutboundIntent.state, OutboundIntent.reason, OutboundIntent.due_at, OutboundIntent.cancel_asked_at)
+    .where(OutboundIntent.id == bindparam("pk"))
+    .with_for_update(key_share=True)
+)
+
 
 def exchange_row(row: AnyRow) -> ExchangeRow:
     return to_struct(ExchangeRow, row)
@@ -177,11 +183,5 @@ class CallIntent(Struct, frozen=True):
 
 async def lock_call(conn: AsyncConnection, intent_pk: int) -> CallIntent:
     """Return the intent of a call, locked: the engine locks intents before exchanges, and so does everybody."""
-    intent = OutboundIntent
-    found = await conn.execute(
-        select(intent.state, intent.reason, intent.due_at, intent.cancel_asked_at)
-        .where(intent.id == intent_pk)
-        .with_for_update(key_share=True)
-    )
-    row = found.one()
+    row = (await conn.execute(_LOCK_CALL, {"pk": intent_pk})).one()
     return CallIntent(row.state, row.reason, row.due_at, row.cancel_asked_at is not None)

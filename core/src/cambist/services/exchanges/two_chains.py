@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainBlock, Cursor
@@ -41,17 +41,24 @@ def connected_sides(worker: ExchangeWorker, row: ExchangeRow) -> Sides | None:
     return None if provider is None or source is None or dest is None else Sides(provider, source, dest)
 
 
+_CURSOR = select(Cursor.height, Cursor.finalized).where(
+    Cursor.chain == bindparam("chain"), Cursor.scope == bindparam("scope")
+)
+_MINED_AT = select(ChainBlock.mined_at).where(
+    ChainBlock.chain == bindparam("chain"),
+    ChainBlock.scope == bindparam("scope"),
+    ChainBlock.height == bindparam("height"),
+)
+
+
 async def read_reach(worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, chain_id: str) -> Reach | None:
     scope = worker.scope(row, chain_id)
-    found = await conn.execute(
-        select(Cursor.height, Cursor.finalized).where(Cursor.chain == chain_id, Cursor.scope == row.scope)
-    )
-    cursor = found.one_or_none()
+    of_scope = {"chain": chain_id, "scope": row.scope}
+    cursor = (await conn.execute(_CURSOR, of_scope)).one_or_none()
     if cursor is None:
         return None
     deep = scope.deepest(cursor.height - max(1, scope.info.confirmations), cursor.finalized)
-    block = ChainBlock.chain == chain_id, ChainBlock.scope == row.scope, ChainBlock.height == deep
-    return Reach(cursor.height, deep, await conn.scalar(select(ChainBlock.mined_at).where(*block)))
+    return Reach(cursor.height, deep, await conn.scalar(_MINED_AT, {**of_scope, "height": deep}))
 
 
 async def find_logs(

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from sqlalchemy import ColumnElement, and_, case, func, insert, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -185,14 +185,18 @@ class Projects:
             check_webhook_url(url, self._targets, field="paymentWebhookUrl")
 
 
+_ASKED_FOR = select(models.Project.id, models.Project.merchant_pk, models.Project.mode, models.Project.is_active).where(
+    models.Project.project_id == bindparam("project_id")
+)
+
+
 async def authorize(conn: AsyncConnection, principal: SessionPrincipal, project_id: str) -> Actor:
     """Let a merchant act for one of the merchant's projects.
 
     Raises NotFoundError for a project that does not exist, ForbiddenError for one that is another's, or that is not
     open to this member.
     """
-    columns = models.Project.id, models.Project.merchant_pk, models.Project.mode, models.Project.is_active
-    row = (await conn.execute(select(*columns).where(models.Project.project_id == project_id))).one_or_none()
+    row = (await conn.execute(_ASKED_FOR, {"project_id": project_id})).one_or_none()
     if row is None:
         raise NotFoundError("PROJECT_NOT_FOUND", "There is no such project.")
     if row.merchant_pk != principal.merchant_pk:

@@ -24,12 +24,13 @@ import hmac
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Generic, Literal
+from typing import Any, Generic, Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import PersonSession
 from cambist.db.structs import AnyRow, AnySelect, columns_of, one_of, to_struct
 from cambist.ports import Ids
 from cambist.services.errors import NotFoundError, UnauthenticatedError
@@ -158,6 +159,12 @@ class Sessions(Generic[V, P]):
         self._ids = ids
         self._lifetime = timedelta(seconds=lifetime_s)
         self._idle = timedelta(seconds=idle_s)
+        session, person = people.session, people.table
+        # Made once: SQLAlchemy looks at every column of what is made anew, and this is for each request.
+        found = select(*people.principal_columns).select_from(session).join(person, person.id == session.person_pk)
+        self._principal: AnySelect = found.where(people.may_have_session)
+        which = session.session_id == bindparam("session_id"), _is_open(session, bindparam("now"), bindparam("since"))
+        self._used = self._principal.add_columns(session.last_used_at).where(*which)
 
     async def open(self, conn: AsyncConnection, person_pk: int, visitor: Visitor, *, now: datetime) -> OpenSession[P]:
         """Begin a session of somebody who has signed in. Raises UnauthenticatedError for who may have none by now."""
@@ -179,7 +186,7 @@ class Sessions(Generic[V, P]):
             )
         )
         await self._end_surplus(conn, person_pk, now)
-        found = await conn.execute(self._principal().where(session.session_id == session_id))
+        found = await conn.execute(self._principal.where(session.session_id == session_id))
         row = found.one_or_none()
         if row is None:
             raise session_ended()
@@ -229,7 +236,7 @@ class Sessions(Generic[V, P]):
         """
         session = self._people.session
         a_moment_ago = session.rotated_at > now - timedelta(seconds=SAME_AGAIN_S)
-        wanted = self._principal().add_columns(session.expires_at).where(session.session_id == session_id)
+        wanted = self._principal.add_columns(session.expires_at).where(session.session_id == session_id)
         same_visitor = session.ip == visitor.ip, session.user_agent.is_not_distinct_from(visitor.user_agent)
         exchanged = self._open(now), session.previous_hash == token_hash(token), a_moment_ago, *same_visitor
         return (await conn.execute(wanted.where(*exchanged))).one_or_none()
@@ -237,9 +244,8 @@ class Sessions(Generic[V, P]):
     async def use(self, conn: AsyncConnection, session_id: str, ip: str, *, now: datetime) -> P | None:
         """Return whose session it is, or None when it has ended. Notes about once a minute that it is used."""
         session = self._people.session
-        wanted = self._principal().add_columns(session.last_used_at)
-        found = await conn.execute(wanted.where(session.session_id == session_id, self._open(now)))
-        row = found.one_or_none()
+        given = {"session_id": session_id, "now": now, "since": now - self._idle}
+        row = (await conn.execute(self._used, given)).one_or_none()
         if row is None:
             return None
         if row.last_used_at <= now - NOTE_USE_AFTER:
@@ -249,7 +255,7 @@ class Sessions(Generic[V, P]):
 
     async def open_ones(self, conn: AsyncConnection, session_ids: Sequence[str], *, now: datetime) -> Mapping[str, P]:
         """Return whose those of these sessions are that are open. That does not count as using them."""
-        wanted = self._principal().where(one_of(self._people.session.session_id, session_ids), self._open(now))
+        wanted = self._principal.where(one_of(self._people.session.session_id, session_ids), self._open(now))
         found = [to_struct(self._people.principal, row) for row in await conn.execute(wanted)]
         return {principal.session_id: principal for principal in found}
 
@@ -267,15 +273,6 @@ class Sessions(Generic[V, P]):
         if await conn.scalar(update(session).where(*wanted).values(revoked_at=now).returning(session.id)) is None:
             raise NotFoundError("SESSION_NOT_FOUND", "There is no such open session.")
 
-    def _principal(self) -> AnySelect:
-        session, person = self._people.session, self._people.table
-        return (
-            select(*self._people.principal_columns)
-            .select_from(session)
-            .join(person, person.id == session.person_pk)
-            .where(self._people.may_have_session)
-        )
-
     async def _end_surplus(self, conn: AsyncConnection, person_pk: int, now: datetime) -> None:
         session = self._people.session
         going_on = session.person_pk == person_pk, self._open(now)
@@ -284,8 +281,12 @@ class Sessions(Generic[V, P]):
         await conn.execute(update(session).where(surplus).values(revoked_at=now))
 
     def _open(self, now: datetime) -> ColumnElement[bool]:
-        session = self._people.session
-        return and_(session.revoked_at.is_(None), session.expires_at > now, session.last_used_at > now - self._idle)
+        return _is_open(self._people.session, now, now - self._idle)
+
+
+def _is_open(session: type[PersonSession], now: Any, since: Any) -> ColumnElement[bool]:  # noqa: ANN401  a parameter, too
+    """Return the condition that a session has neither ended nor been unused ``since`` then."""
+    return and_(session.revoked_at.is_(None), session.expires_at > now, session.last_used_at > since)
 
 
 async def check_going_on(conn: AsyncConnection, people: People[V, P], session_id: str) -> None:

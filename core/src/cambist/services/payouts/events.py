@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Project
-from cambist.db.structs import AnyRow, one_of
+from cambist.db.structs import AnyRow, one_of_given
 from cambist.domain.failures import code_of
 from cambist.domain.money import format_units
 from cambist.domain.payouts import RESOURCES
@@ -17,6 +17,8 @@ from cambist.ports import Ids
 from cambist.services.webhooks.outbox import NewEvent, enqueue, moment
 
 from .read import PayoutRow
+
+_PROJECTS = select(Project.id, Project.project_id, Project.payment_webhook_url).where(one_of_given(Project.id, "pks"))
 
 
 async def enqueue_events(
@@ -26,9 +28,8 @@ async def enqueue_events(
     announced = [payout for payout in payouts if payout.kind in RESOURCES]
     if not announced:
         return
-    wanted = one_of(Project.id, sorted({payout.project_pk for payout in announced}))
-    columns = Project.id, Project.project_id, Project.payment_webhook_url
-    projects = {row.id: row for row in await conn.execute(select(*columns).where(wanted))}
+    found = await conn.execute(_PROJECTS, {"pks": sorted({payout.project_pk for payout in announced})})
+    projects = {row.id: row for row in found}
     events = [_event(payout, projects[payout.project_pk], outcome, now) for payout in announced]
     await enqueue(conn, events, ids=ids, now=now)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, and_, select, update
+from sqlalchemy import ColumnElement, CursorResult, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
+from cambist.db.structs import AnySelect
 from cambist.ports import Ids
 from cambist.secrets import SecretsBox
 from cambist.services.actor import Actor
@@ -92,18 +94,17 @@ def no_such_token() -> UnauthenticatedError:
 
 async def find_access(conn: AsyncConnection, hashed: bytes) -> TrackerAccess | None:
     """Return the tracker whose token this is the hash of. One that was switched off is there, a deleted one is not."""
-    return await _find(conn, models.Tracker.token_hash == hashed)
+    return _access(await conn.execute(_BY_TOKEN, {"hashed": hashed}))
 
 
 async def find_in_project(conn: AsyncConnection, project: Actor, webhook_id: str) -> TrackerAccess | None:
     """Return one of the project's trackers by its public id."""
-    owned = models.Tracker.project_pk == project.project_pk
-    return await _find(conn, and_(owned, models.Tracker.webhook_id == webhook_id))
+    return _access(await conn.execute(_BY_ID, {"project_pk": project.project_pk, "webhook_id": webhook_id}))
 
 
-async def _find(conn: AsyncConnection, which: ColumnElement[bool]) -> TrackerAccess | None:
+def _which(*which: ColumnElement[bool]) -> AnySelect:
     tracker, project, merchant = models.Tracker, models.Project, models.Merchant
-    found = await conn.execute(
+    return (
         select(
             *(tracker.id, tracker.webhook_id, tracker.chain, tracker.mode, tracker.scope, tracker.token_hash),
             *(project.merchant_pk, project.project_id, project.is_active, tracker.project_pk, merchant.merchant_id),
@@ -114,8 +115,17 @@ async def _find(conn: AsyncConnection, which: ColumnElement[bool]) -> TrackerAcc
         .join(project)
         .join(merchant)
         .outerjoin(models.Plan, models.Plan.id == plan_pk_in_force())
-        .where(which, tracker.deleted_at.is_(None))
+        .where(*which, tracker.deleted_at.is_(None))
     )
+
+
+_BY_TOKEN = _which(models.Tracker.token_hash == bindparam("hashed"))
+_BY_ID = _which(
+    models.Tracker.project_pk == bindparam("project_pk"), models.Tracker.webhook_id == bindparam("webhook_id")
+)
+
+
+def _access(found: CursorResult[Any]) -> TrackerAccess | None:
     row = found.one_or_none()
     if row is None:
         return None

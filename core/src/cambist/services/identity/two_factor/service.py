@@ -25,7 +25,7 @@ from typing import Generic, TypeAlias
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -90,13 +90,13 @@ class TwoFactor(Generic[V, P]):
         self._box = box
         self._ids = ids
         self._clock = clock
+        state, code = people.two_factor, people.recovery_code
+        left = select(func.count()).where(code.person_pk == state.person_pk, code.used_at.is_(None)).scalar_subquery()
+        columns = columns_of(Status, state, enabled=state.secret_encrypted.is_not(None), recovery_codes_left=left)
+        self._status = select(*columns).where(state.person_pk == bindparam("person_pk"))
 
     async def status(self, conn: AsyncConnection, person_pk: int) -> Status:
-        state, code = self._people.two_factor, self._people.recovery_code
-        left = select(func.count()).where(code.person_pk == state.person_pk, code.used_at.is_(None)).scalar_subquery()
-        enabled = state.secret_encrypted.is_not(None)
-        wanted = select(*columns_of(Status, state, enabled=enabled, recovery_codes_left=left))
-        row = (await conn.execute(wanted.where(state.person_pk == person_pk))).one_or_none()
+        row = (await conn.execute(self._status, {"person_pk": person_pk})).one_or_none()
         return Status(enabled=False, recovery_codes_left=0) if row is None else to_struct(Status, row)
 
     async def require_code(self, person_pk: int, code: str | None) -> None:

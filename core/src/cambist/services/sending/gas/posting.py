@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Address
-from cambist.db.structs import one_of
+from cambist.db.structs import one_of_given
 from cambist.plugin import ChainInfo
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key
 from cambist.services.sending.handler import IntentUpdate, MovingHandler, post_reversible
@@ -46,14 +46,16 @@ async def post_fees(
     await post_reversible(conn, mode, fees, back=back)
 
 
+_RECIPIENTS = select(Address.id, Address.purpose, Address.merchant_pk).where(one_of_given(Address.id, "pks"))
+
+
 class TopUpHandler(MovingHandler):
     """Gas that goes from the platform's own address to one of a merchant's: it stays the platform's."""
 
     async def moved(
         self, conn: AsyncConnection, updates: Sequence[IntentUpdate]
     ) -> Sequence[tuple[IntentUpdate, Movement]]:
-        recipients = one_of(Address.id, [one.recipient_pk for one in updates])
-        rows = await conn.execute(select(Address.id, Address.purpose, Address.merchant_pk).where(recipients))
+        rows = await conn.execute(_RECIPIENTS, {"pks": [one.recipient_pk for one in updates]})
         owners: dict[int | None, tuple[int, Purpose]] = {
             row.id: (row.merchant_pk or PLATFORM, _FLOAT[row.purpose]) for row in rows
         }
