@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 
+from .known_types import KnowingConnection
+
 CONNECTIONS_MAX = 8
 """Each is busy for a millisecond at a time; SQLAlchemy's pool has its own besides."""
 
@@ -105,7 +107,7 @@ async def connect_once(url: str, *, timeout_s: float) -> Any:  # noqa: ANN401  a
     parsed = urlsplit(url)
     options = [(name, value) for name, value in parse_qsl(parsed.query) if name not in TLS_OPTIONS]
     bare = parsed._replace(scheme="postgresql", query=urlencode(options)).geturl()
-    return await asyncpg.connect(bare, timeout=timeout_s, **tls_of(url))
+    return await asyncpg.connect(bare, timeout=timeout_s, connection_class=KnowingConnection, **tls_of(url))
 
 
 def tls_of(url: str) -> dict[str, Any]:

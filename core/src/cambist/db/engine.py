@@ -11,6 +11,7 @@ from sqlalchemy import URL, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from .direct import TLS_OPTIONS, Direct, tls_of
+from .known_types import KnowingConnection
 
 IDLE_IN_TRANSACTION_MS_MAX = 60_000
 STATEMENT_MS_MAX = 60_000
@@ -71,6 +72,7 @@ def connect(
     """Return the database at a ``postgresql://`` address. Nothing is opened before it is used."""
     options = {
         "timeout": pool_timeout_s,
+        "connection_class": KnowingConnection,
         "server_settings": {
             "application_name": application_name,
             "timezone": "UTC",
