@@ -26,7 +26,7 @@ WITHOUT = [
 FOLDER = Path(cambist.__file__).parent / TEMPLATES
 ROOT = Path(__file__).parents[2]
 
-# What comes with it is run at an address of its own, named in the sample settings, and asked as the gateway asks.
+# What comes with each is run at an address of its own, named in the sample settings, and asked as the gateway asks.
 LOADED = """
 import asyncio, importlib, sys, time, tomllib
 from datetime import UTC, datetime
@@ -35,9 +35,6 @@ from random import Random
 from cambist.plugin import ChainToken, ExchangeRequest, PluginContext
 from cambist.registry import Registry
 
-name, kind, settings = sys.argv[1:]
-example = importlib.import_module(f"cambist_{name}.testing")
-running = {"chain": "ExampleNode", "price": "ExampleServer"}.get(kind, "ExampleService")
 context = PluginContext(
     now=lambda: datetime.now(UTC), monotonic=time.monotonic, random=Random(1), user_agent="tests"
 )
@@ -52,7 +49,9 @@ def asked(registry):
         sells=sells, buys=buys, units=10**18, sender=address, recipient=address, slippage_bps=100
     )
 
-async def ask():
+async def ask(name, kind, settings):
+    example = importlib.import_module(f"cambist_{name}.testing")
+    running = {"chain": "ExampleNode", "price": "ExampleServer"}.get(kind, "ExampleService")
     tables = tomllib.loads(Path(settings).read_text())["plugins"]
     async with getattr(example, running)(time.time) as server:
         told = {"chain": {"rpc_urls": [server.url]}, "price": {"url": server.url}}
@@ -76,13 +75,14 @@ async def ask():
             effects = reader.read(request.sells.chain, request.sender, call, registry.chains)
             print("at least", effects.bought_min)
 
-asyncio.run(ask())
+for one in sys.argv[1:]:
+    asyncio.run(ask(*one.split(":")))
 """
 TOLD = {
-    "chain": "the head is 1\n",
-    "price": "a coin is 3120.55\n",
-    "swap": "at least 1980000000000000000\n",
-    "bridge": "at least 1980000000000000000\n",
+    "chain": "the head is 1",
+    "price": "a coin is 3120.55",
+    "swap": "at least 1980000000000000000",
+    "bridge": "at least 1980000000000000000",
 }
 
 
@@ -146,18 +146,21 @@ def test_its_name_stands_in_every_place_and_the_templates_nowhere(kind, tmp_path
     assert not re.search(r"\bTODO\b|NotImplemented", text)
 
 
-def test_it_installs_passes_the_kit_and_is_loaded(project, kind, python, tmp_path):
+def test_it_installs_passes_the_kit_and_is_listed(project, kind, python, tmp_path):
     tested = run(python, "-m", "pytest", "-q", *WITHOUT, project, cwd=tmp_path)
     assert tested.returncode == 0, tested.stdout
     assert re.search(r"^\d\d+ passed", tested.stdout, re.MULTILINE)
 
-    name = project.name.removeprefix("cambist-").replace("-", "_")
     settings = project / "cambist.toml"
     listed = run(python, "-m", "cambist.cli", "plugins", "--config", settings, cwd=tmp_path)
     assert listed.returncode == 0, listed.stdout
-    assert re.search(rf"^{name} +yes +cambist-\S+ +0\.1\.0 +1$", listed.stdout, re.MULTILINE)
-    loaded = run(python, "-c", LOADED, name, kind, settings, cwd=tmp_path)
-    assert loaded.stdout == TOLD[kind], loaded.stderr
+    assert re.search(rf"^{LONG_NAMES[kind]} +yes +cambist-\S+ +0\.1\.0 +1$", listed.stdout, re.MULTILINE)
+
+
+def test_each_kind_is_loaded_with_its_settings_and_asked(projects, python, tmp_path):
+    which = [f"{LONG_NAMES[kind]}:{kind}:{project / 'cambist.toml'}" for kind, project in projects.items()]
+    loaded = run(python, "-c", LOADED, *which, cwd=tmp_path)
+    assert loaded.stdout.splitlines() == [TOLD[kind] for kind in projects], loaded.stderr
 
 
 def test_its_readme_says_what_each_file_is_for(project):
