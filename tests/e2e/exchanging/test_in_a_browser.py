@@ -22,6 +22,8 @@ from tests.support.receiver import Receiver
 
 LONG_MS = 120_000
 """For what takes blocks."""
+CALM = {"reduced_motion": "reduce"}
+"""A page as people have it who want nothing to move: what moves is drawn anew for each frame of a day."""
 
 
 class Shop(Struct, frozen=True):
@@ -191,7 +193,7 @@ async def invite(ada: Person, open_page: Any, role: str, email: str) -> Person:
     await ada.choose("Role", role, form)
     await ada.press("Make the link", form)
     link = await form.locator("code").inner_text()
-    other = Person(await open_page())
+    other = Person(await open_page(**CALM))
     base = page.url.partition("/dashboard")[0]
     await other.set_password(base + link[link.index("/", len("https://")) :])
     await other.sign_in(f"{base}/dashboard/", email)
@@ -382,15 +384,15 @@ async def test_a_merchant_and_an_operator_spend_a_day_at_their_pages(
     async with session.put(gateway.url + "/api/admin/settings", json={"payoutMinimumFees": 0}, headers=ours) as set_up:
         assert set_up.status == 200
 
-    ada = Person(await open_page())
+    ada = Person(await open_page(**CALM))
     await sign_up(ada, gateway.url, email)
     await enrol(ada)
-    olga = Person(await open_page())
+    olga = Person(await open_page(**CALM))
     await begin(olga, gateway, f"olga{tag}@gateway.example")
     await grant_live(olga, email)
     receiver.secret, key = await begin_live(ada, receiver.url)
     shop = Shop(gateway.url, key, session, receiver, market)
-    await is_paid(ada, Person(await open_page()), shop, usdx, "60")
+    await is_paid(ada, Person(await open_page(**CALM)), shop, usdx, "60")
     await refund(ada, strangers[0])
     await pay_out(ada, {strangers[1]: "3", strangers[2]: "4.5"})
     await swap(ada)
