@@ -48,9 +48,9 @@ def run_command(
     return _run(pretend, ("cambist", *arguments), cwd, stdin, environment or os.environ)
 
 
-def run_script(script: Path, environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_script(script: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a Python script to its end, as ``python SCRIPT`` would. Raises TimeoutError after three minutes."""
-    return _run(_script, (str(script), *arguments), Path.cwd(), "", environment)
+    return _run(_script, (str(script),), Path.cwd(), "", environment)
 
 
 def _run(

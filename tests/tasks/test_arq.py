@@ -39,7 +39,6 @@ from cambist_tasks.codec import decode, encode
 from cambist_tasks.requested import queue_due
 from cambist_tasks.supervision import keep_running
 from tests.core.test_statements import HISTORY
-from tests.support.command import run_script
 from tests.support.forked import ForkedProcess
 from tests.support.webhooks import make_project
 
@@ -326,8 +325,7 @@ def start_worker(gateway, tmp_path):
 
 async def test_arqs_own_command_runs_the_jobs_and_checks_that_somebody_does(gateway, db, tmp_path):
     async def check():
-        answer = await asyncio.to_thread(run_script, Path(ARQ), environment(gateway, tmp_path), "--check", SETTINGS)
-        return answer.returncode
+        return await (await started(gateway, tmp_path, ARQ, "--check", SETTINGS)).wait()
 
     async def worked():
         async with db.autocommit() as conn:
