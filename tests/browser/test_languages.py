@@ -43,6 +43,7 @@ async def choose(page, language: str, *, of: str = "en") -> None:
     await page.get_by_role("button", name=texts(of)["preferences"]["title"]).click()
     await page.locator(f'[role="menuitemradio"][lang="{MARKS[language]}"]').click()
     await expect(page.locator("html")).to_have_attribute("lang", MARKS[language])
+    await expect(page.get_by_role("menu")).to_have_count(0)  # it fades, where the page is as wide as it was
 
 
 async def too_wide(page) -> list[str]:
