@@ -35,12 +35,14 @@ NAME_BYTES_MAX = 15
 class ForkedProcess:
     """A ``cambist`` command that runs until it is stopped, with what ``asyncio.subprocess.Process`` has of use here."""
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], out: Path, log: Path) -> None:
-        """Start it; it adds what it prints to these two files."""
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], out: Path, log: Path, *, cwd: Path | None = None
+    ) -> None:
+        """Start it in a folder, this process' own by default; it adds what it prints to these two files."""
         # A fork server that runs already goes on without, and what is missing is imported by each process.
         context.set_forkserver_preload([*PRELOADED, "tests.support.preloaded"])
-        cwd, streams = Path.cwd(), [Path(os.devnull), out, log]
-        self._process = context.Process(target=_run, args=(tuple(arguments), cwd, dict(environment), streams))
+        folder, streams = cwd or Path.cwd(), [Path(os.devnull), out, log]
+        self._process = context.Process(target=_run, args=(tuple(arguments), folder, dict(environment), streams))
         self._process.start()
 
     @property

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import warnings
-from contextlib import asynccontextmanager, chdir
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -319,8 +319,8 @@ async def started(gateway, tmp_path, *arguments):
 
 def start_worker(gateway, tmp_path):
     """Start `cambist worker` by forking a process that has imported it."""
-    with chdir(tmp_path):
-        return ForkedProcess(("worker",), environment(gateway, tmp_path), tmp_path / "log", tmp_path / "log")
+    log = tmp_path / "log"
+    return ForkedProcess(("worker",), environment(gateway, tmp_path), log, log, cwd=tmp_path)
 
 
 async def test_arqs_own_command_runs_the_jobs_and_checks_that_somebody_does(gateway, db, tmp_path):

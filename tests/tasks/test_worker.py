@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, chdir, suppress
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -183,8 +183,7 @@ async def test_a_worker_process_stops_cleanly_on_sigterm(database_url: str, redi
     }
     log = tmp_path / "log"
     log.touch()
-    with chdir(tmp_path):
-        process = ForkedProcess(("worker",), environment, log, log)
+    process = ForkedProcess(("worker",), environment, log, log, cwd=tmp_path)
     async with asyncio.timeout(60):
         while b"worker_ready" not in log.read_bytes():
             assert process.returncode is None, log.read_text()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import socket
 import time
+from contextlib import asynccontextmanager
 
 import pytest
 
+from cambist.embedded.processes import free_port
 from tests.support.forked import ForkedProcess
 
 TIMEOUT_S = 2
@@ -17,12 +18,6 @@ LIMIT = 4
 HOST = "Host: gateway\r\n"
 JSON = "Content-Type: application/json\r\n"
 LOGIN = f"POST /api/auth/login HTTP/1.1\r\n{HOST}{JSON}"
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +35,7 @@ def port(databases, tmp_path_factory):
             "WEB__UNFINISHED_PER_ADDRESS": str(LIMIT),
         }
         environment = os.environ | {f"CAMBIST_{name}": value for name, value in settings.items()}
-        with contextlib.chdir(folder):
-            server = ForkedProcess(("web",), environment, folder / "out", folder / "log")
+        server = ForkedProcess(("web",), environment, folder / "out", folder / "log", cwd=folder)
         try:
             until = time.monotonic() + 60
             while not listens(port):
@@ -62,7 +56,7 @@ def listens(port):
         return False
 
 
-@contextlib.asynccontextmanager
+@asynccontextmanager
 async def connected(port):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
