@@ -9,8 +9,9 @@ from msgspec import Struct
 from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainBlock, Cursor
+from cambist.db.models import ChainBlock
 from cambist.plugin import BridgeProvider, ContractChain, FoundLog, LogQuery, SpanTooWideError
+from cambist.services.sending.finality_store import depth
 
 from .rows import ExchangeRow
 from .worker import ExchangeWorker
@@ -41,9 +42,6 @@ def connected_sides(worker: ExchangeWorker, row: ExchangeRow) -> Sides | None:
     return None if provider is None or source is None or dest is None else Sides(provider, source, dest)
 
 
-_CURSOR = select(Cursor.height, Cursor.finalized).where(
-    Cursor.chain == bindparam("chain"), Cursor.scope == bindparam("scope")
-)
 _MINED_AT = select(ChainBlock.mined_at).where(
     ChainBlock.chain == bindparam("chain"),
     ChainBlock.scope == bindparam("scope"),
@@ -53,12 +51,11 @@ _MINED_AT = select(ChainBlock.mined_at).where(
 
 async def read_reach(worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, chain_id: str) -> Reach | None:
     scope = worker.scope(row, chain_id)
-    of_scope = {"chain": chain_id, "scope": row.scope}
-    cursor = (await conn.execute(_CURSOR, of_scope)).one_or_none()
-    if cursor is None:
+    known = await depth(conn, scope)
+    if known is None:
         return None
-    deep = scope.deepest(cursor.height - max(1, scope.info.confirmations), cursor.finalized)
-    return Reach(cursor.height, deep, await conn.scalar(_MINED_AT, {**of_scope, "height": deep}))
+    of_block = {"chain": chain_id, "scope": scope.scope, "height": known.deep}
+    return Reach(known.height, known.deep, await conn.scalar(_MINED_AT, of_block))
 
 
 async def find_logs(
