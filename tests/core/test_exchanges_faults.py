@@ -1,6 +1,7 @@
 """Exchanges where others are at fault: slow or broken providers, forgetful nodes, backups, shared blocks."""
 
 import asyncio
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -8,8 +9,9 @@ from msgspec import structs
 
 from cambist.hints import Hints
 from cambist.plugin import BridgeStatus, ChainError, Log, StateUnavailableError, Units
-from cambist.services.exchanges import refunding
+from cambist.services.exchanges import refunding, runner
 from cambist.services.exchanges.runner import claim_due, follow_exchange
+from cambist.services.exchanges.worker import later
 from cambist.services.listing import Part
 from cambist.services.sending.queue.listing import list_queue
 from cambist.services.sending.queue.waits import Seen
@@ -21,6 +23,7 @@ from tests.support.exchange_chain import RouterTransaction
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv, PricedSwaps
 from tests.support.exchanges import ROUTER
 from tests.support.fair import RefundData, topic
+from tests.support.gateway import until
 
 pytestmark = pytest.mark.slow
 
@@ -339,9 +342,63 @@ async def test_a_provider_that_never_answers_is_in_nobodys_way(env):
             break
         await env.mine()
     assert (await env.row(txn_id)).status == "succeeded"
+    await killed(follower)
+
+
+async def waits_for_call(env, txn_id):
+    """Let the engine come to the exchange, and ask for its call."""
+    while (await env.row(txn_id)).due_at > env.clock.now():
+        await env.mine()
+        for engine in env.engines.values():
+            await engine.tick()
+
+
+async def killed(follower):
     for task in follower._following:
         task.cancel()
     await asyncio.gather(*follower._following, return_exceptions=True)
+
+
+async def test_who_looks_at_an_exchange_for_long_keeps_it_and_one_that_dies_has_it_no_longer_than_a_claim(
+    env, monkeypatch
+):
+    class Slow(PricedSwaps):
+        async def build(self, *_):
+            await asyncio.sleep(3_600)
+
+    monkeypatch.setattr(runner, "RENEW_S", 0.01)
+    await env.opened(mem=MEM)
+    txn_id = await env.ask("memory/MEM", MEM, "memory/USDX")
+    await waits_for_call(env, txn_id)
+    slow = structs.replace(env.follower, swaps=[Slow(env.swap_service)], build_timeout_s=3_600)
+    follower, other = ExchangeFollower(slow, Hints(None)), env.new_follower()
+
+    async def is_renewed():
+        return (await env.row(txn_id)).due_at == env.clock.now() + runner.CLAIM
+
+    assert await follower.tick() == 1
+    for _ in range(4):
+        env.clock.advance(runner.CLAIM.total_seconds() - 1)
+        await until(is_renewed)
+        assert await claim_due(other) == []
+    await killed(follower)
+    env.clock.advance(runner.CLAIM.total_seconds() - 1)
+    assert await claim_due(other) == []
+    env.clock.advance(1)
+    assert [row.txn_id for row in await claim_due(other)] == [txn_id]
+
+
+async def test_a_claim_is_not_renewed_once_something_else_says_when_to_look(env, monkeypatch):
+    monkeypatch.setattr(runner, "RENEW_S", 0.01)
+    await env.opened(mem=MEM)
+    txn_id = await env.ask("memory/MEM", MEM, "memory/USDX")
+    await waits_for_call(env, txn_id)
+    (row,) = await claim_due(env.follower)
+    async with runner.claim_kept(env.follower, row):
+        await later(env.follower, row, timedelta(seconds=3))
+        until = (await env.row(txn_id)).due_at
+        await asyncio.sleep(0.1)
+        assert (await env.row(txn_id)).due_at == until == env.clock.now() + timedelta(seconds=3)
 
 
 async def test_the_queue_finds_an_exchange_by_what_its_call_waits_for(env):

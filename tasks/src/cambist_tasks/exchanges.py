@@ -10,7 +10,7 @@ import structlog
 from cambist.bootstrap import Gateway
 from cambist.hints import Hints
 from cambist.services.exchanges.rows import ExchangeRow
-from cambist.services.exchanges.runner import claim_due, follow_exchange, lane_of, reopen_orphaned
+from cambist.services.exchanges.runner import claim_due, claim_kept, follow_exchange, lane_of, reopen_orphaned
 from cambist.services.exchanges.worker import ExchangeWorker
 from cambist.services.intent_handlers import endings
 
@@ -61,7 +61,7 @@ class ExchangeFollower:
 
     async def _follow(self, row: ExchangeRow) -> None:
         try:
-            async with asyncio.timeout(FOLLOW_TIMEOUT_S):
+            async with claim_kept(self.worker, row), asyncio.timeout(FOLLOW_TIMEOUT_S):
                 await follow_exchange(self.worker, row)
         except Exception as error:  # a plugin may raise anything, and only this exchange waits for it
             self.worker.alerts["failed"] += 1

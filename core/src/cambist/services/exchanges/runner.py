@@ -1,19 +1,22 @@
 """Follows every exchange to its end: claims those whose time it is, and does for each what its step asks for.
 
 Any number of workers may do so at once: a claim moves an exchange's time on, and what is decided is decided behind the
-locks of its rows. So a claim that is lost with its worker costs two minutes,
-and one that is had twice does nothing twice.
+locks of its rows. So a claim that is lost with its worker costs seconds, and one that is had twice does nothing twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import structlog
 from sqlalchemy import delete, func, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.engine import BusyError
 from cambist.db.models import Exchange, ExchangePart
 from cambist.domain.exchanges import Kind, Step
 
@@ -28,8 +31,9 @@ from .refunding import find_refund
 from .rows import BY_PKS, SELECT, ExchangeRow, exchange_row, lock
 from .worker import ExchangeWorker, later
 
-CLAIM = timedelta(seconds=120)
-"""Longer than anybody looks at an exchange."""
+CLAIM = timedelta(seconds=20)
+"""How soon somebody looks again at an exchange whose worker has died, or whose step has failed."""
+RENEW_S = 5.0
 PERMITS = 4
 SENT_PAUSE = timedelta(seconds=60)
 REOPENED_MAX = 50
@@ -68,6 +72,12 @@ WITH lanes AS (
 )
 UPDATE exchanges e SET due_at = $3 FROM due WHERE e.id = due.id RETURNING e.id
 """
+# What somebody decides about it just now moves its time on as well, and is not waited for.
+_RENEW = """
+UPDATE exchanges SET due_at = $1 WHERE id = (
+    SELECT id FROM exchanges WHERE id = $2 AND due_at = $3 FOR NO KEY UPDATE SKIP LOCKED
+)
+"""
 # Claims that are gone, and coin that was credited by the balance, in a block that is not there any more.
 _GONE = f"""
 (SELECT DISTINCT p.exchange_pk FROM exchange_parts p WHERE p.is_gone AND ($1::bigint IS NULL OR EXISTS (
@@ -100,6 +110,36 @@ async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = Non
         claimed = await conn.exec_driver_sql(_CLAIM, values)
         rows = await conn.execute(BY_PKS, {"pks": list(claimed.scalars())})
         return [exchange_row(row) for row in rows]
+
+
+@asynccontextmanager
+async def claim_kept(worker: ExchangeWorker, row: ExchangeRow) -> AsyncIterator[None]:
+    """Renew a claim until the block ends, which may take longer: by then, nobody else has claimed the exchange.
+
+    A claim is renewed no more once the exchange has another time to be looked at.
+    """
+    is_over = asyncio.Event()
+    renewing = asyncio.create_task(_renew(worker, row, is_over))
+    try:
+        yield
+    finally:
+        is_over.set()
+        await renewing
+
+
+async def _renew(worker: ExchangeWorker, row: ExchangeRow, is_over: asyncio.Event) -> None:
+    claimed = row.due_at
+    while True:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(is_over.wait(), RENEW_S)
+            return
+        until = worker.clock.now() + CLAIM
+        try:
+            async with worker.db.autocommit() as conn:
+                if (await conn.exec_driver_sql(_RENEW, (until, row.pk, claimed))).rowcount:
+                    claimed = until
+        except (SQLAlchemyError, BusyError, OSError) as error:  # a claim that ends early may be had twice: no harm
+            log.warning("exchange_claim_not_renewed", txn_id=row.txn_id, error=repr(error))
 
 
 async def count_open(conn: AsyncConnection) -> Mapping[tuple[str, str], int]:
