@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from cambist_across_node import AcrossNetwork, Behaviour, Relay, Side
 from cambist_across_node.__main__ import fund
 from cambist_across_node.artifacts import pool
 from cambist_across_node.deposits import word
-from cambist_across_node.side import ZERO
+from cambist_across_node.side import MINED_TIMEOUT_S, ZERO
 from cambist_bridge_across.config import AcrossConfig
 
 from .samples import WALLET, chain, log
@@ -76,6 +77,18 @@ async def approve(side: Side, units: int) -> None:
 async def send(side: Side, call: Call) -> dict[str, Any]:
     """Return the receipt of a call of the wallet's."""
     return await side.send(WALLET, call.to_address, call.data, call.value)
+
+
+async def go_back(side: Side, snapshot: str) -> None:
+    """Return to a snapshot, once the node is done with all that it has mined.
+
+    It tells a transaction's receipt a moment before it takes the transaction from its pool. Who goes back in between
+    leaves it there, and it is mined a second time, together with whatever the wallet sends next.
+    """
+    async with asyncio.timeout(MINED_TIMEOUT_S):
+        while await side.node.call("txpool_status") != {"pending": "0x0", "queued": "0x0"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    assert await side.node.call("evm_revert", [snapshot])
 
 
 async def logs(side: Side, query: LogQuery) -> Sequence[FoundLog]:

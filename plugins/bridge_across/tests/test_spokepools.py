@@ -20,7 +20,7 @@ from cambist_bridge_across.plugin import AcrossPlugin
 from cambist_bridge_across.reader import AcrossReader
 
 from .samples import RELAYER, WALLET, side
-from .spokepools import TwoChains, approve, at_once, logs, receipt_of, send, two_chains
+from .spokepools import TwoChains, approve, at_once, go_back, logs, receipt_of, send, two_chains
 
 RECIPIENT = spell("0x" + "c0ffee" + "00" * 16 + "07")
 
@@ -176,7 +176,7 @@ async def test_what_the_reader_tells_of_a_deposit_the_contract_does_or_refuses(n
             assert deposit.recipient == told.recipient
             assert (deposit.refund_to, deposit.fill_deadline) == (told.refund_to, told.valid_until)
             done.append(changes)
-            await here.node.call("evm_revert", [state])
+            await go_back(here, state)
     assert len(done) > 10
     assert unread > 50
 
