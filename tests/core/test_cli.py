@@ -72,6 +72,14 @@ def test_a_mistake_in_the_settings_is_told_in_a_sentence(cambist, command):
     assert "Traceback" not in answer.stderr
 
 
+def test_up_refuses_a_plugin_that_is_not_installed_before_it_starts_a_server(cambist, tmp_path):
+    answer = cambist("up", "--data-dir", "data", settings="[plugins.evn]")
+    assert answer.returncode == 78
+    assert "[plugins.evn] names a plugin that is not installed, did you mean 'evm'?" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.parametrize("command", ["web", "worker"])
 def test_a_process_alone_needs_addresses(cambist, command):
     answer = cambist(command)
@@ -446,7 +454,7 @@ def test_up_on_a_port_that_is_taken_says_so_before_it_starts_a_server(tmp_path):
 
 
 def test_up_with_a_plugin_that_cannot_be_used_says_so_and_ends(cambist):
-    answer = cambist("up", settings="[plugins.evn]")
+    answer = cambist("up", settings="[plugins.evm]\nnonsense = 1")
     assert answer.returncode == 1
-    assert "plugin 'evn'" in answer.stderr
+    assert "plugin 'evm': [plugins.evm] has an unknown field 'nonsense'" in answer.stderr
     assert "Traceback" not in answer.stderr

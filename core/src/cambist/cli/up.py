@@ -15,6 +15,7 @@ import structlog
 
 from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir
 from cambist.ports import system_ids
+from cambist.registry import RegistryError, check_names
 from cambist.settings import Settings, SettingsError
 from cambist.settings_file import DATA_DIR_VARIABLE, secret_variables
 
@@ -65,6 +66,11 @@ def running_servers(
     # Until the supervisor takes over, a signal ends this as Ctrl-C does, so that what was started is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = invocation.settings()
+    # Only their names: to import them for their tables takes long, and web and worker, which do so, refuse them anyway.
+    try:
+        check_names(settings.plugins)
+    except RegistryError as error:
+        raise SettingsError(str(error)) from error
     with own_data_dir(settings.data_dir) as data_dir:
         for host, port in listened_on(settings.web):
             if (trouble := port_trouble(host, port)) is not None:

@@ -9,7 +9,7 @@ from .checks import RegistryError
 from .connect import ConnectProblem
 from .connections import ChainConnections
 from .inventory import InstalledPlugin, installed_plugins
-from .loading import GROUP
+from .loading import GROUP, check_names
 from .registry import Registry, SetupError
 from .switching import SwitchedChain
 
@@ -24,5 +24,6 @@ __all__ = [
     "RegistryError",
     "SetupError",
     "SwitchedChain",
+    "check_names",
     "installed_plugins",
 ]

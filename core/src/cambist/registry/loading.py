@@ -52,8 +52,14 @@ def enabled_tables(tables: Mapping[str, object], points: Mapping[str, Sequence[E
     return {**always, **tables}
 
 
-def plugin_objects(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> list[Any]:
-    """Import the plugin of this name and return what its hooks register."""
+def check_names(tables: Mapping[str, object], *, found: Iterable[EntryPoint] | None = None) -> None:
+    """Refuse tables of plugins that cannot be found. Imports none, so that it costs next to nothing."""
+    points = points_by_name(found)
+    for name in tables:
+        _point_of(name, points)
+
+
+def _point_of(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> EntryPoint:
     if not (candidates := points.get(name)):
         installed = ", ".join(sorted(points)) or "none"
         nearest = difflib.get_close_matches(name, points, n=1)
@@ -64,7 +70,13 @@ def plugin_objects(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> lis
     if len(candidates) > 1:
         brought = Counter(point.dist.name if point.dist else point.value for point in candidates)
         raise plugin_error(name, f"several distributions bring a plugin of this name: {', '.join(sorted(brought))}")
-    module = guarded(name, f"the import of {candidates[0].value}", candidates[0].load)
+    return candidates[0]
+
+
+def plugin_objects(name: str, points: Mapping[str, Sequence[EntryPoint]]) -> list[Any]:
+    """Import the plugin of this name and return what its hooks register."""
+    point = _point_of(name, points)
+    module = guarded(name, f"the import of {point.value}", point.load)
     _check_hooks(name, module)
     # One manager per plugin, so that each result is known to be this plugin's.
     manager = pluggy.PluginManager(hookspecs.PROJECT)
