@@ -1,6 +1,6 @@
 /** What a browser has and jsdom lacks. */
 import * as React from "react";
-import { afterEach, vi } from "vitest";
+import { afterAll, afterEach, vi } from "vitest";
 import { cleanup, configure } from "@testing-library/react";
 
 import { needAllTexts, startLanguages } from "../i18n";
@@ -48,6 +48,18 @@ const inside = (React as unknown as Readonly<Record<string, Kept | undefined>>)[
 if (inside === undefined)
   throw new Error("this version of React has no such inside: see whether it still keeps stacks");
 Object.defineProperty(inside, "recentlyCreatedOwnerStacks", { get: () => 10_000, set: () => undefined });
+
+// jsdom looks in a frame whether what has the focus can still have it. Where that frame was asked for on a test's clock, it
+// would never come once the clock is put away, and all later frames wait for it: those of other files, too.
+const FRAME_MS = 17;
+const { useRealTimers: putClockAway } = vi;
+vi.useRealTimers = () => {
+  if (vi.isFakeTimers()) vi.advanceTimersByTime(FRAME_MS);
+  return putClockAway();
+};
+afterAll(() => {
+  vi.useRealTimers = putClockAway; // this file is read again before each file of tests
+});
 
 // What must come is waited for: others may load the machine.
 configure({ asyncUtilTimeout: 20_000 });
