@@ -16,9 +16,8 @@ export function CopyButton({ text, of }: CopyButtonProps) {
   const { isCopied, copy, byHand } = useCopy(text);
   return (
     <>
-      <Button variant="default" onClick={copy}>
+      <Button variant="default" aria-label={t(isCopied ? "events.copiedOf" : "events.copyOf", { of })} onClick={copy}>
         <span role="status">{t(isCopied ? "ui.copied" : "events.copyBody")}</span>
-        <span className="unseen">: {of}</span>
       </Button>
       {byHand}
     </>

@@ -7,6 +7,7 @@ import {
   showAge,
   showAmount,
   showFiat,
+  showFirst,
   showList,
   showPercent,
   showTook,
@@ -82,6 +83,13 @@ describe("shares and lists", () => {
     expect(showPercent("0.5", "tr")).toBe("%0,5");
     expect(showList(["ethereum", "tron"], "en")).toBe("ethereum, tron");
     expect(showList(["ethereum", "tron"], "ja")).toBe("ethereum、tron");
+  });
+
+  it("have no 'and' before the last where a sentence says that there are others", () => {
+    expect(showList(["1", "2", "3"], "de")).toBe("1, 2 und 3");
+    expect(showFirst(["1", "2", "3"], "de")).toBe("1, 2, 3");
+    expect(showFirst(["1", "2", "3"], "zh")).toBe("1、2、3");
+    expect(showFirst(["1"], "de")).toBe("1");
   });
 });
 

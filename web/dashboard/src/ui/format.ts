@@ -162,6 +162,16 @@ export function showList(names: readonly string[], language: string, style: "nar
   return formatOf(Intl.ListFormat, language, { style }).format(names);
 }
 
+/** Name the first of several, for a sentence that says itself that there are others: no "and" before the last of these. */
+export function showFirst(names: readonly string[], language: string): string {
+  const parts = formatOf(Intl.ListFormat, language, { style: "narrow" }).formatToParts([...names, "…"]);
+  const last = parts.findLastIndex((one, at) => one.type === "element" && at < parts.length - 1);
+  return parts
+    .slice(0, last + 1)
+    .map((one) => one.value)
+    .join("");
+}
+
 /** Name a month, such as `2026-01`. */
 export function showMonth(month: string, language: string): string {
   const style = { year: "numeric", month: "long", timeZone: "UTC" } as const;

@@ -9,7 +9,7 @@ import { api, unwrap } from "../api";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote, hasParticulars } from "../../ui/Feedback";
-import { numbers, showList } from "../../ui/format";
+import { numbers, showFirst, showList } from "../../ui/format";
 import { Plain } from "../../ui/Plain";
 import { Said } from "../../ui/Said";
 import { minus } from "../../ui/units";
@@ -70,13 +70,12 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const isOverdrawn = minus(sum, balance.available) !== "0";
   const isTooLong = rows.length > ROWS_MAX;
 
-  function named(lines: readonly number[]): string {
-    const number = numbers(i18n.language);
-    const shown = showList(
-      lines.slice(0, LINES_SHOWN).map((line) => number.format(line)),
-      i18n.language,
-    );
-    return lines.length > LINES_SHOWN ? `${shown} …` : shown;
+  function sayWrong(): string {
+    const { language } = i18n;
+    const lines = wrongLines.map((line) => numbers(language).format(line));
+    const { length: count } = lines;
+    if (count <= LINES_SHOWN) return t("batch.wrong", { count, lines: showList(lines, language) });
+    return t("batch.wrongCut", { count, lines: showFirst(lines.slice(0, LINES_SHOWN), language) });
   }
 
   function read(typed: string): void {
@@ -200,7 +199,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       {rows.length > 0 && (
         <p role="status">
           {t("batch.count", { count: rows.length })} · <Amount value={sum} token={balance.token} />
-          {wrongLines.length > 0 && <> · {t("batch.wrong", { count: wrongLines.length, lines: named(wrongLines) })}</>}
+          {wrongLines.length > 0 && <> · {sayWrong()}</>}
           {isOverdrawn && <> · {t("batch.overdrawn")}</>}
           {isTooLong && <> · {t("batch.tooLong", { count: ROWS_MAX })}</>}
         </p>

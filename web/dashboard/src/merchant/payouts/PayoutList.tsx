@@ -67,7 +67,7 @@ export function PayoutList() {
   return (
     <ListPage
       title={t("payouts.title")}
-      {...(batchId === undefined ? {} : { lead: `${t("payout.batch")} ${batchId}` })}
+      {...(batchId === undefined ? {} : { lead: t("payouts.ofBatch", { id: batchId }) })}
       search={search}
       filters={
         <>

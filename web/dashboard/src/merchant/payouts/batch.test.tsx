@@ -172,6 +172,14 @@ describe("many payouts", () => {
     expect(check().disabled).toBe(true);
   });
 
+  it("name the first of many lines that have to be mended, and say that there are others", async () => {
+    const rows = await many({});
+    fireEvent.change(rows, { target: { value: `${GOOD},x\n`.repeat(8) } });
+    expect(screen.getByText(/8 have to be mended \(lines 1, 2, 3, 4, 5, 6, 7, 8\)/)).toBeTruthy();
+    fireEvent.change(rows, { target: { value: `${GOOD},x\n`.repeat(9) } });
+    expect(screen.getByText(/9 have to be mended \(lines 1, 2, 3, 4, 5, 6, 7, 8 and others\)/)).toBeTruthy();
+  });
+
   it("are read anew from a file that was mended and chosen again", async () => {
     const rows = await many({});
     const input = document.querySelector<HTMLInputElement>("input[type=file]");
