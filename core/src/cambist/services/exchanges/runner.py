@@ -114,9 +114,9 @@ async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = Non
 
 @asynccontextmanager
 async def claim_kept(worker: ExchangeWorker, row: ExchangeRow) -> AsyncIterator[None]:
-    """Renew a claim until the block ends, which may take longer: by then, nobody else has claimed the exchange.
+    """Renew a claim until the block ends, so that nobody else claims the exchange meanwhile.
 
-    A claim is renewed no more once the exchange has another time to be looked at.
+    It is renewed no more once something else has said when to look at the exchange.
     """
     is_over = asyncio.Event()
     renewing = asyncio.create_task(_renew(worker, row, is_over))
