@@ -52,9 +52,9 @@ def enabled_tables(tables: Mapping[str, object], points: Mapping[str, Sequence[E
     return {**always, **tables}
 
 
-def check_names(tables: Mapping[str, object], *, found: Iterable[EntryPoint] | None = None) -> None:
+def check_names(tables: Mapping[str, object]) -> None:
     """Refuse tables of plugins that cannot be found. Imports none, so that it costs next to nothing."""
-    points = points_by_name(found)
+    points = points_by_name(None)
     for name in tables:
         _point_of(name, points)
 

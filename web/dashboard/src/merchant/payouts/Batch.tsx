@@ -72,10 +72,10 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
 
   function sayWrong(): string {
     const { language } = i18n;
-    const lines = wrongLines.map((line) => numbers(language).format(line));
-    const { length: count } = lines;
+    const lines = wrongLines.slice(0, LINES_SHOWN).map((line) => numbers(language).format(line));
+    const { length: count } = wrongLines;
     if (count <= LINES_SHOWN) return t("batch.wrong", { count, lines: showList(lines, language) });
-    return t("batch.wrongCut", { count, lines: showFirst(lines.slice(0, LINES_SHOWN), language) });
+    return t("batch.wrongCut", { count, lines: showFirst(lines, language) });
   }
 
   function read(typed: string): void {
