@@ -1,5 +1,6 @@
 """What one batch of blocks frees is there for the next, and connections that nobody needs are closed."""
 
+import asyncio
 import subprocess
 import sys
 from contextlib import AsyncExitStack
@@ -8,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.bootstrap import WORKER_KEEPS, open_database
+from cambist.db import pool
 from cambist.db.engine import BusyError
 
 BATCHES = 20
@@ -33,16 +35,54 @@ def test_memory_is_not_asked_for_anew_with_each_batch():
     assert int(ended.stdout) < BATCHES * BATCH_BYTES // 4096 // 10
 
 
+@pytest.fixture
+def few(gateway_settings):
+    database = replace(gateway_settings.database, pool_size=6, pool_overflow=2, pool_timeout_s=1)
+    return replace(gateway_settings, database=database)
+
+
+async def needing(database, count):
+    """Have as many connections at once, and return the server's numbers of them."""
+    async with AsyncExitStack() as stack:
+        held = [await stack.enter_async_context(database.autocommit()) for _ in range(count)]
+        return {(await conn.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one() for conn in held}
+
+
+async def at_the_server(database):
+    async with database.autocommit() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = current_setting('application_name')"
+        )
+        return set(found.scalars())
+
+
 @pytest.mark.parametrize("role, kept", [("worker", WORKER_KEEPS), ("web", 6)])
-async def test_a_worker_keeps_few_of_the_connections_that_it_may_open(gateway_settings, role, kept):
-    few = replace(gateway_settings.database, pool_size=6, pool_overflow=2, pool_timeout_s=1)
-    database = open_database(replace(gateway_settings, database=few), role)
+async def test_connections_beyond_those_that_are_kept_are_closed_once_they_were_not_needed_for_a_while(
+    few, role, kept, monkeypatch
+):
+    now = pool.monotonic()
+    monkeypatch.setattr(pool, "monotonic", lambda: now)
+    database = open_database(few, role)
     try:
-        async with AsyncExitStack() as stack:
-            for _ in range(8):
-                await stack.enter_async_context(database.autocommit())
-            with pytest.raises(BusyError):
-                await stack.enter_async_context(database.autocommit())
+        opened = await needing(database, 8)
+        assert len(opened) == 8
+        assert await needing(database, 8) == opened  # nothing was closed between two bursts
+        for needed in (8, 1):
+            now += pool.WINDOW_S  # in which all eight were needed, and then all but the one that was given back first
+            await needing(database, needed)
+        assert database.engine.pool.checkedin() == 7
+        now += pool.WINDOW_S
+        last = await needing(database, 1)
         assert database.engine.pool.checkedin() == kept
+        # The server hears of it a moment later.
+        async with asyncio.timeout(10):
+            while len(left := await at_the_server(database)) > kept:  # noqa: ASYNC110  another process ends
+                await asyncio.sleep(0.01)
+        assert last <= left < opened
+        # What was closed can be opened again, and no more.
+        assert left < await needing(database, 8)
+        with pytest.raises(BusyError):
+            await needing(database, 9)
     finally:
         await database.close()

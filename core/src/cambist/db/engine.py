@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from .direct import TLS_OPTIONS, Direct, tls_of
 from .known_types import KnowingConnection
+from .pool import Pool
 
 IDLE_IN_TRANSACTION_MS_MAX = 60_000
 STATEMENT_MS_MAX = 60_000
@@ -69,7 +70,10 @@ def connect(
     pool_overflow: int = 10,
     pool_timeout_s: float = 10.0,
 ) -> Database:
-    """Return the database at a ``postgresql://`` address. Nothing is opened before it is used."""
+    """Return the database at a ``postgresql://`` address. Nothing is opened before it is used.
+
+    As many connections as ``pool_size`` are kept, and ``pool_overflow`` others while they are needed now and then.
+    """
     options = {
         "timeout": pool_timeout_s,
         "connection_class": KnowingConnection,
@@ -90,6 +94,7 @@ def connect(
     }
     engine = create_async_engine(
         driver_url(url),
+        poolclass=Pool,
         pool_size=pool_size,
         max_overflow=pool_overflow,
         pool_timeout=pool_timeout_s,
