@@ -19,6 +19,7 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from cambist_chainkit.imports import limit_kept
+from tests.support.command import share_fork_server
 from tests.support.payloads import compare_all
 
 # Modules import web3.py or eth_account, which raise the process' recursion limit, and kits look at it in the same one.
@@ -99,8 +100,11 @@ def _logs_as_ever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     _configure(**_CONFIGURED)
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     compare_all()
+    option = session.config.option
+    if option.markexpr != "fast" and getattr(option, "dist", "no") != "no":
+        share_fork_server()  # by the process that only hears of tests, before it starts those that run them
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -137,7 +141,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Spare the process that only hears of tests a look through all that it heard, as pytest has it in the end."""
-    if session.config.getoption("dist") != "no":
+    if getattr(session.config.option, "dist", "no") != "no":
         gc.freeze()
 
 

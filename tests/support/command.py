@@ -1,7 +1,7 @@
 """Runs ``cambist`` commands, and scripts, each in a process of its own that need not import the program anew.
 
 The processes are forked from one that has imported it, as ``multiprocessing`` does with its fork server. Those that
-go on until they are stopped are forked in ``forked.py``.
+go on until they are stopped are forked in ``forked.py``. The workers of a run share one fork server.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,29 @@ from cambist.settings_file import CONFIG_VARIABLE
 TIMEOUT_S = 180
 PLUGINS = ("cambist_evm.plugin", "cambist_prices", "cambist_tron.plugin")
 PRELOADED = [__name__, *(f"cambist.cli.{name}" for name in COMMANDS), *PLUGINS]
+ADDRESS = "CAMBIST_TEST_FORK_SERVER"
 
 context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(PRELOADED)
+
+
+def share_fork_server() -> None:
+    """Start the fork server, also for pytest processes that this one starts: what it imports takes a core seconds."""
+    context.set_forkserver_preload([*PRELOADED, "tests.support.preloaded"])
+    _server.ensure_running()
+    os.environ[ADDRESS] = _server._forkserver_address
+
+
+def _use_shared(address: str) -> None:
+    _server._forkserver_address = address
+    # What it holds of the one that starts it, to end with that one.
+    _server._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)
+    _server.ensure_running = lambda: None
+
+
+_server: Any = forkserver._forkserver  # type: ignore[attr-defined]
+if ADDRESS in os.environ:
+    _use_shared(os.environ[ADDRESS])
 
 
 def leave_no_config(monkeypatch: pytest.MonkeyPatch) -> None:
