@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ctypes
 import os
+import string
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from tests.support.descendants import everything_below
 
 IN_OPEN = 0x20
 CHUNK_BYTES_MAX = 1 << 26
+WORD_BYTES_MIN = 32
+_WORD = f"{string.digits}{string.ascii_letters}+/_-".encode()
+_WORDS_ONLY = bytes(byte if byte in _WORD else ord(" ") for byte in range(256))
 EVENT = struct.Struct("iIII")
 COIN_TYPES = {"evm": 60, "tron": 195}
 
@@ -62,12 +66,22 @@ class Finder:
     """Knows the spellings of some secrets, and that an extended private key begins with ``xprv``."""
 
     def __init__(self, secrets: Mapping[str, bytes]) -> None:
-        self.needles = {"an extended private key": b"xprv9"}
+        needles = {"an extended private key": b"xprv9"}
         for name, secret in secrets.items():
-            self.needles |= spellings(name, secret)
+            needles |= spellings(name, secret)
+        self._words = {name: needle for name, needle in needles.items() if needle == long_words(needle)}
+        self._others = {name: needle for name, needle in needles.items() if name not in self._words}
 
     def find(self, content: bytes) -> set[str]:
-        return {name for name, needle in self.needles.items() if needle in content}
+        """Return the names of the secrets that stand in it."""
+        # Each is looked for by itself, and most are long words, of which there are few in a process's memory.
+        words = long_words(content)
+        return {
+            name
+            for needles, where in ((self._words, words), (self._others, content))
+            for name, needle in needles.items()
+            if needle in where
+        }
 
     async def in_database(self, db: Database) -> dict[str, set[str]]:
         """Read every column of every table, bytes as bytes and everything else as text; return where what stands."""
@@ -88,6 +102,11 @@ class Finder:
     def in_memory(self, process: psutil.Process) -> set[str]:
         """Return what stands in the writable memory of a process. Raises PermissionError."""
         return {name for content in memory(process) for name in self.find(content)}
+
+
+def long_words(content: bytes) -> bytes:
+    """Return all words that are as long as a key in base64 and longer, with nothing but spaces between them."""
+    return b" ".join(word for word in content.translate(_WORDS_ONLY).split() if len(word) >= WORD_BYTES_MIN)
 
 
 def memory(process: psutil.Process) -> Iterator[bytes]:
