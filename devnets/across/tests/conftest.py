@@ -161,7 +161,7 @@ class Deployed:
         async with AsyncExitStack() as stack:
             nodes = [await stack.enter_async_context(AnvilClient(url)) for url in self._urls.values()]
             for node in nodes:
-                stack.push_async_callback(_put_back, node, await node.call("evm_snapshot"))
+                stack.push_async_callback(node.revert, await node.snapshot())
             yield await stack.enter_async_context(network)
 
     async def _find(self, side: Side, known: Mapping[str, Any], tokens: Mapping[str, int]) -> None:
@@ -171,10 +171,6 @@ class Deployed:
         # Its time stood still meanwhile.
         await side.node.call("evm_increaseTime", [max(0, int(time.time()) - await side.time())])
         await side.node.call("evm_mine")
-
-
-async def _put_back(node: AnvilClient, snapshot: str) -> None:
-    assert await node.call("evm_revert", [snapshot])
 
 
 @pytest.fixture(scope="session")

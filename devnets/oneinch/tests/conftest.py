@@ -186,6 +186,8 @@ async def chain(deployed):
     chain, _ = deployed
     before = chain.web3.provider.make_request("evm_snapshot", [])["result"]
     yield chain
+    # What was mined a moment ago may still be in the node's pool, and would be mined once more.
+    chain.web3.provider.make_request("anvil_dropAllTransactions", [])
     assert chain.web3.provider.make_request("evm_revert", [before])["result"]
 
 

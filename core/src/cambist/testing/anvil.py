@@ -72,6 +72,20 @@ class AnvilClient:
         answers = {answer["id"]: answer for answer in await self._post(requests)}
         return [_result(method, answers[number]) for number, (method, _) in enumerate(calls)]
 
+    async def snapshot(self) -> str:
+        """Return the name of the present state."""
+        name: str = await self.call("evm_snapshot")
+        return name
+
+    async def revert(self, name: str) -> None:
+        """Go back to a snapshot, once. Waiting transactions are dropped.
+
+        So is one that has just been mined: a node tells its receipt a moment before it takes it from its pool.
+        """
+        await self.call("anvil_dropAllTransactions")
+        if not await self.call("evm_revert", [name]):
+            raise RpcRefusedError(f"there is no snapshot {name}")
+
     async def _post(self, body: object) -> Any:  # noqa: ANN401 - JSON
         if self._session is None:
             raise RuntimeError("anvil is not running: use async with")

@@ -69,17 +69,6 @@ class Anvil(AnvilProcess):
         """
         await self.call("anvil_reorg", [depth, [[tx, index] for tx, index in replacements]])
 
-    async def snapshot(self) -> str:
-        """Return the name of the present state."""
-        name: str = await self.call("evm_snapshot")
-        return name
-
-    async def revert(self, name: str) -> None:
-        """Go back to a snapshot, once. Waiting transactions are dropped."""
-        await self.call("anvil_dropAllTransactions")
-        if not await self.call("evm_revert", [name]):
-            raise RpcRefusedError(f"there is no snapshot {name}")
-
     # --- Transactions ---
 
     async def send(
