@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -33,6 +34,23 @@ SEARCHED = {"/search": "?q=pay_9q4m2k"}
 OF_A_LIST = {"/trackers/$webhookId": "whk_3f2d1s"}
 
 
+class Content(NamedTuple):
+    """A file of the pages as a browser has it."""
+
+    content: bytes
+    media_type: str
+
+
+_files = BuiltFiles()
+
+
+@cache
+def built(name: str) -> Content | None:
+    """Return one of the built files, or None where there is none of that name."""
+    file = _files.find(name)
+    return file and Content(gzip.decompress(file.gzipped), file.media_type)
+
+
 class View(NamedTuple):
     """How a page is looked at: how large, whether with a finger or with a mouse, by scripts that each give a list."""
 
@@ -51,7 +69,6 @@ class DescribedGateway:
         self.answers = Answers(app, rows)
         self.unknown: list[str] = []
         self._path, self._html = PAGES[app]
-        self._files = BuiltFiles()
         self._stylesheet, self._fonts = stylesheet, fonts or {}
 
     @property
@@ -78,11 +95,9 @@ class DescribedGateway:
         elif path.startswith("/api/"):
             await self._send_example(route, path)
         else:
-            page = self._files.find(self._html)
+            page = built(self._html)
             assert page is not None
-            await route.fulfill(
-                body=self._styled(gzip.decompress(page.gzipped)), headers=self._headers, content_type="text/html"
-            )
+            await route.fulfill(body=self._styled(page.content), headers=self._headers, content_type="text/html")
 
     async def _send_example(self, route: Route, path: str) -> None:
         found = self.answers.find(route.request.method, path)
@@ -99,10 +114,10 @@ class DescribedGateway:
             await route.fulfill(body=self._stylesheet, content_type="text/css")
         elif name in self._fonts:
             await route.fulfill(body=self._fonts[name], content_type="font/woff2")
-        elif (file := self._files.find(name)) is None:
+        elif (file := built(name)) is None:
             await route.fulfill(status=404)
         else:
-            await route.fulfill(body=gzip.decompress(file.gzipped), content_type=file.media_type)
+            await route.fulfill(body=file.content, content_type=file.media_type)
 
     @property
     def _headers(self) -> Mapping[str, str]:
