@@ -36,8 +36,10 @@ class Story(Struct, frozen=True):
         await self.trader.fund(self.market, shares)
 
         async def collected() -> bool:
-            there = {coin: await self.holds(coin) - before[coin] for coin in shares}
-            return there == {coin: coin.units(amount) for coin, amount in shares.items()}
+            for coin, amount in shares.items():
+                if await self.holds(coin) - before[coin] != coin.units(amount):
+                    return False
+            return True
 
         await until(collected)
 
