@@ -32,7 +32,10 @@ context.set_forkserver_preload(PRELOADED)
 
 
 def share_fork_server() -> None:
-    """Start the fork server, also for pytest processes that this one starts: what it imports takes a core seconds."""
+    """Start the fork server, also for the pytest processes that this one starts.
+
+    To import the program for it keeps a core busy for seconds.
+    """
     context.set_forkserver_preload([*PRELOADED, "tests.support.preloaded"])
     _server.ensure_running()
     os.environ[ADDRESS] = _server._forkserver_address
@@ -40,7 +43,7 @@ def share_fork_server() -> None:
 
 def _use_shared(address: str) -> None:
     _server._forkserver_address = address
-    # What it holds of the one that starts it, to end with that one.
+    # In place of the pipe by which a fork server sees that the process that started it has ended: it is not this one.
     _server._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)
     _server.ensure_running = lambda: None
 

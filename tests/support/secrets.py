@@ -105,7 +105,7 @@ class Finder:
 
 
 def long_words(content: bytes) -> bytes:
-    """Return all words that are as long as a key in base64 and longer, with nothing but spaces between them."""
+    """Return all words of 32 characters and more, with a space between them."""
     return b" ".join(word for word in content.translate(_WORDS_ONLY).split() if len(word) >= WORD_BYTES_MIN)
 
 

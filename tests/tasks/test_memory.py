@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -57,32 +58,61 @@ async def at_the_server(database):
         return set(found.scalars())
 
 
+@pytest.fixture
+async def windows(monkeypatch):
+    """Have windows end when the test says so; return what ends them, and their timers."""
+    loop, ends = asyncio.get_running_loop(), []
+    call_later = loop.call_later
+
+    def later(delay, callback, *arguments, **options):
+        if delay != pool.WINDOW_S:
+            return call_later(delay, callback, *arguments, **options)
+        timer = call_later(3600, lambda: None)
+        ends.append((partial(callback, *arguments), timer))
+        return timer
+
+    monkeypatch.setattr(loop, "call_later", later)
+    return ends
+
+
+def end(windows):
+    end, _ = windows.pop()
+    end()
+
+
 @pytest.mark.parametrize("role, kept", [("worker", WORKER_KEEPS), ("web", 6)])
-async def test_connections_beyond_those_that_are_kept_are_closed_once_they_were_not_needed_for_a_while(
-    few, role, kept, monkeypatch
+async def test_connections_beyond_those_that_are_kept_are_closed_once_they_were_idle_for_a_while(
+    few, role, kept, windows
 ):
-    now = pool.monotonic()
-    monkeypatch.setattr(pool, "monotonic", lambda: now)
     database = open_database(few, role)
+    idle = database.engine.pool.checkedin
     try:
         opened = await needing(database, 8)
         assert len(opened) == 8
         assert await needing(database, 8) == opened  # nothing was closed between two bursts
-        for needed in (8, 1):
-            now += pool.WINDOW_S  # in which all eight were needed, and then all but the one that was given back first
-            await needing(database, needed)
-        assert database.engine.pool.checkedin() == 7
-        now += pool.WINDOW_S
+        end(windows)
+        assert idle() == 8
+        await needing(database, 7)
+        end(windows)
+        assert idle() == 7
         last = await needing(database, 1)
-        assert database.engine.pool.checkedin() == kept
+        end(windows)
+        assert idle() == kept
+        assert windows == []  # there is nothing to close any more
         # The server hears of it a moment later.
         async with asyncio.timeout(10):
             while len(left := await at_the_server(database)) > kept:  # noqa: ASYNC110  another process ends
                 await asyncio.sleep(0.01)
         assert last <= left < opened
-        # What was closed can be opened again, and no more.
+        # What was closed can be opened again, and no more; and it is closed though nobody asks for anything any more.
         assert left < await needing(database, 8)
         with pytest.raises(BusyError):
             await needing(database, 9)
+        for _ in range(2):
+            end(windows)
+        assert idle() == kept
+        assert windows == []
+        await needing(database, 8)
     finally:
         await database.close()
+    assert [timer.cancelled() for _, timer in windows] == [True]

@@ -26,7 +26,7 @@ class AnvilOnlooker(Onlooker):
     def __init__(self, url: str) -> None:
         super().__init__()
         self.client = Web3(Web3.HTTPProvider(url))
-        # It asks before each request for the number of the chain, and most requests ask again and again for a balance.
+        # Before each call of a contract it asks for the chain's number. Most calls ask for a balance, again and again.
         self.client.middleware_onion.remove("validation")
 
     def token(self, coin: Coin) -> Any:

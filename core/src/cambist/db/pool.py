@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from time import monotonic
 from typing import Any, Self
 
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
 
 WINDOW_S = 5.0
-"""A connection that was not needed for so long is one too many."""
+"""A connection that was idle for all of such a time is one too many."""
 
 
 class Pool(AsyncAdaptedQueuePool):
     """Closes what was opened beyond its size once it was idle for a window, where SQLAlchemy's own does it at once.
 
     Work comes in bursts, and many in a row. Each connection that is opened for one is a process of PostgreSQL's that
-    learns the catalogue and plans every statement anew.
+    learns the catalogue and plans every statement anew. With ``use_lifo``, as others do not become idle.
     """
 
     _sqla_logger_namespace = "sqlalchemy.pool"  # which says nothing below a warning
@@ -25,13 +25,20 @@ class Pool(AsyncAdaptedQueuePool):
         """Keep ``pool_size`` at least, once they are open, and open ``max_overflow`` more at most."""
         super().__init__(creator, pool_size=pool_size + max_overflow, max_overflow=0, **options)
         self._kept = pool_size
-        self._window_began, self._idle_least = monotonic(), 0
+        self._idle_least = 0
+        self._window: asyncio.TimerHandle | None = None
 
     def recreate(self) -> Self:
         """Return one like it that has opened nothing."""
         pool: Self = super().recreate()  # type: ignore[assignment]  # it makes one of this class
         pool._kept = self._kept
         return pool
+
+    def dispose(self) -> None:
+        super().dispose()
+        if self._window is not None:
+            self._window.cancel()
+            self._window = None
 
     def _do_get(self) -> ConnectionPoolEntry:
         record = super()._do_get()
@@ -40,10 +47,25 @@ class Pool(AsyncAdaptedQueuePool):
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         super()._do_return_conn(record)
-        if (now := monotonic()) - self._window_began >= WINDOW_S:
-            opened = self.size() + self.overflow()
-            self._close(min(self._idle_least, opened - self._kept))
-            self._window_began, self._idle_least = now, self.checkedin()
+        if self._window is None and self._spare() > 0:
+            try:
+                self._begin_window(asyncio.get_running_loop())
+            except RuntimeError:
+                return  # garbage is collected in another thread: the next one begins it
+
+    def _begin_window(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._idle_least = self.checkedin()
+        self._window = loop.call_later(WINDOW_S, self._end_window, loop)
+
+    def _end_window(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._window = None
+        self._close(min(self._idle_least, self._spare()))
+        if self._spare() > 0:
+            self._begin_window(loop)
+
+    def _spare(self) -> int:
+        """Return how many are open beyond those that are kept; below zero where those are not all open."""
+        return self.size() + self.overflow() - self._kept
 
     def _close(self, count: int) -> None:
         """Close as many, at once: those that were idle longest."""
@@ -52,7 +74,7 @@ class Pool(AsyncAdaptedQueuePool):
         idle = [self._pool.get(block=False) for _ in range(self.checkedin())]
         for record in reversed(idle[:-count]):
             self._pool.put(record, block=False)
-        for record in idle[-count:]:
+        for _ in range(count):
             self._dec_overflow()
-            if record.driver_connection is not None:
-                record.driver_connection.terminate()
+        for record in idle[-count:]:
+            record.invalidate()  # which waits for nothing here, as this is no greenlet of SQLAlchemy's
