@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
 
-WINDOW_S = 5.0
+WINDOW_S = 3.0
 """A connection that was idle for all of such a time is one too many."""
 
 
