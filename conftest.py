@@ -102,9 +102,8 @@ def _logs_as_ever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     compare_all()
-    option = session.config.option
-    if option.markexpr != "fast" and getattr(option, "dist", "no") != "no":
-        share_fork_server()  # by the process that only hears of tests, before it starts those that run them
+    if _only_hears(session.config) and session.config.option.markexpr != "fast":
+        share_fork_server()  # before the processes start that run tests
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -141,8 +140,13 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Spare the process that only hears of tests a look through all that it heard, as pytest has it in the end."""
-    if getattr(session.config.option, "dist", "no") != "no":
+    if _only_hears(session.config):
         gc.freeze()
+
+
+def _only_hears(config: pytest.Config) -> bool:
+    """Whether this process runs no test, and hears of those that its workers run."""
+    return bool(getattr(config.option, "dist", "no") != "no")
 
 
 def is_fast(item: pytest.Item) -> bool:

@@ -25,6 +25,7 @@ from cambist.settings_file import CONFIG_VARIABLE
 TIMEOUT_S = 180
 PLUGINS = ("cambist_evm.plugin", "cambist_prices", "cambist_tron.plugin")
 PRELOADED = [__name__, *(f"cambist.cli.{name}" for name in COMMANDS), *PLUGINS]
+PRELOADED_FOR_GATEWAYS = [*PRELOADED, "tests.support.preloaded"]
 ADDRESS = "CAMBIST_TEST_FORK_SERVER"
 
 context = multiprocessing.get_context("forkserver")
@@ -36,7 +37,7 @@ def share_fork_server() -> None:
 
     To import the program for it keeps a core busy for seconds.
     """
-    context.set_forkserver_preload([*PRELOADED, "tests.support.preloaded"])
+    context.set_forkserver_preload(PRELOADED_FOR_GATEWAYS)
     _server.ensure_running()
     os.environ[ADDRESS] = _server._forkserver_address
 

@@ -27,7 +27,7 @@ from argon2 import PasswordHasher
 
 from cambist.cli import main, supervisor
 from cambist.services.identity import passwords
-from tests.support.command import PRELOADED, context, pretend
+from tests.support.command import PRELOADED_FOR_GATEWAYS, context, pretend
 
 NAME_BYTES_MAX = 15
 
@@ -40,7 +40,7 @@ class ForkedProcess:
     ) -> None:
         """Start it in a folder, this process' own by default; it adds what it prints to these two files."""
         # A fork server that runs already goes on without, and what is missing is imported by each process.
-        context.set_forkserver_preload([*PRELOADED, "tests.support.preloaded"])
+        context.set_forkserver_preload(PRELOADED_FOR_GATEWAYS)
         folder, streams = cwd or Path.cwd(), [Path(os.devnull), out, log]
         self._process = context.Process(target=_run, args=(tuple(arguments), folder, dict(environment), streams))
         self._process.start()

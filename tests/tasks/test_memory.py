@@ -76,8 +76,8 @@ async def windows(monkeypatch):
 
 
 def end(windows):
-    end, _ = windows.pop()
-    end()
+    callback, _ = windows.pop()
+    callback()
 
 
 @pytest.mark.parametrize("role, kept", [("worker", WORKER_KEEPS), ("web", 6)])

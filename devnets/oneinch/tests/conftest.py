@@ -178,22 +178,20 @@ async def deployed():
         chain = Chain(anvil.url)
         async with LocalOneInch(anvil.url, chain.pools, requests_per_second=1000) as oneinch:
             await oneinch.amm.learn(chain.address("LONE"))
-            yield chain, oneinch
+            yield anvil, chain, oneinch
 
 
 @pytest.fixture
 async def chain(deployed):
-    chain, _ = deployed
-    before = chain.web3.provider.make_request("evm_snapshot", [])["result"]
+    anvil, chain, _ = deployed
+    before = await anvil.snapshot()
     yield chain
-    # What was mined a moment ago may still be in the node's pool, and would be mined once more.
-    chain.web3.provider.make_request("anvil_dropAllTransactions", [])
-    assert chain.web3.provider.make_request("evm_revert", [before])["result"]
+    await anvil.revert(before)
 
 
 @pytest.fixture
 def oneinch(deployed):
-    _, oneinch = deployed
+    _, _, oneinch = deployed
     yield oneinch
     oneinch.faults.clear()
 

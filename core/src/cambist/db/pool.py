@@ -49,19 +49,19 @@ class Pool(AsyncAdaptedQueuePool):
         super()._do_return_conn(record)
         if self._window is None and self._spare() > 0:
             try:
-                self._begin_window(asyncio.get_running_loop())
+                self._begin_window()
             except RuntimeError:
                 return  # garbage is collected in another thread: the next one begins it
 
-    def _begin_window(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _begin_window(self) -> None:
+        self._window = asyncio.get_running_loop().call_later(WINDOW_S, self._end_window)
         self._idle_least = self.checkedin()
-        self._window = loop.call_later(WINDOW_S, self._end_window, loop)
 
-    def _end_window(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _end_window(self) -> None:
         self._window = None
         self._close(min(self._idle_least, self._spare()))
         if self._spare() > 0:
-            self._begin_window(loop)
+            self._begin_window()
 
     def _spare(self) -> int:
         """Return how many are open beyond those that are kept; below zero where those are not all open."""
