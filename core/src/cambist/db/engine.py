@@ -8,8 +8,9 @@ from contextvars import ContextVar
 
 import msgspec
 from sqlalchemy import URL, exc, make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from .connection import TextEngine
 from .direct import TLS_OPTIONS, Direct, tls_of
 from .known_types import KnowingConnection
 from .pool import Pool
@@ -36,12 +37,12 @@ Who then waits in vain for another connection cannot say that nothing happened.
 class Database:
     """A pool of connections. Only ``transaction`` commits, and it does so in one place: its end."""
 
-    def __init__(self, engine: AsyncEngine, direct: Direct) -> None:
+    def __init__(self, engine: TextEngine, direct: Direct) -> None:
         """``close`` ends both."""
         self.engine = engine
         self.fetch_row = direct.fetch_row
         self._direct = direct
-        self._autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._autocommit = TextEngine(engine.execution_options(isolation_level="AUTOCOMMIT").sync_engine)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
@@ -49,13 +50,13 @@ class Database:
 
         Raises BusyError, as ``autocommit`` does.
         """
-        async with self.engine.begin() as conn:
+        async with self.engine.opened(transaction=True) as conn:
             yield conn
         has_committed.set(True)
 
     def autocommit(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """Return a connection on which every statement is a transaction: no BEGIN and COMMIT on the way."""
-        return self._autocommit.connect()
+        return self._autocommit.opened(transaction=False)
 
     async def close(self) -> None:
         await self._direct.close()
@@ -110,7 +111,9 @@ def connect(
     )
     # What the address says is read once, by SQLAlchemy, for both ways in.
     _, address = engine.dialect.create_connect_args(engine.url)
-    return Database(engine, Direct({**address, **options, **tls_of(url)}, timeout_s=pool_timeout_s))
+    return Database(
+        TextEngine(engine.sync_engine), Direct({**address, **options, **tls_of(url)}, timeout_s=pool_timeout_s)
+    )
 
 
 def took_too_long(error: BaseException) -> bool:

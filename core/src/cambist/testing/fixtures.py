@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import LRUCache
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
@@ -59,12 +59,14 @@ def _compile_once() -> Iterator[None]:
     """Keep what SQLAlchemy has compiled when a test's engine goes: the next test says the same in another database."""
     compiled = _Compiled(5_000)
 
-    def share(connection: Connection) -> None:
-        connection.execution_options(compiled_cache=compiled)
+    def create(*url: Any, **options: Any) -> AsyncEngine:  # noqa: ANN401  as SQLAlchemy's own
+        engine = create_async_engine(*url, **options)
+        engine.sync_engine._compiled_cache = compiled  # noqa: SLF001  it takes a size alone
+        return engine
 
-    event.listen(Engine, "engine_connect", share)
-    yield
-    event.remove(Engine, "engine_connect", share)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cambist.db.engine.create_async_engine", create)
+        yield
 
 
 @pytest.fixture(scope="session")
