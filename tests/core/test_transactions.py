@@ -202,6 +202,30 @@ async def test_who_is_cancelled_while_the_server_undoes_leaves_nothing_open(tran
         assert open_still.scalar_one() == 0
 
 
+async def test_a_connection_on_which_a_task_was_left_in_the_transaction_is_given_up(transaction, db, table):
+    left = []
+
+    async def leave():
+        async with transaction() as conn:
+            pid = await pid_of(conn)
+            await add(conn, 1)
+            left.extend((pid, asyncio.create_task(conn.exec_driver_sql("SELECT pg_sleep(30)"))))
+            await asyncio.sleep(0.01)
+            raise ValueError
+
+    with pytest.raises(exc.InterfaceError, match="another operation is in progress"):
+        await leave()
+    pid, task = left
+    await until_gone(db, pid)
+    with pytest.raises(exc.SQLAlchemyError):
+        await task
+    async with db.autocommit() as conn:
+        await add(conn, 2)
+    async with db.transaction() as conn:
+        await add(conn, 3)
+    assert await rows(db) == [2, 3]
+
+
 async def test_who_waits_for_a_connection_and_is_cancelled_takes_none(database_url):
     db = connect(database_url, application_name="one", pool_size=1, pool_overflow=0)
 

@@ -17,6 +17,8 @@ class Pool(AsyncAdaptedQueuePool):
 
     Work comes in bursts, and many in a row. Each connection that is opened for one is a process of PostgreSQL's that
     learns the catalogue and plans every statement anew. With ``use_lifo``, as others do not become idle.
+
+    And it keeps none that comes back within a transaction.
     """
 
     _sqla_logger_namespace = "sqlalchemy.pool"  # which says nothing below a warning
@@ -46,7 +48,14 @@ class Pool(AsyncAdaptedQueuePool):
         return record
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
-        super()._do_return_conn(record)
+        try:
+            driver: Any = record.driver_connection
+            if driver is not None and not driver.is_closed() and driver.is_in_transaction():
+                # A task that was left runs a statement there still, so that nothing could be undone. Whoever had it
+                # next would write into that transaction, which nobody commits.
+                record.invalidate()
+        finally:
+            super()._do_return_conn(record)
         if self._window is None and self._spare() > 0:
             try:
                 self._begin_window()
