@@ -109,13 +109,12 @@ def _is_ready(sync: Connection) -> bool:
     ):
         return False
     block, savepoint = sync._trans_context_manager, sync.get_nested_transaction()
-    if (block is not None and not block._transaction_is_active()) or (
-        savepoint is not None and not savepoint.is_active
-    ):
+    if block is not None and not block._transaction_is_active():
         return False
-    if sync.get_transaction() is None:
-        sync.begin()  # sends nothing; without it, a statement after the connection was given up would not be refused
-    return sync.in_transaction()
+    if savepoint is not None and not savepoint.is_active:
+        return False
+    # To begin sends nothing. Without it, a statement after the connection was given up would not be refused.
+    return (sync.get_transaction() or sync.begin()).is_active
 
 
 async def _run(sync: Connection, statement: str, values: tuple[Any, ...]) -> _Answer:
