@@ -286,7 +286,7 @@ async def cancel(officer: Person, amount: str) -> None:
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("to confirm").fill(page.url[-6:])
     await officer.press("Cancel the sending", dialog)
-    await officer.step_up_if_asked(page.get_by_role("region", name="What it waits for"))
+    await officer.step_up_if_asked(page.get_by_text("Cancelling asked for", exact=True))
     await expect(dialog).to_be_hidden()
 
 
