@@ -1,18 +1,18 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Confirm } from "../../ui/Confirm";
 import { Url } from "../../ui/InPieces";
-import { Text } from "../../ui/Text";
 import { useOpened } from "../../ui/useOpened";
 import { api, unwrap } from "../api";
-import { useProjectId } from "../project";
+import { useProject, useProjectId } from "../project";
 
 import { EventChoice } from "./EventChoice";
-import type { Endpoint } from "./queries";
+import { endpointsQuery, type Endpoint } from "./queries";
 import { RotateSecret } from "./RotateSecret";
+import { UrlField } from "./UrlField";
 
 const BASE = "/api/merchant/projects/{projectId}/webhook-endpoints/{endpointId}";
 
@@ -104,6 +104,9 @@ function Change({ endpoint, onClose }: ChangeProps) {
   const [url, setUrl] = useState(endpoint.url);
   const [events, setEvents] = useState<readonly string[] | null>(endpoint.events.length === 0 ? null : endpoint.events);
   const [before] = useState(endpoint);
+  const { data } = useQuery(endpointsQuery(projectId));
+  const others = (data ?? []).filter((one) => one.endpointId !== endpoint.endpointId);
+  const known = [useProject()?.paymentWebhookUrl ?? null, ...others.map((one) => one.url)];
   return (
     <Confirm
       title={t("endpoint.changeTitle")}
@@ -123,7 +126,7 @@ function Change({ endpoint, onClose }: ChangeProps) {
       onClose={onClose}
     >
       <p>{t("endpoint.changeWords")}</p>
-      <Text label={t("webhooks.url")} type="url" required value={url} onText={setUrl} />
+      <UrlField value={url} onText={setUrl} known={known} />
       <EventChoice events={events} onEvents={setEvents} />
     </Confirm>
   );

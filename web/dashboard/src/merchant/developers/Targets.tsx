@@ -11,7 +11,6 @@ import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Status } from "../../ui/Status";
-import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
 import { usePermitted } from "../project";
 import type { Project } from "../queries";
@@ -19,7 +18,7 @@ import type { Project } from "../queries";
 import { EventChoice } from "./EventChoice";
 import { endpointsQuery, type Endpoint } from "./queries";
 import { SecretOnce } from "./SecretOnce";
-import styles from "./Targets.module.css";
+import { UrlField } from "./UrlField";
 import { CheckChip } from "./Verified";
 
 interface Made {
@@ -169,21 +168,7 @@ function Add({ projectId, known, onMade, onClose }: AddProps) {
       onClose={onClose}
     >
       <p>{t("endpoint.addWords")}</p>
-      <div>
-        <Text
-          label={t("webhooks.url")}
-          type="url"
-          placeholder="https://"
-          required
-          data-autofocus
-          value={url}
-          onText={setUrl}
-        />
-        {/* It is there before it says anything: screen readers hear what is added to it. */}
-        <p role="status" className={styles.twice}>
-          {known.includes(url.trim()) ? t("endpoint.twice") : ""}
-        </p>
-      </div>
+      <UrlField value={url} onText={setUrl} known={known} />
       <EventChoice events={events} onEvents={setEvents} />
     </Confirm>
   );

@@ -37,6 +37,7 @@ const DELIVERY: Delivery = {
   attempts: [{ number: 1, attemptedAt: MOMENT, durationMs: 31, statusCode: 204, error: null, responseBody: null }],
 };
 const answers: Answers = {
+  [`GET ${LIST}`]: { ...one, endpoints: [ENDPOINT] },
   [`GET ${ONE}`]: { endpoint: ENDPOINT },
   [`GET ${ONE}/deliveries`]: { ...one, deliveries: [DELIVERY] },
 };
@@ -183,6 +184,26 @@ describe("an endpoint", () => {
     fireEvent.click(dialog.getByRole("button", { name: "Change" }));
     await isClosed();
     expect(bodies).toEqual([{ url: "https://books.example/2" }, { events: ["payment.paid"] }, { events: [] }]);
+  });
+
+  it("says of another URL that is told already that it would be told twice, and nothing of its own", async () => {
+    const other = { ...ENDPOINT, endpointId: "whe_2", url: "https://all.example" };
+    const project = { paymentWebhookUrl: "https://shop.example/hook" };
+    const known = { ...answers, [`GET ${LIST}`]: { ...one, endpoints: [ENDPOINT, other] } };
+    await show(EndpointPage, { ...page, answers: known, project });
+    const dialog = await open("Change");
+    const url = dialog.getByLabelText(/^URL/);
+    const said = () => dialog.queryByText(/^Events go to this URL already/, { selector: "[role=status]" }) !== null;
+    fireEvent.change(url, { target: { value: ` ${other.url}` } });
+    await expect.poll(said).toBe(true);
+    for (const [typed, isTwice] of [
+      [ENDPOINT.url, false],
+      [project.paymentWebhookUrl, true],
+      [`${other.url}/2`, false],
+    ] as const) {
+      fireEvent.change(url, { target: { value: typed } });
+      expect(said()).toBe(isTwice);
+    }
   });
 
   it("is paused and resumed", async () => {
