@@ -233,6 +233,56 @@ async def test_a_batch_repeated_with_its_rows_keys_is_answered_as_the_first_time
     assert (await client.get(f"{WALLET}/payouts", headers=rich.key)).json()["total"] == 2
 
 
+@pytest.mark.parametrize("then", ["no credits", "payouts paused", "coin switched off"])
+async def test_a_batch_repeated_with_its_rows_keys_is_answered_whatever_may_be_paid_now(client, rich, then):
+    """Also where it is the batch itself that used the credits up."""
+    rows = [{"toAddress": person(name), "amount": "2.50", "idempotencyKey": name} for name in ("ann", "bob")]
+    body = {"chain": "memory", "token": "USDX", "destinations": rows}
+    if then == "no credits":
+        credit = (await client.get(WALLET, headers=rich.key)).json()["systemCredit"]
+        used = {"mode": "live", "amount": credit["floor"] - credit["balance"], "reference": "used"}
+        at = f"/api/admin/merchants/{rich.merchant_id}/credits"
+        assert (await client.post(at, json=used, headers=ADMIN)).is_success
+    made = await client.post(f"{WALLET}/payout/batch", json=body, headers=rich.key)
+    assert made.status_code == 201, made.text
+    if then == "payouts paused":
+        paused = {"version": 0, "payoutEnabled": False}
+        assert (await client.put("/api/admin/settings", json=paused, headers=ADMIN)).is_success
+    if then == "coin switched off":
+        assert (await client.put(f"{WALLET}/coins", json={"coins": []}, headers=rich.key)).is_success
+    again = await client.post(f"{WALLET}/payout/batch", json=body, headers=rich.key)
+    assert (again.status_code, again.json()) == (200, {**made.json(), "idempotent": True})
+    other = {**body, "destinations": [{"toAddress": person("cleo"), "amount": "1"}]}
+    refused(
+        await client.post(f"{WALLET}/payout/batch", json=other, headers=rich.key),
+        *{
+            "no credits": (403, "INSUFFICIENT_CPT"),
+            "payouts paused": (503, "PAYOUT_DISABLED"),
+            "coin switched off": (400, "TOKEN_NOT_ENABLED"),
+        }[then],
+    )
+
+
+async def test_a_row_with_text_that_nobody_sees_is_refused_alone(client, rich):
+    rows = [
+        {"toAddress": person("ann"), "amount": "1"},
+        {"toAddress": person("bob"), "amount": "1", "toTag": "7\n"},
+        {"toAddress": person("cleo") + "\n", "amount": "1"},
+        {"toAddress": person("dan"), "amount": "1\n"},
+        {"toAddress": person("eve"), "amount": "1", "idempotencyKey": "a\u200bb"},
+    ]
+    body = {"chain": "memory", "token": "USDX", "destinations": rows}
+    for path in ("payout/batch/check", "payout/batch"):
+        answer = await client.post(f"{WALLET}/{path}", json=body, headers=rich.key)
+        assert [(one["row"], one["code"], one["field"]) for one in answer.json()["rejected"]] == [
+            (1, "INVALID_TAG", "toTag"),
+            (2, "INVALID_ADDRESS", "toAddress"),
+            (3, "INVALID_AMOUNT", "amount"),
+            (4, "VALIDATION_ERROR", "idempotencyKey"),
+        ]
+    assert answer.json()["batch"]["acceptedRows"] == 1
+
+
 async def test_a_batch_of_which_every_row_is_refused_is_a_400_with_the_rows(client, rich):
     rows = [{"toAddress": "nobody", "amount": "1"}, {"toAddress": person(), "amount": "0"}]
     body = {"chain": "memory", "token": "USDX", "destinations": rows}

@@ -89,13 +89,14 @@ async def create_batch(
     before = await take_key(conn, claim, batch_id, context.clock.now())
     if before is not None:
         return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
-    judge = await _judge(conn, context, actor, request)
     if any(one.idempotency_key is not None for one in request.destinations):
-        # The same words with a row's key are a repetition, whatever became of that row: nothing of it happens again.
+        # The same words with a row's key are a repetition, whatever became of that row, and whatever can be paid now:
+        # nothing of it happens again.
         await _lock_repetitions(conn, hash_request(asked))
         if (before := await _same_batch(conn, actor.project_pk, hash_request(asked))) is not None:
             await lead_to(conn, claim, before)
             return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
+    judge = await _judge(conn, context, actor, request)
     valid, rejected, replayed = await judge_rows(conn, judge, request)
     valid, beyond = await _within_day(conn, judge, valid)
     if not valid and not replayed:
