@@ -106,6 +106,29 @@ async def test_each_row_of_many_has_its_own_fate(tracker):
     assert fates(await tracker.done("address/add-bulk", {"addresses": sent})).count("added") == 0
 
 
+async def test_a_row_with_text_that_nobody_sees_is_refused_alone(tracker):
+    """As of a spreadsheet, where one of ten thousand ends in a line break."""
+    sent = [
+        watched(1),
+        watched(2) + "\n",
+        watched(2) + "\u200b",
+        {"address": watched(3) + "\ufeff"},
+        {"address": watched(4), "label": "a\u202eb"},
+        {"address": watched(5), "metadata": {"a": [{"b": "a\u200bb"}]}},
+        {"address": watched(6), "metadata": {"a\u200b": 1}},
+        watched(7),
+    ]
+    answer = await tracker.done("address/add-bulk", {"addresses": sent})
+    assert fates(answer) == ["added", *["invalid"] * 6, "added"]
+    assert [one["reason"][:8] for one in answer["results"][4:7]] == ["label mu", "metadata", "metadata"]
+    removed = await tracker.done("address/remove-bulk", {"addresses": [watched(1) + "\t", watched(7)]})
+    assert fates(removed)[1] == "removed"
+    assert await on_list(tracker) == [watched(1)]
+    # No database takes this one.
+    for wrong in (watched(8) + "\0", {"address": watched(8), "label": "\0"}, {"address": watched(8), "\0": 1}):
+        refused(await tracker.post("address/add-bulk", {"addresses": [wrong]}), 400, "VALIDATION_ERROR")
+
+
 @pytest.mark.parametrize("path", ["address/add-bulk", "address/remove-bulk"])
 async def test_a_bulk_that_has_no_such_shape_is_refused_whole(tracker, path):
     for body in ({"addresses": []}, {"addresses": [5]}, {"addresses": watched(1)}, {"addresses": [{}]}, {}):

@@ -36,6 +36,8 @@ LARGE_BYTES = 64 * 1024
 
 _OF_METADATA = re.compile(r"(^|\.)metadata[.\[]")
 JUDGED_ELSEWHERE = ("password", "amount", "address", "threshold")
+_OF_ROWS = re.compile(r"(addresses|destinations)\[")
+"""Rows of a bulk request: what is wrong with one of them is said of it alone, by who reads it."""
 
 
 @cache
@@ -100,17 +102,20 @@ def refuse_hidden(value: object, path: str) -> None:
     """Raise InvalidError where a string anywhere in the value, or the name of a field, holds what nobody sees.
 
     A merchant's own metadata may have lines. Passwords are shown to nobody, amounts and addresses have readers of their
-    own, which say better what is wrong: these are only refused NUL.
+    own, which say better what is wrong, and so have rows of bulk requests, each of which is refused alone: these are only
+    refused NUL.
     """
+    of_row = _OF_ROWS.match(path) is not None
     if isinstance(value, str):
         own = _OF_METADATA.search(path) is not None
-        if own or not path.lower().endswith(JUDGED_ELSEWHERE):
+        if not of_row and (own or not path.lower().endswith(JUDGED_ELSEWHERE)):
             check_text(value, path or "body", lines=own)
         elif "\0" in value:
             check_text("\0", path)
     elif isinstance(value, dict):
         for name, item in value.items():
-            check_text(name, path or "body")
+            if not of_row or "\0" in name:
+                check_text(name, path or "body")
             refuse_hidden(item, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
         for index, item in enumerate(value):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .errors import InvalidError
+from .errors import InvalidError, check_text
 
 METADATA_BYTES_MAX = 16 * 1024
 METADATA_DEPTH_MAX = 8
@@ -20,6 +20,19 @@ def metadata_text(value: dict[str, Any], field: str = "metadata", *, bytes_max: 
     if _depth(value) > METADATA_DEPTH_MAX:
         raise InvalidError.field(field, f"is nested more than {METADATA_DEPTH_MAX} levels deep")
     return text.decode()
+
+
+def check_shown(value: object, field: str = "metadata") -> None:
+    """Refuse text that nobody sees in metadata that is not nested too deep. Raises InvalidError."""
+    if isinstance(value, str):
+        check_text(value, field, lines=True)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            check_text(name, field)
+            check_shown(item, f"{field}.{name}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            check_shown(item, f"{field}[{index}]")
 
 
 def _depth(value: object) -> int:

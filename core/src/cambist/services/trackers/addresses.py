@@ -16,10 +16,10 @@ from cambist.db.structs import AnyRow, one_of
 from cambist.domain.plans import Plan
 from cambist.plugin import AddressFamily, ChainInfo, InvalidAddressError
 from cambist.registry import Registry
-from cambist.services.errors import ConflictError, InvalidError, NotFoundError
+from cambist.services.errors import ConflictError, InvalidError, NotFoundError, check_text
 from cambist.services.identity import plans
 from cambist.services.listing import Listed, ListOf, Owner, Part, read_list
-from cambist.services.metadata import metadata_text
+from cambist.services.metadata import check_shown, metadata_text
 
 from . import additions, history
 from .changes import count_addresses, lock
@@ -142,7 +142,11 @@ def _checked(chain: ChainInfo, family: AddressFamily, index: int, item: str | Ne
     if item.label is not None and len(item.label) > LABEL_CHARS_MAX:
         return Checked(index=index, address=address, refusal=f"label {_LABEL_TOO_LONG}")
     try:
+        if item.label is not None:
+            check_text(item.label, "label")
         metadata = _metadata(item.metadata)
+        if item.metadata is not None:
+            check_shown(item.metadata)
     except InvalidError as error:
         return Checked(index=index, address=address, refusal=error.message)
     return Checked(index=index, address=address, label=item.label, metadata=metadata)
