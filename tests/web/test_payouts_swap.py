@@ -212,3 +212,29 @@ async def test_a_sandbox_plays_a_payout_with_a_swap_to_its_end(client, rich, mer
     assert (told["status"], told["mode"]) == ("completed", "sandbox"), told
     assert Decimal(told["amount"]) >= Decimal(payout["swap"]["minAmount"])
     assert await balance(client, merchant, "USDX") == {"available": "6", "pending": "0"}
+
+
+@pytest.mark.parametrize("fields", [{"token": "DAIX"}, {"chain": "other", "token": "USDX"}], ids=["swap", "bridge"])
+async def test_a_sandboxs_payout_with_a_swap_fails_on_request_and_gives_its_money_back(
+    client, gateway, merchant, pay, fields
+):
+    await decide(client, payoutSwapEnabled=True)
+    await merchant.add_project(mode="sandbox")
+
+    async def post(path, **body):
+        return await client.post(f"/api/{path}", json=body, headers=merchant.key)
+
+    asked = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+    payment = (await post("payment", **asked)).json()["payment"]["paymentId"]
+    assert (await post("sandbox/deposit", paymentId=payment, confirmations=3)).is_success
+    made = [(await pay(srcToken="USDX", srcAmount="4", **fields)).json()["payout"]["payoutId"] for _ in range(2)]
+    failing = await post("sandbox/fail-payout", payoutId=made[0])
+    assert (failing.status_code, failing.json()["payout"]["payoutId"]) == (200, made[0])
+    assert failing.json()["payout"]["swap"] is not None
+    await post("sandbox/mine", chain="memory", blocks=1)
+    refused(await post("sandbox/fail-payout", payoutId=made[1]), 409, "PAYOUT_ALREADY_MINED")
+    for chain in ("memory", fields.get("chain", "memory")):
+        assert (await post("sandbox/mine", chain=chain, blocks=8)).is_success
+    found = [(await client.get(f"{WALLET}/payouts/{one}", headers=merchant.key)).json()["payout"] for one in made]
+    assert [one["status"] for one in found] == ["failed", "completed"]
+    assert await balance(client, merchant, "USDX") == {"available": "6", "pending": "0"}

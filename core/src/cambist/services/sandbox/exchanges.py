@@ -22,7 +22,7 @@ from sqlalchemy import and_, case, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import Cursor, Exchange, SandboxTransfer
+from cambist.db.models import Cursor, Exchange, Payout, SandboxTransfer
 from cambist.db.structs import one_of
 from cambist.domain.exchanges import Kind, Step
 from cambist.domain.failures import SENTENCES, Failure
@@ -269,10 +269,20 @@ async def find_exchange(conn: AsyncConnection, project_pk: int, txn_id: str) -> 
     return exchange_row(row)
 
 
-async def fail_exchange(conn: AsyncConnection, pk: int, how: str, now: datetime) -> ExchangeRow:
+async def exchange_of_payout(conn: AsyncConnection, project_pk: int, payout_id: str) -> ExchangeRow | None:
+    """Return the exchange that pays one of a project's payouts, None where none does."""
+    paid = select(Payout.id).where(Payout.payout_id == payout_id, Payout.project_pk == project_pk)
+    found = await conn.execute(SELECT.where(Exchange.payout_pk == paid.scalar_subquery()))
+    row = found.one_or_none()
+    return None if row is None else exchange_row(row)
+
+
+async def fail_exchange(
+    conn: AsyncConnection, pk: int, how: str, now: datetime, *, too_late: str = "EXCHANGE_ALREADY_MINED"
+) -> ExchangeRow:
     """Have an exchange fail, also where it waits to be mined again. The tips of its chains are locked.
 
-    Raises InvalidError for a swap that should expire, ConflictError where it is too late.
+    Raises InvalidError for a swap that should expire, ConflictError with the code ``too_late`` where it is.
     """
     row = await lock(conn, pk)
     if how == "expire" and row.kind is Kind.SWAP:
@@ -284,7 +294,7 @@ async def fail_exchange(conn: AsyncConnection, pk: int, how: str, now: datetime)
         own, SandboxTransfer.tx_id.in_(undoing), SandboxTransfer.height.is_not(None)
     )
     if row.is_finished or await conn.scalar(is_mined.limit(1)) is not None:
-        raise ConflictError("EXCHANGE_ALREADY_MINED", "It is mined already; only a reorganization makes it wait again.")
+        raise ConflictError(too_late, "It is mined already; only a reorganization makes it wait again.")
     # What would have paid for it, or given it back, is not mined, and never will be.
     await conn.execute(delete(SandboxTransfer).where(own, SandboxTransfer.tx_id.in_(paid)))
     sent = own, SandboxTransfer.chain == row.source_chain, SandboxTransfer.tx_id == row.tx_id

@@ -24,7 +24,7 @@ from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import ForbiddenError, InvalidError, UnavailableError
 from cambist.services.exchanges.rows import ExchangeRow
 from cambist.services.intent_handlers import endings, intent_handlers
-from cambist.services.payouts.read import PayoutRow
+from cambist.services.payouts.read import PayoutRow, find_payout
 from cambist.services.pricing.quotes import WORDING, find_asset
 from cambist.services.receiving.accounts.deposits import AccountDeposit, find_deposit
 from cambist.services.receiving.accounts.read import check_addresses
@@ -39,7 +39,7 @@ from . import blocks
 from .blocks import NewTransfer, Tip
 from .chain import SandboxChain
 from .due import DUE
-from .exchanges import Exchanging, fail_exchange, find_exchange
+from .exchanges import Exchanging, exchange_of_payout, fail_exchange, find_exchange
 from .recipient import PaymentRecipient, find_recipient
 from .requests import AdvanceTime, Deposit, FailExchange, FailPayout, Mine, Reorg
 from .sending import Sender, chain_of_payout, fail_payout, note_mined
@@ -156,20 +156,23 @@ class Sandbox:
     async def fail_payout(self, actor: Actor, request: FailPayout) -> PayoutRow:
         """Have a payout fail when it is mined, and return it as it is until then."""
         _sandbox_only(actor)
+        project_pk, payout_id = actor.project_pk, request.payout_id
         async with self._db.transaction() as conn:
-            chain_id = await chain_of_payout(conn, actor.project_pk, request.payout_id)
-            info = find_chain(self._registry.chains, chain_id, wording=WORDING)
-            await blocks.lock_tip(conn, actor.project_pk, info, self._clock.now())
-            return await fail_payout(conn, actor.project_pk, request.payout_id)
+            exchange = await exchange_of_payout(conn, project_pk, payout_id)
+            if exchange is None:
+                await self._lock_tips(conn, project_pk, [await chain_of_payout(conn, project_pk, payout_id)])
+                return await fail_payout(conn, project_pk, payout_id)
+            # Its call takes the money, on the chain of what is given.
+            await self._lock_tips(conn, project_pk, {exchange.source_chain, exchange.dest_chain})
+            await fail_exchange(conn, exchange.pk, "revert", self._clock.now(), too_late="PAYOUT_ALREADY_MINED")
+            return await find_payout(conn, project_pk, payout_id)
 
     async def fail_exchange(self, actor: Actor, request: FailExchange) -> ExchangeRow:
         """Have an exchange fail when its call is mined, or nobody fill a bridge; return it as it is by then."""
         _sandbox_only(actor)
         async with self._db.transaction() as conn:
             found = await find_exchange(conn, actor.project_pk, request.txn_id)
-            for chain_id in sorted({found.source_chain, found.dest_chain}):
-                info = find_chain(self._registry.chains, chain_id, wording=WORDING)
-                await blocks.lock_tip(conn, actor.project_pk, info, self._clock.now())
+            await self._lock_tips(conn, actor.project_pk, {found.source_chain, found.dest_chain})
             failing = await fail_exchange(conn, found.pk, request.how, self._clock.now())
         # What nobody will fill comes back from now on.
         await self._follow_all(actor.project_pk, [failing.source_chain])
@@ -185,13 +188,12 @@ class Sandbox:
         if request.chain is not None:
             find_chain(self._registry.chains, request.chain, wording=WORDING)
         async with self._db.transaction() as conn:
-            now = self._clock.now()
             wanted = [request.chain] if request.chain else await blocks.used_chains(conn, actor.project_pk)
-            infos = [self._registry.chains[chain] for chain in wanted if chain in self._registry.chains]
-            tips = [await blocks.lock_tip(conn, actor.project_pk, info, now) for info in infos]
+            known = [chain for chain in wanted if chain in self._registry.chains]
+            tips = await self._lock_tips(conn, actor.project_pk, known)
             for tip in tips:
-                await blocks.pass_time(conn, tip, request.seconds, now)
-        await self._follow_all(actor.project_pk, [info.id for info in infos])
+                await blocks.pass_time(conn, tip, request.seconds, self._clock.now())
+        await self._follow_all(actor.project_pk, [tip.info.id for tip in tips])
         return [_state(tip) for tip in tips]
 
     async def judge_due(self, now: datetime) -> int:
@@ -235,6 +237,10 @@ class Sandbox:
         await self._sender.cancel_asked(conn, tip, now)
         sent = await self._sender.send_waiting(conn, tip, now)
         return sent + await self._exchanging.pay_out(conn, tip, now)
+
+    async def _lock_tips(self, conn: AsyncConnection, project_pk: int, chain_ids: Collection[str]) -> Sequence[Tip]:
+        infos = [find_chain(self._registry.chains, one, wording=WORDING) for one in sorted(chain_ids)]
+        return [await blocks.lock_tip(conn, project_pk, info, self._clock.now()) for info in infos]
 
     async def _lock(self, conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> Tip:
         """Let nobody change or store the chain until the transaction ends: before any row or account is locked."""
@@ -312,8 +318,7 @@ class Sandbox:
 
     async def _is_begun(self, project_pk: int, info: ChainInfo) -> bool:
         async with self._db.autocommit() as conn:
-            found = await conn.scalar(select(exists().where(Cursor.chain == info.id, Cursor.scope == project_pk)))
-            return bool(found)
+            return bool(await conn.scalar(select(exists().where(Cursor.chain == info.id, Cursor.scope == project_pk))))
 
     def _watcher(self, project_pk: int, info: ChainInfo) -> Watcher:
         family = self._registry.families[info.family]
