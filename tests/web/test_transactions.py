@@ -275,6 +275,22 @@ async def test_the_file_holds_every_entry_and_its_columns_sum_up_to_the_balances
     refused(await client.get(f"{FILE}?type=gift", headers=merchant.key), 400, "VALIDATION_ERROR", "type")
 
 
+async def test_the_file_names_what_each_entry_is_of_and_when_as_the_answers_do(client, merchant, gateway):
+    books, asset = await books_of(gateway, merchant), usdx(gateway)
+    await books.earn(1, 5_000_000)
+    for kind, reference in (("payout", "po_1"), ("refund", "ref_1"), ("withdrawal", "wd_1")):
+        await books.post(kind, reference, asset, (Purpose.AVAILABLE, Purpose.CUSTODY_WALLET, 1_000_000))
+    told = (await entries(client, merchant))["transactions"]
+    lines = list(csv.DictReader(io.StringIO((await client.get(FILE, headers=merchant.key)).text)))
+    named = ("id", "createdAt", "payoutId", "refundId", "withdrawalId", "depositId")
+    assert [[line[name] for name in named] for line in lines] == [
+        [one.get(name) or "" for name in named] for one in told
+    ]
+    assert {one for line in lines for one in (line["payoutId"], line["refundId"], line["withdrawalId"])} == {
+        "", "po_1", "ref_1", "wd_1",
+    }  # fmt: skip
+
+
 async def test_addresses_of_the_wallet_stay_the_same(client, merchant):
     first = (await client.get("/api/merchant/wallet/addresses", headers=merchant.key)).json()
     (address,) = first["addresses"]

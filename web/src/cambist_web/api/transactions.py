@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cambist.domain.money import format_units
 from cambist.services.accounting.statements import details, entries, export
-from cambist.services.accounting.statements.details import Detail
+from cambist.services.accounting.statements.details import OUTGOING, Detail
 from cambist.services.accounting.statements.entries import Entry, Filters
 from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.actor import Actor
@@ -30,7 +30,6 @@ from cambist_web.schemas import Cursor, CursorPageAnswer, Limit, NonEmptyFilter,
 TypeFilter = Annotated[
     str | None, QueryParameter(name="type", description=f"One of {', '.join(TYPES)}.", min_length=1, max_length=32)
 ]
-_OUTGOING = {"po": "payout_id", "ref": "refund_id", "wd": "withdrawal_id"}
 
 
 class FiatValue(Struct, frozen=True, kw_only=True):
@@ -161,7 +160,7 @@ class Transactions(Controller):
 def _view(entry: Entry, detail: Detail) -> TransactionView:
     named: dict[str, str] = {}
     if detail.outgoing_id is not None:
-        named[_OUTGOING[detail.outgoing_id.partition("_")[0]]] = detail.outgoing_id
+        named[OUTGOING[detail.outgoing_id.partition("_")[0]]] = detail.outgoing_id
     return TransactionView(
         id=entry.entry_id,
         type=entry.type,

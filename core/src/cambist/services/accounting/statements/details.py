@@ -20,6 +20,8 @@ from .entries import Entry
 FIAT = price_points.CURRENCY
 _CENT = Decimal("0.01")
 _EXACT = Context(prec=200)
+OUTGOING = {"po": "payout_id", "ref": "refund_id", "wd": "withdrawal_id"}
+"""Whose id an ``outgoing_id`` is, by how it begins."""
 _NAMED = re.compile(r"(?:^|[:/])((?:dep|pay|po|ref|wd|xch)_[0-9A-Za-z]+)")
 
 
@@ -60,7 +62,7 @@ def _detail(
     entry: Entry, names: Sequence[str], known: dict[str, tuple[str | None, str | None]], price: Decimal | None
 ) -> Detail:
     deposit = next((name for name in names if name.startswith("dep_")), None)
-    outgoing = next((name for name in names if name.startswith(("po_", "ref_", "wd_"))), None)
+    outgoing = next((name for name in names if name.partition("_")[0] in OUTGOING), None)
     exchange = next((name for name in names if name.startswith("xch_")), None)
     payment = next((name for name in names if name.startswith("pay_")), None)
     tx_id, of_payment = known.get(outgoing or deposit or exchange or "", (None, None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC
 from typing import TypeAlias
 
 import msgspec
@@ -14,7 +15,7 @@ from cambist.domain.money import format_units
 from cambist.services.csv_lines import csv_lines, harmless
 from cambist.services.errors import InvalidError
 
-from .details import FIAT, Detail, details_of
+from .details import FIAT, OUTGOING, Detail, details_of
 from .entries import BATCH, Bounds, Entry, Filters, Scope, count, read
 
 Connected: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncConnection]]
@@ -26,7 +27,7 @@ STORED_ENTRIES_MAX = 2_000_000
 BALANCES = ("available", "pending", "held", "receivable")
 COLUMNS = (
     "id", "createdAt", "type", "chain", "token", "contractAddress", "amount", "from", "to", *BALANCES,
-    "paymentId", "depositId", "payoutId", "txnId", "txHash", f"fiatValue_{FIAT}",
+    "paymentId", "depositId", "payoutId", "refundId", "withdrawalId", "txnId", "txHash", f"fiatValue_{FIAT}",
 )  # fmt: skip
 """The columns named as balances hold their change: each one sums up to the balance."""
 
@@ -75,10 +76,12 @@ async def lines(connected: Connected, scope: Scope, filters: Filters, bounds: Bo
 
 def _line(entry: Entry, detail: Detail) -> Sequence[str]:
     decimals = entry.token.decimals
+    outgoing = detail.outgoing_id or ""
+    kind = outgoing.partition("_")[0]
     changes = {entry.from_balance: -abs(entry.units), entry.to_balance: abs(entry.units)}
     return (
         entry.entry_id,
-        entry.created_at.isoformat().replace("+00:00", "Z"),
+        entry.created_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         entry.type,
         harmless(entry.chain),
         harmless(entry.token.symbol),
@@ -89,7 +92,7 @@ def _line(entry: Entry, detail: Detail) -> Sequence[str]:
         *(format_units(changes.get(balance, 0), decimals) for balance in BALANCES),
         detail.payment_id or "",
         detail.deposit_id or "",
-        detail.outgoing_id or "",
+        *(outgoing if kind == one else "" for one in OUTGOING),
         detail.txn_id or "",
         harmless(detail.tx_id or ""),
         "" if detail.fiat_value is None else format(detail.fiat_value, "f"),
