@@ -179,11 +179,15 @@ async def test_a_payout_that_cannot_be_meant_is_not_made_to_fail(client, shop, b
 async def test_the_story_of_a_refund(client, shop, call):
     payment = await made(client, shop)
     await call("deposit", paymentId=payment["paymentId"], confirmations=3)
-    path, body = f"/api/payment/{payment['paymentId']}", {"toAddress": named_address("bob"), "amount": "4"}
+    path = f"/api/payment/{payment['paymentId']}"
+    body = {"toAddress": named_address("bob"), "toTag": "9", "amount": "4"}
     response = await client.post(f"{path}/refund", json=body, headers=shop.key)
     assert response.status_code == 201, response.text
     refund_id = response.json()["refund"]["refundId"]
     assert (await client.get(path, headers=shop.key)).json()["payment"]["status"] == "refunded"
+    events = (await client.get("/api/events", headers=shop.key)).json()["events"]
+    told = {one["event"]: one["payload"]["data"] for one in events}
+    assert [told[name]["toTag"] for name in ("payment.refunded", "refund.sent")] == ["9", "9"]
     await call("fail-payout", payoutId=refund_id)
     await call("mine", chain="memory", blocks=4)
     assert (await client.get(path, headers=shop.key)).json()["payment"]["status"] == "paid"

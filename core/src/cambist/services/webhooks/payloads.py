@@ -50,6 +50,7 @@ class PaymentRefundedData(PaymentData, frozen=True, kw_only=True):
     amount: Amount
     refunded_amount: Amount
     to_address: str
+    to_tag: str | UnsetType = UNSET
 
 
 class PaymentRecalculatedData(PaymentData, frozen=True, kw_only=True):

@@ -132,4 +132,6 @@ def _event(payment: AnyRow, payout: PayoutRow, now: datetime) -> NewEvent:
     event.data["amount"] = format_units(payout.units, payout.decimals)
     event.data["refundedAmount"] = format_units(payment.refunded_units, payment.decimals)
     event.data["toAddress"] = payout.to_address
+    if payout.to_tag is not None:
+        event.data["toTag"] = payout.to_tag
     return event
