@@ -17,10 +17,16 @@ from cambist.plugin import (
     ChainUnavailableError,
     InconsistentChainError,
     RateLimitedError,
-    SpanTooWideError,
 )
 from cambist.testing.clock import ManualClock
-from cambist_chainkit.answers import NestedTooDeeplyError, NoAnswerError, decode_deep, from_status, unreadable
+from cambist_chainkit.answers import (
+    NestedTooDeeplyError,
+    NoAnswerError,
+    TooLongError,
+    decode_deep,
+    from_status,
+    unreadable,
+)
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.http import HttpClient, endpoint_names, open_session
 
@@ -97,7 +103,7 @@ async def test_too_long_an_answer_is_not_read_to_its_end(node: Node, session: ai
 
     node.handler = handler
     http = client(session, node.url)
-    with pytest.raises(SpanTooWideError, match="more than 1000 bytes"):
+    with pytest.raises(TooLongError, match="more than 1000 bytes"):
         await http.post(b"{}", "a question", "/200")
     assert (await http.post(b"{}", "a question", "/500")).body == b""
 
@@ -137,7 +143,7 @@ def test_secrets_are_taken_out_of_what_is_repeated(session: aiohttp.ClientSessio
         (429, None, RateLimitedError, "fewer requests"),
         (503, "3", RateLimitedError, "busy"),
         (503, None, ChainUnavailableError, "HTTP 503"),
-        (413, None, SpanTooWideError, "so large"),
+        (413, None, TooLongError, "so large"),
         (401, None, ChainUnavailableError, "our key may be wrong or used up"),
         (403, None, ChainUnavailableError, "our key may be wrong or used up"),
         (500, None, ChainUnavailableError, "HTTP 500"),

@@ -27,6 +27,10 @@ class NoAnswerError(ChainUnavailableError):
     """The endpoint kept silent for as long as it was given: do not wait as long once more."""
 
 
+class TooLongError(SpanTooWideError):
+    """The answer is longer than the endpoint gives, or than is read: ask for less. To ask again does not help."""
+
+
 class UnsupportedError(ChainUnavailableError):
     """The endpoint does not offer this question: ask in another way, or somebody else."""
 
@@ -38,7 +42,7 @@ def from_status(who: str, status: int, retry_after: str | None, now: Callable[[]
             f"{who} asks for fewer requests (HTTP 429)", retry_after=retry_after_s(retry_after, now)
         )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return SpanTooWideError(f"{who} refuses so large a request (HTTP 413)")
+        return TooLongError(f"{who} refuses so large a request (HTTP 413)")
     if status in {401, 402, 403}:
         return ChainUnavailableError(f"{who} refuses us (HTTP {status}): our key may be wrong or used up")
     if status == HTTPStatus.SERVICE_UNAVAILABLE and retry_after is not None:

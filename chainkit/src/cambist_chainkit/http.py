@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import aiohttp
 from msgspec import Struct
 
-from cambist.plugin import ChainError, ChainUnavailableError, PluginContext, SpanTooWideError
+from cambist.plugin import ChainError, ChainUnavailableError, PluginContext
 
-from .answers import NoAnswerError, from_status
+from .answers import NoAnswerError, TooLongError, from_status
 
 SECRET_CHARS_MIN: Final = 6
 ERROR_BODY_BYTES_MAX: Final = 1 << 16
@@ -104,7 +104,7 @@ class HttpClient:
             if size > bytes_max:
                 if not ok:
                     return []
-                raise SpanTooWideError(f"{self.name} answered with more than {bytes_max} bytes")
+                raise TooLongError(f"{self.name} answered with more than {bytes_max} bytes")
             chunks.append(chunk)
         return chunks
 

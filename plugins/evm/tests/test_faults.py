@@ -180,17 +180,27 @@ async def test_a_node_that_stops_tracing_is_an_outage(
             await scan(chain, await node.height(), customer)
 
 
-@pytest.mark.parametrize("flat, found", [(True, [7]), (False, [])])
+@pytest.mark.parametrize("faults", [{Fault.DEEP_TRACES}, {Fault.DEEP_TRACES, Fault.NO_FLAT}])
 async def test_calls_nested_too_deeply_to_decode_do_not_stop_the_chain(
-    node: Anvil, splitter: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str,
-    flat: bool, found: list[int],
-) -> None:  # fmt: skip
-    """Flat traces tell the same; without them that block goes without internal transfers, and only that one."""
-    proxy.faults = {Fault.DEEP_TRACES} if flat else {Fault.DEEP_TRACES, Fault.NO_FLAT}
+    node: Anvil, splitter: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str, faults: set[Fault]
+) -> None:
+    """Flat traces tell the same; without them, so do the traces of the block's other transactions."""
+    proxy.faults = faults
     await splitter.send("splitNative", [customer], [7], value=7)
     async with connect(proxy.url) as chain:
         height = await node.height()
-        assert [one.amount for one in (await scan(chain, height, customer)).transfers] == found
+        assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [7]
+
+
+async def test_a_transaction_nested_too_deeply_to_decode_is_passed_by(
+    node: Anvil, splitter: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """Where there are no flat traces, and only that one."""
+    proxy.faults = {Fault.DEEP_TRACES, Fault.NO_FLAT, Fault.DEEP_LONE_TRACES}
+    await splitter.send("splitNative", [customer], [7], value=7)
+    async with connect(proxy.url) as chain:
+        height = await node.height()
+        assert [one.amount for one in (await scan(chain, height, customer)).transfers] == []
         proxy.faults = set()
         assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [7]
 

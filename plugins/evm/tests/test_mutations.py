@@ -30,6 +30,7 @@ from cambist_evm.lookups import balances_at, statuses
 from cambist_evm.networks import NETWORKS
 from cambist_evm.rpc import JsonRpc
 from cambist_evm.scanner import read_span
+from cambist_evm.tracing import movements
 from cambist_evm.wire import RpcBlock, RpcTransaction
 
 from .test_recorded_blocks import BLOCKS, load, whole_block
@@ -168,7 +169,7 @@ def a_trace(name: str) -> Question:
     block = RpcBlock("0x1", block_hash, "0x" + "00" * 32, "0x1", transactions)
 
     async def ask(endpoint: Endpoint) -> Hashable:
-        moved = await endpoint.movements(block)
+        moved = await movements(endpoint, block)
         return moved if moved is None else tuple(map(tuple, moved))
 
     method = "debug_traceBlockByHash" if nested else "trace_block"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cambist.plugin import ChainUnavailableError, RateLimitedError, SpanTooWideError
-from cambist_chainkit.answers import UnsupportedError
+from cambist_chainkit.answers import TooLongError, UnsupportedError
 from cambist_evm.rpc import from_answer
 from cambist_evm.wire import RpcFailure
 
@@ -17,11 +17,13 @@ from cambist_evm.wire import RpcFailure
         (
             -32602,
             "Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range",
-            SpanTooWideError,
+            TooLongError,
         ),
-        (-32000, "block range is too large", SpanTooWideError),
+        (-32000, "block range is too large", TooLongError),
         (-32000, "query timeout exceeded", SpanTooWideError),
-        (-32600, "batch size too large", SpanTooWideError),
+        (-32000, "execution timeout", SpanTooWideError),
+        (-32000, "query timeout, block range too large", SpanTooWideError),
+        (-32600, "batch size too large", TooLongError),
         (-32005, "daily request count exceeded, request rate limited", RateLimitedError),
         (-32005, "limit", RateLimitedError),
         (429, "Your app has exceeded its compute units per second capacity", RateLimitedError),

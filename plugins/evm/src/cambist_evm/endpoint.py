@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from cambist.plugin import (
     Block,
@@ -15,7 +15,7 @@ from cambist.plugin import (
     InconsistentChainError,
     SpanTooWideError,
 )
-from cambist_chainkit.answers import NestedTooDeeplyError, UnsupportedError
+from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.record import Endpoint as Record
 
@@ -23,15 +23,12 @@ from .config import ChainSetup, TraceMode
 from .decode import ZERO_ADDRESS, check_header, is_synthetic
 from .quantities import block_number, quantity
 from .rpc import JsonRpc
-from .traces import Movement, from_call_frames, from_flat_traces
-from .wire import FlatTrace, RpcBlock, RpcFailure, RpcHeader, RpcReceipt, RpcTransaction, TracedTransaction
+from .wire import RpcBlock, RpcFailure, RpcHeader, RpcReceipt, RpcTransaction
 
 T = TypeVar("T")
 
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
-
-_CALL_TRACER: Final = {"tracer": "callTracer"}
 
 
 class Endpoint(Record):
@@ -43,6 +40,7 @@ class Endpoint(Record):
 
     def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
         super().__init__(rpc.name)
+        self.chain = setup.info.id
         self.rpc = rpc
         self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.config.trace)
         self.block_receipts: bool | None = None
@@ -183,53 +181,6 @@ class Endpoint(Record):
         if len(receipts) == len(listed) + 1 and receipts[-1].gas_used in {"0x0", "0x"}:
             listed.append(RpcTransaction(receipts[-1].transaction_hash, ZERO_ADDRESS, "0x0", ZERO_ADDRESS))
         return receipts
-
-    async def movements(self, block: RpcBlock) -> list[list[Movement]] | None:
-        """Return what moved inside each transaction of the block, or None where the node offers no traces.
-
-        Once a node traced, refusing to is an outage: blocks with and without internal transfers must not alternate.
-        """
-        if self.tracing == "debug":
-            return await self._debug(block)
-        if self.tracing == "trace":
-            return await self._flat(block)
-        for tracing, ask in (("debug", self._debug), ("trace", self._flat)):
-            try:
-                moved = await ask(block)
-            except UnsupportedError:
-                continue
-            self.tracing = "debug" if tracing == "debug" else "trace"
-            return moved
-        self.tracing = "none"
-        return None
-
-    async def _debug(self, block: RpcBlock) -> list[list[Movement]]:
-        try:
-            traced = await self._call("debug_traceBlockByHash", (block.hash, _CALL_TRACER), list[TracedTransaction])
-        except NestedTooDeeplyError:
-            return await self._flat_or_nothing(block)
-        return from_call_frames(block, traced)
-
-    async def _flat_or_nothing(self, block: RpcBlock) -> list[list[Movement]]:
-        """Return what moved, from traces that are not nested; nothing where the node has none.
-
-        Whoever nests calls too deeply must not be able to stop the chain. What moved inside that one block then
-        shows up as a balance that nothing explains.
-        """
-        try:
-            return await self._flat(block)
-        except UnsupportedError:
-            return [[] for _ in block.transactions]
-
-    async def _flat(self, block: RpcBlock) -> list[list[Movement]]:
-        traces = await self._call("trace_block", (block.number,), list[FlatTrace])
-        return from_flat_traces(block, traces)
-
-    async def _call(self, method: str, params: Sequence[Any], kind: type[T]) -> T:
-        answer = await self.rpc.call(method, params, kind)
-        if answer is None:
-            raise InconsistentChainError(f"{self.name} answered {method} with null")
-        return answer
 
 
 def _fixed_tracing(mode: TraceMode) -> Literal["debug", "trace", "none"] | None:

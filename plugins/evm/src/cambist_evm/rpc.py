@@ -17,7 +17,7 @@ from cambist.plugin import (
     RateLimitedError,
     SpanTooWideError,
 )
-from cambist_chainkit.answers import UnsupportedError, decode_deep, unreadable
+from cambist_chainkit.answers import TooLongError, UnsupportedError, decode_deep, unreadable
 from cambist_chainkit.http import Answered, HttpClient
 
 from .wire import Answer, RpcFailure
@@ -44,6 +44,8 @@ _SPAN: Final = re.compile(
     r"execution timeout",
     re.IGNORECASE,
 )
+_LENGTH: Final = re.compile(r"response size|too (?:large|big)|size exceed", re.IGNORECASE)
+_TIME: Final = re.compile(r"timeout|timed out", re.IGNORECASE)
 _UNSUPPORTED: Final = re.compile(
     r"method\b.*\b(?:not (?:found|exist|supported|available|allowed|enabled)|does not exist|is not|unavailable|"
     r"disabled)|"
@@ -199,7 +201,9 @@ def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
     text = failure.message[:TEXT_MAX]
     said = f"{who} answered {method} with error {failure.code}: {text}"
     if _SPAN.search(text):
-        return SpanTooWideError(said)
+        # What took too long the same endpoint can often tell later, and another at once.
+        too_long = _LENGTH.search(text) is not None and _TIME.search(text) is None
+        return TooLongError(said) if too_long else SpanTooWideError(said)
     if _RATE.search(text):
         return RateLimitedError(said)
     if failure.code in _UNSUPPORTED_CODES or _UNSUPPORTED.search(text):

@@ -12,6 +12,7 @@ from .config import ChainSetup
 from .decode import check_blooms, check_header, check_receipts, transfers_of
 from .endpoint import Endpoint
 from .traces import Movement, internal_transfers, may_move_inside
+from .tracing import movements
 from .wire import RpcBlock, RpcReceipt
 
 
@@ -55,5 +56,5 @@ async def _movements(
     nothing: Sequence[Sequence[Movement]] = [()] * len(receipts)
     if endpoint.tracing == "none" or not may_move_inside(receipts):
         return nothing
-    movements = await endpoint.movements(block)
-    return nothing if movements is None else movements
+    moved = await movements(endpoint, block)
+    return nothing if moved is None else moved

@@ -56,7 +56,10 @@ class Fault(StrEnum):
     NO_TRACES = "no traces"
     NO_DEBUG = "no debug traces"
     NO_FLAT = "no flat traces"
+    NO_LONE_TRACES = "traces of whole blocks alone"
+    SLOW_TRACES = "gives up tracing a transaction"
     DEEP_TRACES = "calls nested too deeply to decode"
+    DEEP_LONE_TRACES = "calls nested too deeply to decode, of a transaction alone"
     NO_BLOCK_RECEIPTS = "no receipts by block"
     NO_SIMULATION = "tries one call at a time"
     SMALL_BATCHES = "takes three calls in a batch"
@@ -73,10 +76,12 @@ _STATUS: Final = {Fault.HTTP_429: 429, Fault.HTTP_500: 500, Fault.HTTP_503: 503}
 _BATCH_REFUSED: Final = (
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch of more than 3 requests: batch too large"}}'
 )
+_LONE_TRACES: Final = ("debug_traceTransaction", "trace_transaction")
 _NO_METHOD: Final = {
-    Fault.NO_TRACES: ("debug_traceBlockByHash", "debug_traceTransaction", "trace_block"),
+    Fault.NO_TRACES: ("debug_traceBlockByHash", "debug_traceTransaction", "trace_block", "trace_transaction"),
     Fault.NO_DEBUG: ("debug_traceBlockByHash", "debug_traceTransaction"),
-    Fault.NO_FLAT: ("trace_block",),
+    Fault.NO_FLAT: ("trace_block", "trace_transaction"),
+    Fault.NO_LONE_TRACES: _LONE_TRACES,
     Fault.NO_BLOCK_RECEIPTS: ("eth_getBlockReceipts",),
     Fault.NO_SIMULATION: ("eth_simulateV1",),
     Fault.NO_TIP_ADVICE: ("eth_maxPriorityFeePerGas",),
@@ -196,7 +201,9 @@ class FaultyProxy:
         if Fault.WRONG_CHAIN_ID in faults and method == "eth_chainId":
             answer["result"] = "0x3e7"
         if method == "debug_traceBlockByHash" and Fault.DEEP_TRACES in faults:
-            answer["result"] = _deep_traces()
+            answer["result"] = msgspec.Raw(b'[{"result":%b}]' % _deep_trace())
+        if method == "debug_traceTransaction" and Fault.DEEP_LONE_TRACES in faults:
+            answer["result"] = _deep_trace()
         if method == "eth_getBlockByNumber" and answer.get("result"):
             self._spoil_block(faults, call, answer)
         if method == "eth_getBlockReceipts" and answer.get("result") is not None:
@@ -283,12 +290,14 @@ def _refuse_some(faults: set[Fault], method: str, answer: Answer) -> None:
         _refuse(answer, -32603, "internal error at https://node/v3/sECRETkEY0123456789")
     if Fault.RATE_LIMITED in faults:
         _refuse(answer, -32005, "daily request count exceeded, request rate limited")
+    if Fault.SLOW_TRACES in faults and method in _LONE_TRACES:
+        _refuse(answer, -32000, "execution timeout")
     if Fault.TOO_WIDE in faults and method == "eth_getBlockReceipts":
         _refuse(answer, -32000, "response size exceeded 10 MB")
 
 
-def _deep_traces() -> msgspec.Raw:
-    return msgspec.Raw(b'[{"result":%b%b}]' % (b'{"type":"CALL","calls":[' * DEEP_CALLS, b"]}" * DEEP_CALLS))
+def _deep_trace() -> msgspec.Raw:
+    return msgspec.Raw(b"%b%b" % (b'{"type":"CALL","calls":[' * DEEP_CALLS, b"]}" * DEEP_CALLS))
 
 
 def _refuse(answer: Answer, code: int, message: str) -> None:
