@@ -209,7 +209,6 @@ def test_a_selfdestruct_pays_its_beneficiary() -> None:
     assert movements("etl_test_export_traces_job__block_with_suicide") == [
         [
             Movement(
-                "0",
                 "0x474faa5018639791952fae334e2911700ac7fe9b",
                 "0x83973747eec131bf9a08ac64fb1a518e891bdf4b",
                 0xB1A2BC2EC50000,

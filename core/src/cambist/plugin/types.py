@@ -118,7 +118,7 @@ class Transfer(Struct, frozen=True, kw_only=True):
 
     Identity is ``(chain, tx_id, position)``. ``position`` is relative to the transaction, so that it survives
     the transaction being mined again in another block: ``log:<ordinal in the receipt>``, ``native``, or
-    ``trace:<path>``. ``amount`` is above zero. ``sender`` is None where the chain does not tell. ``contract``
+    ``trace:<number>``. ``amount`` is above zero. ``sender`` is None where the chain does not tell. ``contract``
     is None for the native coin.
     """
 

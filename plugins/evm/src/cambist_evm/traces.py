@@ -1,8 +1,10 @@
 """Native value that moves inside transactions: from contracts, multisigs and exchanges' batch payers. Pure.
 
 The top-level transfer of a transaction is never taken from a trace, so block and trace together are one source:
-a transfer appears as ``native`` or as ``trace:<path>``, not as both. The path names the calls from the top,
-``trace:0.2`` being the third call of the first, and stays the same wherever the transaction is mined.
+a transfer appears as ``native`` or as ``trace:<number>``, not as both. The number counts what moved for good inside
+the transaction, in the order of execution. It stays the same wherever the transaction is mined, and whatever kind of
+trace tells of it: nodes leave out calls of precompiled contracts and calls that failed before they began, or number
+them, so the path of a call is not the same everywhere.
 """
 
 from __future__ import annotations
@@ -24,12 +26,13 @@ _STILL: Final = frozenset({"DELEGATECALL", "CALLCODE", "STATICCALL"})
 _FLAT_TYPES: Final = frozenset({"call", "create", "suicide", "reward"})
 _CALL_TYPES: Final = frozenset({"call", "callcode", "delegatecall", "staticcall"})
 _PLAIN_GAS: Final = "0x5208"
+_PRECOMPILED_MAX: Final = 0x1FF
+"""The last address that is kept for precompiled contracts. Some nodes leave out also what is paid to one."""
 
 
 class Movement(NamedTuple):
     """Value that moved for good inside one transaction."""
 
-    path: str
     sender: str
     recipient: str
     value: int
@@ -46,13 +49,13 @@ def internal_transfers(
     """Return (transaction's index, transfer) for each movement to or from a watched address that took effect."""
     found = []
     for index, (receipt, moved) in enumerate(zip(receipts, movements, strict=True)):
-        for movement in moved:
+        for number, movement in enumerate(moved):
             pays = bytes.fromhex(movement.recipient[2:]) in watch
             if not pays and bytes.fromhex(movement.sender[2:]) not in watch:
                 continue
             if took_effect(receipt) if pays else succeeded(receipt):
                 ends = movement.sender[2:], movement.recipient[2:]
-                transfer = transfer_in(block, receipt.transaction_hash, f"trace:{movement.path}", *ends, movement.value)
+                transfer = transfer_in(block, receipt.transaction_hash, f"trace:{number}", *ends, movement.value)
                 found.append((index, transfer))
     return found
 
@@ -85,18 +88,18 @@ def walk_frames(top: CallFrame) -> Iterator[Movement]:
     if top.error is not None:
         return
     # A stack of our own: a call tree can be 1024 deep, which is more than Python's.
-    waiting = [(str(index), frame) for index, frame in enumerate(top.calls)][::-1]
+    waiting = top.calls[::-1]
     while waiting:
-        path, frame = waiting.pop()
+        frame = waiting.pop()
         if frame.error is not None:
             continue
         if frame.type in _MOVING:
-            movement = _movement(path, frame.sender, frame.to, frame.value)
+            movement = _movement(frame.sender, frame.to, frame.value)
             if movement is not None:
                 yield movement
         elif frame.type not in _STILL:
             raise InconsistentChainError(f"a trace holds a call of no known kind: {frame.type[:80]!r}")
-        waiting.extend([(f"{path}.{index}", call) for index, call in enumerate(frame.calls)][::-1])
+        waiting.extend(frame.calls[::-1])
 
 
 def from_flat_traces(block: RpcBlock, traces: Sequence[FlatTrace]) -> list[list[Movement]]:
@@ -141,25 +144,28 @@ def _walk_flat(traces: Sequence[FlatTrace]) -> Iterator[Movement]:
             continue
         if not address:
             continue
-        path = ".".join(map(str, address))
         action = trace.action
         if trace.type not in _FLAT_TYPES or (trace.type == "call" and action.call_type not in _CALL_TYPES):
             message = f"a trace holds a call of no known kind: {trace.type[:40]!r}, {action.call_type[:40]!r}"
             raise InconsistentChainError(message)
         if trace.type == "call" and action.call_type == "call":
-            movement = _movement(path, action.sender, action.to, action.value)
+            movement = _movement(action.sender, action.to, action.value)
+        elif trace.type == "create" and trace.result is not None:
+            movement = _movement(action.sender, trace.result.address, action.value)
         elif trace.type == "suicide":
-            movement = _movement(path, action.address, action.refund, action.balance)
+            movement = _movement(action.address, action.refund, action.balance)
         else:
             movement = None
         if movement is not None:
             yield movement
 
 
-def _movement(path: str, sender: str, recipient: str | None, value: str | None) -> Movement | None:
+def _movement(sender: str, recipient: str | None, value: str | None) -> Movement | None:
     if value is None or recipient is None or sender == recipient:
         return None
     amount = quantity(value)
     if amount and (ADDRESS.fullmatch(sender) is None or ADDRESS.fullmatch(recipient) is None):
         raise InconsistentChainError("a trace holds an address that is none")
-    return Movement(path, sender, recipient, amount) if amount > 0 else None
+    if amount == 0 or 0 < int(recipient, 16) <= _PRECOMPILED_MAX:
+        return None
+    return Movement(sender, recipient, amount)

@@ -113,6 +113,12 @@ class FlatAction(Struct, gc=False, rename={"sender": "from", "call_type": "callT
     balance: str | None = None
 
 
+class FlatResult(Struct, gc=False):
+    """The ``result`` of a flat trace, as far as it tells where the value went: a creation's contract."""
+
+    address: str | None = None
+
+
 class FlatTrace(Struct, gc=False, rename="camel"):
     """One frame as ``trace_block`` tells it: the same tree, flat, in the order of execution."""
 
@@ -122,6 +128,7 @@ class FlatTrace(Struct, gc=False, rename="camel"):
     transaction_hash: str | None = None
     block_hash: str | None = None
     error: str | None = None
+    result: FlatResult | None = None
 
 
 class RpcReceiptTotals(Struct, gc=False, rename="camel"):
