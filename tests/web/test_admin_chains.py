@@ -17,6 +17,7 @@ from tests.support.web import ADMIN_KEY, refused
 HEADERS = {"X-Admin-Key": ADMIN_KEY}
 CHAINS, TOKENS = "/api/admin/chains", "/api/admin/tokens"
 EURX = named_address("deployed/EURX")
+NEXT_EURX = named_address("deployed/EURX again")
 HEALTH = EndpointHealth(
     name="memory", healthy=False, head=41, calls=90, failures=2, last_error="no answer", position=0,
     rate_limited=1, set_aside="it failed 2 times in a row", latency_ms=12.4,
@@ -138,13 +139,14 @@ async def test_what_no_worker_is_connected_to_cannot_be_paused(client, what):
         refused(answer, 409, "CHAIN_NOT_CHANGEABLE")
 
 
-async def activated(gateway, token_id):
+async def activated(gateway, token_id, contract=EURX, decimals=2):
     """Put a token in force as a worker does when it has read the contract."""
     now = gateway.clock.now()
     async with gateway.db.transaction() as conn:
         claimed = await adding.claim(conn, ["memory"], now)
         assert claimed.token_id == token_id
-        token = replace(gateway.registry.chains["memory"].tokens[1], symbol="EURX", contract=EURX, decimals=2)
+        known = gateway.registry.chains["memory"].tokens[1]
+        token = replace(known, symbol="EURX", contract=contract, decimals=decimals)
         await adding.activate(conn, gateway.registry, claimed, token, now)
 
 
@@ -251,6 +253,36 @@ async def test_a_sandbox_project_has_the_tokens_that_were_added(client, seen, ga
     answer = await client.post("/api/sandbox/deposit", json=body, headers=sandbox_merchant.key)
     assert answer.status_code == 200, answer.text
     assert answer.json()["payment"]["status"] == "detected"
+
+
+async def replace_eurx(client, gateway):
+    """Have another contract stand for EURX, which counts in other units."""
+    made = (await admin(client, "POST", TOKENS, 202, chain="memory", contract=EURX))["token"]
+    await activated(gateway, made["tokenId"])
+    await admin(client, "PATCH", f"{TOKENS}/memory/USDX", enabled=True)  # has this process follow
+    await admin(client, "PATCH", f"{TOKENS}/memory/EURX", enabled=False)
+    made = (await admin(client, "POST", TOKENS, 202, chain="memory", contract=NEXT_EURX, replaces=True))["token"]
+    await activated(gateway, made["tokenId"], NEXT_EURX, decimals=6)
+    await admin(client, "PATCH", f"{TOKENS}/memory/USDX", enabled=True)
+
+
+async def test_what_was_set_of_a_token_in_its_units_is_gone_once_another_one_goes_by_its_symbol(
+    client, seen, gateway, merchant
+):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, enabled, autopayout_policy,"
+            " autopayout_threshold, autopayout_address, min_deposit, updated_at)"
+            " SELECT m.id, 'live', 'memory', s, false, 'limit', 100000, 'mem1approved', 500, $1"
+            " FROM merchants m, unnest(ARRAY['EURX', 'USDX']) s",
+            (gateway.clock.now(),),
+        )
+    await replace_eurx(client, gateway)
+    coins = (await client.get("/api/merchant/wallet/coins", headers=merchant.key)).json()["coins"]
+    names = ("enabled", "autopayoutPolicy", "autopayoutThreshold", "minDeposit")
+    told = {one["token"]: [one[name] for name in names] for one in coins if one["chain"] == "memory"}
+    assert told["EURX"] == [False, "off", None, None]
+    assert told["USDX"] == [False, "limit", "0.1", "0.0005"], "nobody has replaced it"
 
 
 async def test_blocks_are_asked_for_again_by_one_job_and_the_log_says_who_wanted_it(client, seen, gateway):

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainToken, Cursor, LedgerAccount, Payment
+from cambist.db.models import ChainToken, CoinSettings, Cursor, LedgerAccount, Payment
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import OPEN
 from cambist.domain.text import hidden_in
@@ -160,6 +160,17 @@ async def _free_symbol(
         )
     gone = update(ChainToken).where(ChainToken.id == row.id)
     await conn.execute(gone.values(state="replaced", changed_at=now))
+    await _unset_amounts(conn, claimed.chain, token.symbol, now)
+
+
+async def _unset_amounts(conn: AsyncConnection, chain: str, symbol: str, now: datetime) -> None:
+    """Take away what merchants have set in the units of a symbol's token: the next one's may be worth more or less.
+
+    What has no units stays, as whether the coin is enabled and what it is converted to.
+    """
+    rows = CoinSettings.chain == chain, CoinSettings.symbol == symbol
+    off = {"autopayout_policy": "off", "autopayout_threshold": None, "autopayout_project_pk": None}
+    await conn.execute(update(CoinSettings).where(*rows).values(off | {"min_deposit": None, "updated_at": now}))
 
 
 async def _is_needed(conn: AsyncConnection, chain: str, contract: str) -> bool:
