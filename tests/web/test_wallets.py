@@ -8,11 +8,26 @@ from tests.support.web import Merchant, refused
 WALLET = "/api/merchant/wallet"
 
 
+REPLACED_USDX = """
+WITH paid AS (
+    INSERT INTO addresses (mode, family, address, purpose, account_index, change, address_index, merchant_pk)
+    SELECT 'live', 'memory', 'mem1paid', 'payment', 7, 0, 1, id FROM merchants RETURNING id, merchant_pk
+)
+INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk, matches, token,
+    contract, decimals, units, height, block_hash, ordinal, mined_at, required_confirmations)
+SELECT 'dep_1', 'memory', 0, 'tx1', '0', 'live', merchant_pk, id, false, 'USDX',
+    'replaced', 2, 700, 1, 'hash', 0, $1, 1
+FROM paid
+"""
+
+
 async def credit(gateway, merchant, mode, asset, units, purpose=Purpose.AVAILABLE, reference="1"):
+    """Have so much come; below zero, go again."""
     async with gateway.db.transaction() as conn:
         found = await conn.exec_driver_sql("SELECT id FROM merchants WHERE merchant_id = $1", (merchant.merchant_id,))
         row = found.scalar_one()
-        movement = Movement(Account(row, asset, Purpose.CUSTODY_DEPOSITS), Account(row, asset, purpose), units)
+        custody, balance = Account(row, asset, Purpose.CUSTODY_DEPOSITS), Account(row, asset, purpose)
+        movement = Movement(custody, balance, units) if units > 0 else Movement(balance, custody, -units)
         await post(conn, mode, [Posting(mode=mode, kind="test", reference=mode + reference, movements=[movement])])
 
 
@@ -76,6 +91,22 @@ async def test_a_token_that_never_came_and_is_gone_by_now_does_not_close_the_wal
     assert balance["token"] == "USDX"
     for path in ("transactions", "transactions.csv"):
         assert (await client.get(f"{WALLET}/{path}", headers=merchant.key)).status_code == 200
+
+
+async def test_a_token_whose_symbol_stands_for_another_one_is_no_balance_any_more_but_in_the_statement(
+    merchant, client, gateway
+):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(REPLACED_USDX, (gateway.clock.now(),))
+    await credit(gateway, merchant, "live", usdx(gateway), 5_000_000)
+    await credit(gateway, merchant, "live", "memory/replaced", 700, reference="2")
+    left = (await client.get(WALLET, headers=merchant.key)).json()["balances"]
+    assert [(one["token"], one["available"]) for one in left] == [("USDX", "5"), ("USDX", "7")]
+    await credit(gateway, merchant, "live", "memory/replaced", -700, reference="3")
+    (balance,) = (await client.get(WALLET, headers=merchant.key)).json()["balances"]
+    assert (balance["contractAddress"], balance["available"]) == (usdx(gateway).removeprefix("memory/"), "5")
+    entries = (await client.get(f"{WALLET}/transactions", headers=merchant.key)).json()["transactions"]
+    assert [one["amount"] for one in entries] == ["-7", "7", "5"]
 
 
 async def test_the_balance_of_what_does_not_exist_is_refused_by_field(merchant, client):

@@ -117,6 +117,10 @@ class Balance(Struct, frozen=True, kw_only=True):
     held: int = 0
     receivable: int = 0
 
+    @property
+    def is_empty(self) -> bool:
+        return not any((self.available, self.pending, self.held, self.receivable))
+
 
 class InsufficientFundsError(ForbiddenError):
     """A guarded account would have passed zero; nothing was posted."""

@@ -23,7 +23,7 @@ class TokenBalance(Struct, frozen=True, kw_only=True):
     balance: ledger.Balance
 
 
-async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[TokenBalance]:
+async def ever_had(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[TokenBalance]:
     """Return what a merchant has of every token that it ever had."""
     found = []
     for balance in await ledger.balances(conn, merchant_pk, mode):
@@ -35,6 +35,23 @@ async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, 
         if token is not None:
             found.append(TokenBalance(chain=chain_id, token=token, balance=balance))
     return found
+
+
+async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[TokenBalance]:
+    """Return what a merchant has of every token that it ever had, but nothing of one that another has replaced.
+
+    Its symbol would be there twice, and can be asked for only as what it stands for now. What should be left of the
+    replaced one is told all the same.
+    """
+    found = await ever_had(conn, registry, merchant_pk, mode)
+    return [one for one in found if not (_is_replaced(registry, one) and one.balance.is_empty)]
+
+
+def _is_replaced(registry: Registry, of: TokenBalance) -> bool:
+    """Whether the token's symbol stands for another contract by now."""
+    chain = registry.chains.get(of.chain)
+    named = None if chain is None else chain.token(of.token.symbol)
+    return named is not None and named.contract != of.token.contract
 
 
 async def balance(conn: AsyncConnection, merchant_pk: int, mode: str, chain: ChainInfo, token: Token) -> TokenBalance:

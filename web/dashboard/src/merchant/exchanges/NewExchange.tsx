@@ -16,7 +16,7 @@ import { Permitted } from "../Permitted";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
-import { walletQuery } from "../wallet/queries";
+import { useNamed, walletQuery } from "../wallet/queries";
 
 import { execute, isSwap } from "./quoting";
 import { QuoteCard } from "./QuoteCard";
@@ -49,7 +49,8 @@ export function NewExchange() {
   );
 }
 
-function Form({ balances }: { readonly balances: readonly Balance[] }) {
+function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
+  const balances = useNamed(all);
   const { t } = useTranslation();
   const chainName = useChainName();
   const projectId = useProjectId();

@@ -26,7 +26,7 @@ import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
 import { BalanceSelect } from "../wallet/BalanceSelect";
-import { walletQuery } from "../wallet/queries";
+import { useNamed, walletQuery } from "../wallet/queries";
 
 import { Batch } from "./Batch";
 import { SwapPayout } from "./SwapPayout";
@@ -53,7 +53,8 @@ export function NewPayout() {
   );
 }
 
-function Form({ balances }: { readonly balances: readonly Balance[] }) {
+function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
+  const balances = useNamed(all);
   const { t } = useTranslation();
   const [kind, setKind] = useState<"one" | "swap" | "many">("one");
   const mayQuote = usePermitted("exchange");

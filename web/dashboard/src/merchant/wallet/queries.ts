@@ -3,6 +3,8 @@ import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query"
 import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
+import { coinKey, coinsQuery } from "../coins/queries";
+import { useProjectId } from "../project";
 import { ROWS, type Schemas } from "../queries";
 
 export function walletQuery(projectId: string) {
@@ -13,6 +15,20 @@ export function walletQuery(projectId: string) {
       return unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet", { params, signal }));
     },
   });
+}
+
+type Balance = Schemas["BalanceView"];
+
+/** Return the balances that forms can name: of several that go by one symbol, that of the contract it stands for. */
+export function useNamed(balances: readonly Balance[]): readonly Balance[] {
+  const { data: coins = [] } = useQuery(coinsQuery(useProjectId()));
+  const contracts = new Map(coins.map((one) => [coinKey(one), one.contractAddress ?? null]));
+  const meant = balances.filter((one) => {
+    const contract = contracts.get(coinKey(one));
+    return contract === undefined || contract === (one.contractAddress ?? null);
+  });
+  // Also while nobody knows which it is, one key is offered once.
+  return [...new Map(meant.map((one) => [coinKey(one), one])).values()];
 }
 
 /** Return the tokens of the wallet as filters offer them; none while they are not there. */

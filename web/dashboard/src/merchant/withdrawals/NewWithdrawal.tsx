@@ -25,7 +25,7 @@ import { useChains, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
 import { BalanceSelect } from "../wallet/BalanceSelect";
-import { walletQuery } from "../wallet/queries";
+import { useNamed, walletQuery } from "../wallet/queries";
 
 type Balance = Schemas["BalanceView"];
 
@@ -49,7 +49,8 @@ export function NewWithdrawal() {
   );
 }
 
-function Form({ balances }: { readonly balances: readonly Balance[] }) {
+function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
+  const balances = useNamed(all);
   const { t } = useTranslation();
   const projectId = useProjectId();
   const client = useQueryClient();

@@ -71,7 +71,7 @@ async def scope_of(conn: AsyncConnection, registry: Registry, merchant_pk: int, 
     if filters.type is not None and filters.type not in TYPES:
         raise InvalidError.field("type", f"must be one of {', '.join(TYPES)}")
     check_period(filters.since, filters.until)
-    held = await tokens.balances(conn, registry, merchant_pk, mode)
+    held = await tokens.ever_had(conn, registry, merchant_pk, mode)
     found = {
         one.balance.asset: (one.chain, one.token)
         for one in held
