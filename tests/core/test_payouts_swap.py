@@ -14,6 +14,7 @@ from cambist.services.listing import Part
 from cambist.services.payouts import read
 from cambist.services.payouts.cancel import ask_to_cancel
 from cambist.services.payouts.read import payout_view
+from tests.core.test_exchanges_faults import pruned
 from tests.support.books import broken
 from tests.support.payout_env import person
 from tests.support.swap_payouts import SwapPayouts
@@ -78,6 +79,45 @@ async def test_one_transaction_takes_the_wallets_token_and_pays_the_recipient_in
     }
     assert await env.usage() == [("swap", 100)], "one operation on the chain is billed once"
     await env.check_all_books()
+
+
+@pytest.mark.slow
+async def test_what_others_pay_the_recipient_in_the_same_block_is_no_part_of_it(env):
+    payout = await env.paid()
+    await env.follow(payout, until="sent")
+    env.chain.transfer(env.info.native, person(), 1_000 * MEM)
+    assert (await env.follow(payout)).units == payout.units + 7
+
+
+@pytest.mark.slow
+async def test_two_to_one_recipient_in_one_block_are_each_told_what_each_brought(env):
+    coin = {"srcToken": "MEM", "srcAmount": "1", "token": "USDX"}
+    payouts = [await env.paid(**coin), await env.paid(**coin)]
+    done = [await env.follow(one) for one in payouts]
+    first, second = [await env.chain.transaction(one.tx_id) for one in done]
+    assert first.block == second.block
+    assert sum(one.units for one in done) == await has(env, "memory", "USDX")
+
+
+@pytest.mark.slow
+async def test_of_coin_that_nobody_tells_of_the_balance_is_believed_up_to_the_quote(env):
+    env.chain.tells_inner_coin = False
+    alone = await env.paid(srcAmount="20")
+    assert (await env.follow(alone)).units == alone.units + 7
+    beside = await env.paid(srcAmount="20")
+    await env.follow(beside, until="sent")
+    env.chain.transfer(env.info.native, person(), 1_000 * MEM)
+    assert (await env.follow(beside)).units == beside.swap.quoted_units
+
+
+@pytest.mark.slow
+async def test_where_no_node_knows_the_past_what_was_promised_is_told_of_coin_that_nobody_tells_of(env, monkeypatch):
+    env.chain.tells_inner_coin = False
+    payout = await env.paid()
+    await env.follow(payout, until="sent")
+    await pruned(env.chain, monkeypatch)
+    assert (await env.follow(payout)).units == payout.units
+    assert env.exchange_alerts == {"output_not_measured": 1}
 
 
 @pytest.mark.slow

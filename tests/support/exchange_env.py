@@ -144,6 +144,7 @@ class ExchangeEnv(Treasury):
         return ExchangeWorker(
             db=self.db,
             infos=self.registry.chains,
+            families=self.registry.families,
             chains=self.routers,
             swaps=[self.swaps],
             bridges=[self.bridge],

@@ -82,6 +82,7 @@ def exchange_follower(gateway: Gateway) -> ExchangeFollower | None:
     worker = ExchangeWorker(
         db=gateway.db,
         infos=gateway.registry.chains,
+        families=gateway.registry.families,
         chains=gateway.chains,
         swaps=gateway.swaps,
         bridges=gateway.bridges,

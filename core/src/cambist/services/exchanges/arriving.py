@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import OutboundSlot, OutboundTx
 from cambist.domain.exchanges import Step
-from cambist.plugin import ChainError, StateUnavailableError, Units
+from cambist.plugin import ChainError, ContractChain, Span, StateUnavailableError, Units
 
 from . import posting
 from .outputs import Arrived, are_confirmed, claim, lock_cursors, lock_free, sum_free
@@ -116,16 +116,12 @@ async def _unseen(worker: ExchangeWorker, row: ExchangeRow, call: MinedCall) -> 
 
 
 async def _paid_to_somebody(worker: ExchangeWorker, row: ExchangeRow, call: MinedCall) -> None:
-    """End a swap whose output went to somebody else: the call is final, and gives no less than was promised.
-
-    How much it was the recipient's balance tells, as far as a node knows the past.
-    """
+    """End a swap whose output went to somebody else: the call is final, and gives no less than was promised."""
     units = row.units_min
     chain = worker.chain(row.dest_chain)
     try:
         if chain is not None:
-            before, after = [await chain.balance(row.recipient, row.dest, at) for at in (call.height - 1, call.height)]
-            units = Units(max(units, after - before))
+            units = Units(max(units, await _paid_by(worker, chain, row, call)))
     except ChainError as error:
         worker.alert("output_not_measured", row, tx_id=call.tx_id, error=str(error))
     async with worker.db.transaction() as conn:
@@ -134,3 +130,20 @@ async def _paid_to_somebody(worker: ExchangeWorker, row: ExchangeRow, call: Mine
         locked = await lock(conn, row.pk)
         if locked.step is Step.ARRIVING and still == call:
             await worker.endings.succeed(conn, locked, worker.clock.now(), units, dest_tx_id=call.tx_id)
+
+
+async def _paid_by(worker: ExchangeWorker, chain: ContractChain, row: ExchangeRow, call: MinedCall) -> int:
+    """Return how much a call paid to its recipient, as its own transfers tell. Raises ChainError.
+
+    Where they tell too little, as of coin that a contract paid where nodes offer no traces, the recipient's balance
+    does. Others may have paid there in the same block, too: of it no more than the quote is believed.
+    """
+    recipient = worker.families[chain.info.family].address_key(row.recipient)
+    async with chain.view() as view:
+        scanned = await view.scan(Span(first=call.height, last=call.height), frozenset([recipient]))
+    wanted = (call.tx_id, row.recipient, row.dest_contract)
+    told = sum(one.amount for one in scanned.transfers if (one.tx_id, one.recipient, one.contract) == wanted)
+    if told >= row.units_min:
+        return told
+    before, after = [await chain.balance(row.recipient, row.dest, at) for at in (call.height - 1, call.height)]
+    return min(row.quoted_units, after - before)

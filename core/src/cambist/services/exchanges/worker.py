@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cambist.db.engine import Database
 from cambist.domain.exchanges import Kind
-from cambist.plugin import BridgeProvider, CallReader, Chain, ChainInfo, ContractChain, SwapProvider
+from cambist.plugin import AddressFamily, BridgeProvider, CallReader, Chain, ChainInfo, ContractChain, SwapProvider
 from cambist.ports import Clock
 from cambist.services.chain_scope import ChainScope
 
@@ -26,6 +26,7 @@ class ExchangeWorker(Struct, frozen=True, kw_only=True):
 
     db: Database
     infos: Mapping[str, ChainInfo]
+    families: Mapping[str, AddressFamily]
     chains: Mapping[str, Chain]
     swaps: Sequence[SwapProvider]
     bridges: Sequence[BridgeProvider]

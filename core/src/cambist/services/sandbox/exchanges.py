@@ -124,8 +124,8 @@ class Exchanging:
     def __init__(self, db: Database, infos: Mapping[str, ChainInfo], endings: Endings, clock: Clock, ids: Ids) -> None:
         self._ids = ids
         self._worker = ExchangeWorker(
-            db=db, infos=infos, chains={}, swaps=(), bridges=(), readers=(), clock=clock, endings=endings,
-            alerts=Counter(),
+            db=db, infos=infos, families={}, chains={}, swaps=(), bridges=(), readers=(), clock=clock,
+            endings=endings, alerts=Counter(),
         )  # fmt: skip
 
     async def pay_out(self, conn: AsyncConnection, tip: Tip, now: datetime) -> int:
