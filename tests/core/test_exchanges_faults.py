@@ -187,6 +187,27 @@ async def test_a_filled_bridge_whose_deposit_a_reorg_threw_away_leaves_nothing_b
         await env.tick()
     balance = await env.balance_of("memory", "USDX")
     assert (balance.available, balance.pending) == (100 * USDX - 500_000, 0)
+    assert await env.allowance() == 0
+    await env.check_all_books()
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+async def test_a_call_that_fails_after_a_reorg_leaves_no_allowance_though_its_turn_was_given_back(env, is_followed):
+    await env.opened(usdx=100 * USDX)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "memory/MEM")
+    assert (await env.go_on(txn_id)).status == "succeeded"
+    txn_ids = [txn_id]
+    if is_followed:
+        txn_ids.append(await env.ask("memory/USDX", 20 * USDX, "memory/MEM"))
+        for _ in range(3):
+            await env.tick()
+        assert (await env.row(txn_ids[1])).has_turn
+    env.chain.accounts.refuses = "the price has moved"
+    env.chain.reorg(5)
+    await env.mine(3)
+    rows = await both_end(env, txn_ids, rounds=200, seconds=20)
+    assert {row.status for row in rows} == {"failed"}
+    assert ({row.has_turn for row in rows}, await env.allowance()) == ({False}, 0)
     await env.check_all_books()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
 
 from cambist.db.models import OutboundIntent
 from cambist.domain.exchanges import Step
@@ -16,6 +17,7 @@ from .rows import ExchangeRow, lock, save
 from .worker import ExchangeWorker, later
 
 PAUSE = timedelta(seconds=5)
+TURN_PAUSE = timedelta(minutes=1)
 CLEARINGS_MAX = 8
 """Approvals of zero that are tried for one exchange before a person is asked."""
 ALERT_PAUSE = timedelta(minutes=10)
@@ -26,6 +28,8 @@ async def clear(worker: ExchangeWorker, row: ExchangeRow) -> None:
     chain, now = worker.chain(row.source_chain), worker.clock.now()
     if chain is None:
         await later(worker, row, PAUSE)
+        return
+    if row.spender is not None and not await _has_turn(worker, row):
         return
     left = Units(0)
     if row.spender is not None:
@@ -50,6 +54,22 @@ async def clear(worker: ExchangeWorker, row: ExchangeRow) -> None:
             return
         await approve(worker, conn, locked, str(locked.spender), Units(0), now)
         await save(conn, locked, now, approvals=locked.approvals + 1, due_at=now + PAUSE)
+
+
+async def _has_turn(worker: ExchangeWorker, row: ExchangeRow) -> bool:
+    """Take the turn again where it was given back: without it, what is left is the allowance of whoever has it."""
+    if row.has_turn:
+        return True
+    try:
+        async with worker.db.transaction() as conn:
+            locked = await lock(conn, row.pk)
+            if locked.step is not Step.CLEARING:
+                return False
+            await save(conn, locked, worker.clock.now(), has_turn=True)
+    except IntegrityError:
+        await later(worker, row, TURN_PAUSE)
+        return False
+    return True
 
 
 async def give_back_turn(worker: ExchangeWorker, row: ExchangeRow) -> None:

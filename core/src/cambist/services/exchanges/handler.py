@@ -82,9 +82,11 @@ class ExchangeHandler(IntentHandler):
             await posting.post_failed(conn, row, _life(one))
             if row.is_closed:
                 log.error("filled_exchange_was_never_sent", txn_id=row.txn_id)
+                await _clear(conn, row, now)
                 continue
             tx_id = one.tx_id or row.tx_id
-            await self._endings.fail(conn, row, now, one.reason or FAILED_WITHOUT_REASON, tx_id=tx_id)
+            failed = await self._endings.fail(conn, row, now, one.reason or FAILED_WITHOUT_REASON, tx_id=tx_id)
+            await _clear(conn, failed, now)
 
     async def on_undone(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Post that a deep reorg put it back into the wallet: it is under way again, unless it was filled meanwhile."""
@@ -115,6 +117,16 @@ async def _forget(conn: AsyncConnection, row: ExchangeRow, one: IntentUpdate, no
     if row.is_closed:
         log.error("filled_exchange_was_never_sent", txn_id=row.txn_id)
         await posting.post_failed(conn, row, f"forgotten:{one.incarnation}")
+    await _clear(conn, row, now)
+
+
+async def _clear(conn: AsyncConnection, row: ExchangeRow, now: datetime) -> None:
+    """Look for what is left of the allowance of a call that takes nothing, also where its turn was given back.
+
+    The call had used it up, and then a reorg took that back.
+    """
+    if row.approvals:
+        await save(conn, row, now, step=Step.CLEARING, due_at=now)
 
 
 def approval_reference(txn_id: str, number: int) -> str:
