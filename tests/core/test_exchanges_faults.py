@@ -65,6 +65,54 @@ async def test_coin_that_two_swaps_brought_in_one_block_is_credited_once(env):
     await env.check_all_books()
 
 
+async def filled_beside_a_swap(env, *, is_final):
+    """Fill a bridge in the block of a swap, both into coin of which nobody tells; return bridge, deposit and swap."""
+    await env.opened(usdx=100 * USDX, mem=5 * MEM)
+    first, deposit = await env.bridged()
+    env.other.fill(deposit)
+    await env.go_on(first)
+    env.other.tells_inner_coin = False
+    bridge = await env.ask("memory/MEM", 2 * MEM, "other/MEM")
+    await env.go_on(bridge, until="sent")
+    env.chain.mine(9 if is_final else 1)
+    swap = await env.ask("other/USDX", 20 * USDX, "other/MEM")
+    while (await env.row(swap)).step != "sent":
+        await mine_other(env)
+    if is_final:
+        await later(env.follower, await env.row(bridge), timedelta(seconds=60))
+    deposit = env.chain.deposits()[-1]
+    env.other.fill(deposit)
+    return bridge, deposit, swap
+
+
+async def mine_other(env, blocks=1):
+    env.other.mine(blocks)
+    env.clock.advance(2)
+    await env.poll()
+    await env.tick()
+
+
+@pytest.mark.parametrize("is_final", [True, False])
+async def test_a_swap_leaves_a_bridge_the_coin_of_its_fill_in_the_same_block(env, is_final):
+    bridge, deposit, swap = await filled_beside_a_swap(env, is_final=is_final)
+    await mine_other(env, 9)
+    await mine_other(env, 9)
+    assert {(await env.row(one)).status for one in (bridge, swap)} == {"pending"}
+    filled, swapped = await both_end(env, [bridge, swap])
+    assert (filled.output_units, swapped.output_units) == (deposit.units_out, swapped.units_min + 7)
+    assert filled.unseen_height == swapped.unseen_height
+    await env.check_all_books()
+
+
+async def test_a_swap_waits_no_longer_than_half_an_hour_for_a_bridge_that_nobody_follows(env):
+    bridge, _, swap = await filled_beside_a_swap(env, is_final=True)
+    env.follower = structs.replace(env.follower, bridges=[])
+    row = await env.go_on(swap, seconds=100)
+    assert row.status == "succeeded"
+    assert timedelta(minutes=30) < row.finished_at - row.broadcast_at < timedelta(minutes=40)
+    assert (await env.row(bridge)).step == "filling"
+
+
 async def test_coin_of_a_fill_that_was_credited_by_the_balance_goes_with_its_block(env):
     env.other.tells_inner_coin = False
     await env.opened(mem=5 * MEM)

@@ -16,11 +16,14 @@ from cambist.plugin import ChainError, ContractChain, Span, StateUnavailableErro
 from . import posting
 from .outputs import Arrived, are_confirmed, claim, lock_cursors, lock_free, sum_free
 from .rows import ExchangeRow, lock, save
-from .unseen import came_unseen, change_in
+from .unseen import came_unseen, change_in, may_be_filled
 from .worker import ExchangeWorker, later
 
 PAUSE = timedelta(seconds=3)
 UNCLEAR_PAUSE = timedelta(minutes=5)
+FILL_PAUSE = timedelta(seconds=10)
+FILLS_FIRST = timedelta(minutes=30)
+"""How long coin of a swap waits for bridges to whose fill some of it may belong."""
 
 
 class MinedCall(Struct, frozen=True):
@@ -108,6 +111,9 @@ async def _unseen(worker: ExchangeWorker, row: ExchangeRow, call: MinedCall) -> 
         if units < row.units_min:
             worker.alert("output_unclear", locked, tx_id=call.tx_id, seen=str(units), least=str(row.units_min))
             await save(conn, locked, now, due_at=now + UNCLEAR_PAUSE)
+            return
+        if await may_be_filled(conn, locked, call.height, units - row.units_min, now - FILLS_FIRST):
+            await save(conn, locked, now, due_at=now + FILL_PAUSE)
             return
         await claim(conn, locked, returned, sum_free(returned), "returned", now)
         await posting.post_unseen(conn, locked, units, call.life)

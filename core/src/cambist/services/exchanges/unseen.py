@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -38,6 +40,15 @@ SELECT coalesce(sum(e.units_min), 0) FROM exchanges e JOIN outbound_slots s ON s
 WHERE e.kind = 'swap' AND e.step = 'arriving' AND e.dest_chain = $1 AND e.scope = $2 AND e.recipient_pk = $3
     AND e.dest_contract IS NULL AND e.unseen_units = 0 AND e.id <> $5
 """
+# Bridges whose fill may be in the block, where nobody has looked for it yet: some fill before the call is final.
+_MAY_BE_FILLED = """
+SELECT EXISTS (
+    SELECT FROM exchanges e WHERE e.merchant_pk = $1 AND e.mode = $2 AND e.status = 'pending' AND e.kind = 'bridge'
+        AND e.step IN ('sent', 'filling') AND e.dest_chain = $3 AND e.scope = $4 AND e.recipient_pk = $5
+        AND e.dest_contract IS NULL AND e.units_min <= $7
+        AND coalesce(e.fill_from, 0) <= $6 AND coalesce(e.searched_to, -1) < $6
+) AND EXISTS (SELECT FROM outbound_intents WHERE id = $8 AND finished_at > $9)
+"""
 
 
 class Change(Struct, frozen=True):
@@ -66,3 +77,14 @@ async def came_unseen(conn: AsyncConnection, row: ExchangeRow, change: Change) -
     known = (await conn.exec_driver_sql(_KNOWN, where)).scalar_one()
     promised = (await conn.exec_driver_sql(_PROMISED, (*where, row.pk))).scalar_one()
     return Units(max(0, change.units - int(known) - int(promised)))
+
+
+async def may_be_filled(conn: AsyncConnection, row: ExchangeRow, height: int, beyond: int, since: datetime) -> bool:
+    """Whether what a swap seems to have brought beyond its promise may be the fill of a bridge, in the same block.
+
+    That fill says how much it is, so that it is looked for first. No swap waits for it whose call was final before
+    ``since``: perhaps nobody follows the bridge.
+    """
+    where = (row.merchant_pk, row.mode, row.dest_chain, row.scope, row.recipient_pk, height, beyond)
+    found = await conn.exec_driver_sql(_MAY_BE_FILLED, (*where, row.intent_pk, since))
+    return bool(found.scalar_one())
