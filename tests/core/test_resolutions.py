@@ -223,6 +223,16 @@ async def test_a_refunded_deposit_leaves_the_status_and_counts_to_what_was_sent_
     assert (await refund_env.refund(payment_id)).resource.amount == "10"
 
 
+async def test_a_key_that_an_earlier_refund_answered_is_answered_by_it_again(payment_env, refund_env):
+    await late(payment_env, refund_env, "2")
+    (one,) = await refund_env.waiting()
+    made = await refund_env.refund_deposit(one.deposit_id, "first")
+    for key in ("second", "second", "first"):
+        again = await refund_env.refund_deposit(one.deposit_id, key)
+        assert (again.replayed, again.resource) == (True, made.resource)
+    assert len(await refund_env.refunds()) == 1
+
+
 async def test_what_is_left_of_a_deposit_after_a_part_went_back_is_still_listed(payment_env, refund_env):
     await refund_env.paid("13")
     (one,) = await refund_env.waiting()

@@ -19,7 +19,7 @@ from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import ConflictError, UnavailableError
-from cambist.services.idempotency import Made, by_value, choose_key, claim_of, take_key
+from cambist.services.idempotency import Claim, Made, by_value, choose_key, claim_of, take_key
 from cambist.services.identity.projects import require_active
 from cambist.services.paging import read_one
 from cambist.services.payouts.create import require_payouts
@@ -61,9 +61,10 @@ async def create_refund(  # noqa: PLR0913, PLR0917  who asks for what
     """
     await require_active(conn, actor)
     refund_id = context.ids.new("ref")
-    before = await claim(conn, context, actor, refund_id, request, header_key, subject=payment_id)
+    claim = claim_of_refund(actor, request, header_key, subject=payment_id)
+    before = await take_key(conn, claim, refund_id, context.clock.now())
     if before is not None:
-        return Made(before, replayed=True)
+        return Made(await get_refund(conn, actor.project_pk, before), replayed=True)
     payment = await _find(conn, actor, payment_id)
     asset = asset_of(context.registry, payment)
     settings = await require_payouts(conn, actor, asset)
@@ -98,21 +99,10 @@ async def queue_refund(
     return Made(await get_refund(conn, new.project_pk, new.payout_id), replayed=False)
 
 
-async def claim(  # noqa: PLR0913, PLR0917  whose key, for what
-    conn: AsyncConnection,
-    context: PayoutContext,
-    actor: Actor,
-    refund_id: str,
-    request: RefundRequest,
-    header_key: str | None,
-    *,
-    subject: str,
-) -> RefundView | None:
-    """Take the request's key for a new refund of the subject; return what it led to where it was taken before."""
+def claim_of_refund(actor: Actor, request: RefundRequest, header_key: str | None, *, subject: str) -> Claim | None:
+    """Return the request's key, if it has one, as it is used for a refund of the subject."""
     asked = subject, by_value(request)
-    taken = claim_of(actor, OPERATION, choose_key(header_key, request.idempotency_key), asked)
-    before = await take_key(conn, taken, refund_id, context.clock.now())
-    return None if before is None else await get_refund(conn, actor.project_pk, before)
+    return claim_of(actor, OPERATION, choose_key(header_key, request.idempotency_key), asked)
 
 
 def asset_of(registry: Registry, row: AnyRow) -> Asset:

@@ -24,7 +24,7 @@ from cambist.plugin import Head, Units
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
 from cambist.services.errors import ConflictError
-from cambist.services.idempotency import Made
+from cambist.services.idempotency import Made, lead_to, take_key
 from cambist.services.identity.projects import require_active
 from cambist.services.payouts.create import require_payouts
 from cambist.services.payouts.queue import NewPayout, PayoutContext
@@ -34,7 +34,7 @@ from cambist.services.receiving.deposits import crediting, judging
 from cambist.services.receiving.deposits.rows import DepositRow, lock_cursor, lock_deposits
 from cambist.services.receiving.deposits.store import WatchedChain
 from cambist.services.reversals.refunds import parts
-from cambist.services.reversals.refunds.create import RefundRequest, asset_of, claim, queue_refund
+from cambist.services.reversals.refunds.create import RefundRequest, asset_of, claim_of_refund, queue_refund
 from cambist.services.reversals.refunds.read import RefundView, get_refund
 
 from .read import ResolutionView, get_resolution, not_found, of_project
@@ -132,14 +132,16 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
     """
     await require_active(conn, actor)
     refund_id = context.ids.new("ref")
-    before = await claim(conn, context, actor, refund_id, request, header_key, subject=deposit_id)
+    claim = claim_of_refund(actor, request, header_key, subject=deposit_id)
+    before = await take_key(conn, claim, refund_id, context.clock.now())
     if before is not None:
-        return Made(before, replayed=True)
+        return Made(await get_refund(conn, actor.project_pk, before), replayed=True)
     case = await _lock(conn, actor, deposit_id)
     asset = asset_of(context.registry, case.row)
     to_address = check_to_address(context.registry, asset.chain, request.to_address)
     to_tag = check_tag(context.registry, asset.chain, request.to_tag)
     if (same := await _same(conn, case, (to_address, to_tag), request)) is not None:
+        await lead_to(conn, claim, same)
         return Made(await get_refund(conn, actor.project_pk, same), replayed=True)
     _refuse_decided(case)
     settings = await require_payouts(conn, actor, asset)
