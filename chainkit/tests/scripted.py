@@ -25,6 +25,7 @@ class Scripted(Endpoint):
         self.chain = chain
         self.right = right
         self.claimed: int | None = None
+        self.final: int | None = None
         self.error: Exception | None = None
         self.asked = 0
 
@@ -46,7 +47,7 @@ class Scripted(Endpoint):
         """Tell the top."""
         self._ask()
         self.head = self.top if self.claimed is None else self.claimed
-        return Head(height=self.head, hash=f"{self.chain}{self.head}")
+        return Head(height=self.head, hash=f"{self.chain}{self.head}", finalized_height=self.final)
 
     async def block(self, height: int) -> Block:
         """Tell a block."""

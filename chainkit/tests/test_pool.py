@@ -21,7 +21,7 @@ from cambist.plugin import (
 )
 from cambist.testing.clock import ManualClock
 from cambist_chainkit.pool import BACKOFF_MAX_S, SURVEY_INTERVAL_S
-from cambist_chainkit.quorum import agreed, most_agree
+from cambist_chainkit.quorum import agreed, finally_agreed, most_agree
 
 from .scripted import Scripted, block, pool_of
 
@@ -223,6 +223,40 @@ async def test_the_first_ones_error_is_the_answer_of_a_quorum(clock: ManualClock
     one.error = BROKEN
     with pytest.raises(ChainError, match="broken"):
         await agreed(pool_of(clock, one, two), one, 2, asking(7))
+
+
+@pytest.mark.parametrize(
+    "final, agreed_on",
+    [
+        ((100, 90, 80), 90),
+        ((80, 90, 100), 90),
+        ((90, 500, 400), 100),  # the head of who was asked first
+        ((100, None, 80), 80),
+        ((100, None, None), None),
+        ((None, None, None), None),
+    ],
+)
+async def test_final_is_what_so_many_call_final(
+    clock: ManualClock, final: tuple[int | None, ...], agreed_on: int | None
+) -> None:
+    """The first one tells the head, and no more of what is final than anybody else."""
+    endpoints = [Scripted(name) for name in ("one", "two", "three")]
+    for endpoint, height in zip(endpoints, final, strict=True):
+        endpoint.final = height
+    head = await finally_agreed(pool_of(clock, *endpoints), endpoints[0], 2)
+    assert (head.height, head.hash, head.finalized_height) == (100, "a100", agreed_on)
+
+
+async def test_who_does_not_answer_calls_nothing_final(clock: ManualClock) -> None:
+    """It counts against that one; the first one's error ends the view."""
+    one, two = Scripted("one"), Scripted("two")
+    one.final = two.final = 90
+    two.error = BROKEN
+    assert (await finally_agreed(pool_of(clock, one, two), one, 2)).finalized_height is None
+    assert two.strikes == 1
+    one.error = BROKEN
+    with pytest.raises(ChainError, match="broken"):
+        await finally_agreed(pool_of(clock, one, two), one, 2)
 
 
 def test_a_transaction_is_mined_once_so_many_say_so() -> None:

@@ -30,7 +30,7 @@ from cambist.plugin import (
 
 from .contracts import token_told
 from .pool import EndpointPool, answer_of
-from .quorum import agreed, most_agree
+from .quorum import agreed, finally_agreed, most_agree
 from .record import Endpoint
 
 E = TypeVar("E", bound=Endpoint)
@@ -50,7 +50,10 @@ class PooledView(ChainView, Generic[E]):
         self._endpoint = endpoint
 
     async def head(self) -> Head:
-        return await answer_of(self._endpoint, self._endpoint.newest())
+        """Return this endpoint's newest block. A quorum counts for what is final, where that confirms transfers."""
+        if self._chain.quorum == 1 or not self._chain.info.finality_required:
+            return await answer_of(self._endpoint, self._endpoint.newest())
+        return await finally_agreed(self._chain.pool, self._endpoint, self._chain.quorum)
 
     async def block(self, height: int) -> Block:
         """Return the block at this height. A quorum counts here, too: a false reorg would take deposits back."""

@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from cambist.plugin import ChainError, InconsistentChainError, ScanResult, TxStatus
+from msgspec.structs import replace
+
+from cambist.plugin import ChainError, Head, InconsistentChainError, ScanResult, TxStatus
 
 from .gathering import gather_all
 from .pool import LIAR_STRIKES, EndpointPool, answer_of
@@ -44,6 +46,24 @@ async def agreed(pool: EndpointPool[E], first: E, quorum: int, ask: Callable[[E]
             error = InconsistentChainError(f"{other.name} contradicts {quorum} endpoints that agree")
             pool.blame(other, error, strikes=LIAR_STRIKES)
     return said
+
+
+async def finally_agreed(pool: EndpointPool[E], first: E, quorum: int) -> Head:
+    """Return the first endpoint's head. Final is what ``quorum`` endpoints call so, as far as that head goes.
+
+    All are asked, so that one which is late to learn of it, or never tells, holds nothing up where others suffice. What
+    too few call final is not known to be: None.
+    """
+    others = [endpoint for endpoint in pool.usable() if endpoint is not first]
+    head: Head
+    told: list[Head | None]
+    head, *told = await gather_all(
+        answer_of(first, first.newest()), *(_witness(pool, other, lambda one: one.newest()) for other in others)
+    )
+    heights = [one.finalized_height for one in (head, *told) if one is not None and one.finalized_height is not None]
+    if len(heights) < quorum:
+        return replace(head, finalized_height=None)
+    return replace(head, finalized_height=min(sorted(heights, reverse=True)[quorum - 1], head.height))
 
 
 async def _witness(pool: EndpointPool[E], endpoint: E, ask: Callable[[E], Awaitable[Said]]) -> Said | None:

@@ -164,6 +164,34 @@ async def test_a_quorum_also_guards_the_reorg_check(node: Anvil, proxies: list[F
                 await asyncio.sleep(0.01)
 
 
+@pytest.mark.parametrize("required, told", [(True, [0, 5, None]), (False, [7, 7, 7])])
+async def test_where_finality_is_required_a_quorum_tells_what_is_final(
+    node: Anvil, proxies: list[FaultyProxy], connect: Connect, required: bool, told: list[int | None]
+) -> None:
+    """One endpoint alone makes nothing final. Where it confirms nothing, the others are not asked for it."""
+    await node.mine(9)
+
+    def calling_final(height: int) -> Callable[[Any], Any]:
+        return lambda block: block if int(block["number"], 16) else block | {"number": hex(height)}
+
+    async with connect(*urls(proxies), quorum=2, finality_required=required) as chain:
+        assert await finalized(chain) == 0
+        found = []
+        proxies[0].lies["eth_getBlockByNumber"] = calling_final(7)
+        found.append(await finalized(chain))
+        proxies[2].lies["eth_getBlockByNumber"] = calling_final(5)
+        found.append(await finalized(chain))
+        for proxy in proxies[1:]:
+            proxy.faults = {Fault.HTTP_500}
+        found.append(await finalized(chain))
+    assert found == told
+
+
+async def finalized(chain: Chain) -> int | None:
+    async with chain.view() as view:
+        return (await view.head()).finalized_height
+
+
 async def test_an_endpoint_that_hangs_does_not_slow_the_others_down(
     node: Anvil, proxies: list[FaultyProxy], connect: Connect
 ) -> None:
