@@ -1,4 +1,5 @@
 import { NumberInput } from "@mantine/core";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import styles from "./Slippage.module.css";
@@ -16,6 +17,8 @@ interface SlippageProps {
 /** How much less than an offer may come out. */
 export function Slippage({ value, refused, onChoice }: SlippageProps) {
   const { t } = useTranslation();
+  // While it is typed, an emptied field is empty, though the gateway's own holds: the next digit would stand behind that.
+  const [typed, setTyped] = useState<number | string | null>(null);
   return (
     <NumberInput
       classNames={{ wrapper: styles.percent }}
@@ -25,10 +28,14 @@ export function Slippage({ value, refused, onChoice }: SlippageProps) {
       max={SLIPPAGE_MAX}
       decimalScale={2}
       suffix=" %"
-      value={value ?? ""}
+      value={typed ?? value ?? ""}
       error={refused}
-      onChange={(typed) => {
-        const percent = typed === "" ? null : Number(typed);
+      onBlur={() => {
+        setTyped(null);
+      }}
+      onChange={(now) => {
+        setTyped(now);
+        const percent = now === "" ? null : Number(now);
         if (Number.isNaN(percent)) return; // a sign or a point alone
         onChoice(percent);
       }}
