@@ -99,6 +99,20 @@ async def test_nothing_is_converted_into_what_operators_have_disabled(ruled):
     assert (ruled.service.asked, await ruled.exchanges()) == (0, [])
 
 
+@pytest.mark.parametrize("symbol", ["USDX", "MEM"])
+async def test_neither_coin_that_the_merchant_has_disabled_is_converted_and_that_is_told(ruled, symbol):
+    await ruled.fund(150 * USDX)
+    async with ruled.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, enabled, updated_at)"
+            " VALUES ($1, 'live', 'memory', $2, false, now())"
+            " ON CONFLICT (merchant_pk, mode, chain, symbol) DO UPDATE SET enabled = false",
+            (ruled.live.merchant_pk, symbol),
+        )
+    assert (await ruled.run(), await ruled.told()) == (0, ["TOKEN_NOT_ENABLED"])
+    assert (ruled.service.asked, await ruled.exchanges()) == (0, [])
+
+
 async def test_the_platforms_fee_and_its_markup_are_taken(env):
     await stations(env)
     await env.settings(exchanges={"swapFeeBps": 30, "bridgeFeeBps": 20, "autoConvertMarkupBps": 15})

@@ -278,6 +278,13 @@ async def test_what_is_switched_off_or_used_up_while_providers_are_asked_starts_
         body = {"amount": -2_000_000, "mode": "live", "reference": "all"}
         await client.post(f"/api/admin/merchants/{rich.merchant_id}/credits", json=body, headers=ADMIN)
 
+    async def disable():
+        assert (await client.put("/api/merchant/wallet/coins", json={"coins": []}, headers=rich.key)).status_code == 200
+
+    provided(client, Meanwhile(disable))
+    refused(await ask("swap/execute"), 400, "TOKEN_NOT_ENABLED")
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE coin_settings SET enabled = true")
     provided(client, Meanwhile(switch_off))
     refused(await ask("swap/execute"), 403, "PROJECT_INACTIVE")
     provided(client, Meanwhile(use_up))

@@ -286,6 +286,24 @@ async def test_what_is_not_enabled_for_the_merchant_may_leave_and_is_not_exchang
         assert (await client.patch(given, json={"enabled": True}, headers=ADMIN)).status_code == 200
 
 
+async def test_a_coin_that_the_merchant_has_disabled_is_quoted_and_not_exchanged(client, rich, ask):
+    path = "/api/merchant/wallet/coins"
+    listed = (await client.get(path, headers=rich.key)).json()["coins"]
+    coins = [{"chain": one["chain"], "token": one["token"]} for one in listed]
+    for kind in ("swap", "bridge"):
+        keyed = {"idempotencyKey": f"one {kind}"}
+        made = (await ask(f"{kind}/execute", **keyed)).json()
+        for side in ("source", "dest"):
+            coin = {"chain": made["exchange"][f"{side}Chain"], "token": made["exchange"][f"{side}Token"]}
+            left = [one for one in coins if one != coin]
+            assert (await client.put(path, json={"coins": left}, headers=rich.key)).status_code == 200
+            refused(await ask(f"{kind}/execute"), 400, "TOKEN_NOT_ENABLED")
+            assert (await ask(f"{kind}/quote")).status_code == 200
+            assert (await ask(f"{kind}/execute", **keyed)).json()["txnId"] == made["txnId"]
+        assert (await client.put(path, json={"coins": coins}, headers=rich.key)).status_code == 200
+        assert (await ask(f"{kind}/execute")).status_code == 200
+
+
 @pytest.mark.parametrize("slippage", [-0.1, 50.01, "NaN", "sNaN", "Infinity", "1e999999", "half", [1]])
 async def test_a_slippage_is_a_percentage_up_to_50(rich, ask, slippage):
     for path in ("swap/execute", "bridge/execute"):

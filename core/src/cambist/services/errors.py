@@ -96,6 +96,11 @@ def project_inactive() -> ForbiddenError:
     return ForbiddenError("PROJECT_INACTIVE", "This project is switched off.")
 
 
+def coin_disabled(symbol: str, chain_name: str) -> InvalidError:
+    """Return the refusal to send or exchange a coin that the merchant has disabled."""
+    return InvalidError("TOKEN_NOT_ENABLED", f"{symbol} on {chain_name} is not among the enabled tokens.")
+
+
 def merchant_suspended() -> ForbiddenError:
     """Return the refusal of everything, for a merchant that the operator has suspended."""
     return ForbiddenError("MERCHANT_SUSPENDED", "The operator of this gateway has suspended this merchant.")

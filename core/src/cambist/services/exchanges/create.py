@@ -13,7 +13,7 @@ from cambist.domain.exchanges import Kind, MadeFor, share_of
 from cambist.services.accounting import usage
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.addresses.wallets import OwnAddress
-from cambist.services.errors import PaymentRequiredError, UnavailableError
+from cambist.services.errors import PaymentRequiredError, UnavailableError, coin_disabled
 from cambist.services.platform import PlatformSettings
 
 from .context import ExchangeContext
@@ -77,10 +77,13 @@ def check(  # noqa: PLR0913  what is wished for, by whom, for whom
 ) -> None:
     """Refuse what cannot be exchanged now, whoever offers what. Raises as ``prepare`` does.
 
-    What a bridge would bring is told without usage credits, too. What is given may leave, whatever operators decided
-    about its token.
+    What a bridge would bring is told without usage credits, too, and a quote also of coins that the merchant has
+    disabled. What is given may leave, whatever operators decided about its token.
     """
     check_open(context, settings, owner, wish, made_for)
+    for asset, is_disabled in ((wish.source, facts.is_source_disabled), (wish.dest, facts.is_dest_disabled)):
+        if is_disabled and not is_quote:
+            raise coin_disabled(asset.token.symbol, asset.chain.name)
     if not is_quote or wish.kind is Kind.SWAP:
         usage.refuse_without_credit(facts.credits, settings, PaymentRequiredError)
 

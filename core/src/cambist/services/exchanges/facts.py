@@ -19,11 +19,15 @@ from .context import ExchangeContext
 from .owner import Owner
 from .requests import Wish
 
+IS_DISABLED = """EXISTS (SELECT FROM coin_settings WHERE merchant_pk = :merchant_pk AND mode = :mode AND NOT enabled
+        AND chain = :{side}_chain AND symbol = :{side}_token)"""
+"""Whether the merchant has disabled what is given, the ``side`` source, or what comes, the ``side`` dest."""
 # The purpose of an address is a constant: only then is the small index of our own addresses found.
 _READ = Statement(f"""
 SELECT p.is_active, s.settings::text AS settings, md5(s.settings::text) AS settings_mark, {CREDITS} AS credits,
     w.id AS wallet_pk, w.address AS wallet, i.id AS into_pk, i.address AS into_wallet,
     (SELECT address FROM addresses WHERE mode = :mode AND family = :family AND purpose = 'gas' LIMIT 1) AS station,
+    {IS_DISABLED.format(side="source")} AS is_source_disabled, {IS_DISABLED.format(side="dest")} AS is_dest_disabled,
     k.project_pk, k.request_hash, k.resource_id
 FROM projects p
     LEFT JOIN platform_settings s ON true
@@ -50,7 +54,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Whether the project is active, the operator's settings, the merchant's credits, and whose addresses are which.
 
     ``settings_mark`` is another one once the settings have changed. ``wallet`` and ``into`` are the main wallets of
-    what is given and of what comes, None before they were first asked for.
+    what is given and of what comes, None before they were first asked for. The merchant may have disabled either coin.
     """
 
     is_active: bool
@@ -60,6 +64,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     wallet: OwnAddress | None
     into: OwnAddress | None
     station: str | None
+    is_source_disabled: bool
+    is_dest_disabled: bool
     used_key: Used | None
 
     @property
@@ -75,6 +81,10 @@ async def read_facts(source: Database | AsyncConnection, owner: Owner, wish: Wis
         "mode": owner.mode,
         "family": wish.source.chain.family,
         "dest_family": wish.dest.chain.family,
+        "source_chain": wish.source.chain.id,
+        "source_token": wish.source.token.symbol,
+        "dest_chain": wish.dest.chain.id,
+        "dest_token": wish.dest.token.symbol,
         "operation": None if claim is None else claim.operation,
         "key": None if claim is None else claim.key,
     }
@@ -90,6 +100,8 @@ async def read_facts(source: Database | AsyncConnection, owner: Owner, wish: Wis
         wallet=_own(row["wallet_pk"], row["wallet"]),
         into=_own(row["into_pk"], row["into_wallet"]),
         station=row["station"],
+        is_source_disabled=row["is_source_disabled"],
+        is_dest_disabled=row["is_dest_disabled"],
         used_key=None
         if row["resource_id"] is None
         else Used(row["project_pk"], row["request_hash"], row["resource_id"]),

@@ -29,6 +29,7 @@ from cambist.services.platform import PlatformSettings
 
 from .context import ExchangeContext
 from .create import Prepared
+from .facts import IS_DISABLED
 from .offers import Offer
 from .rows import ExchangeRow, when_idle
 
@@ -81,6 +82,7 @@ _STILL = _ALLOWED.format(
     conditions=f"""
         AND EXISTS (SELECT FROM projects WHERE id = :project_pk AND is_active)
         AND (SELECT md5(settings::text) FROM platform_settings) IS NOT DISTINCT FROM :settings_mark
+        AND NOT {IS_DISABLED.format(side="source")} AND NOT {IS_DISABLED.format(side="dest")}
         AND {CREDITS} >= :credits_floor"""  # noqa: S608  constants
 )
 _AUDITED = f", audited AS ({entries.INSERT.format(source=' FROM exchange')})"
@@ -168,8 +170,9 @@ async def start_alone(  # noqa: PLR0913, PLR0917  what, on which conditions, and
 ) -> Tried:
     """Do the same as a transaction of its own, on a connection that has none open, and write it into the audit log.
 
-    Nothing is written where the key was used before, the project was switched off, the settings are others by now, or
-    the credits are used up: what decided about it is then to be read again. Raises InsufficientFundsError.
+    Nothing is written where the key was used before, the project was switched off, the settings are others by now, a
+    coin is disabled, or the credits are used up: what decided about it is then to be read again. Raises
+    InsufficientFundsError.
     """
     told, now = {**origin.details, **new.told}, context.clock.now()
     values = _values(new, now) | {"settings_mark": settings_mark, "credits_floor": new.settings.cpt.floor}

@@ -13,7 +13,7 @@ from cambist.services import platform
 from cambist.services.accounting import usage
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_tag, check_to_address
-from cambist.services.errors import InvalidError, UnavailableError
+from cambist.services.errors import UnavailableError, coin_disabled
 from cambist.services.idempotency import Claim, Made, by_value, choose_key, claim_of, take_key
 from cambist.services.identity.projects import require_active
 from cambist.services.platform import PlatformSettings
@@ -81,9 +81,7 @@ async def require_open(conn: AsyncConnection, actor: Actor, assets: list[Asset])
     disabled = await coin_settings.disabled(conn, actor.merchant_pk, actor.mode)
     for asset in assets:
         if (asset.chain.id, asset.token.symbol) in disabled:
-            raise InvalidError(
-                "TOKEN_NOT_ENABLED", f"{asset.token.symbol} on {asset.chain.name} is not among the enabled tokens."
-            )
+            raise coin_disabled(asset.token.symbol, asset.chain.name)
 
 
 async def require_payouts(conn: AsyncConnection, actor: Actor, asset: Asset) -> PlatformSettings:
