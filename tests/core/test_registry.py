@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
@@ -12,7 +11,6 @@ import pytest
 
 from cambist.plugin import PluginContext, Price, Span
 from cambist.registry import GROUP, Registry, RegistryError, installed_plugins
-from cambist.registry import connect as connect_module
 from cambist.testing import watching
 
 CONTEXT = PluginContext(
@@ -281,118 +279,6 @@ async def test_live_chains_are_connected_and_read(install):
         async with chains["one"].view() as view:
             result = await view.scan(Span(first=1, last=1), watching(registry.families["memory"], recipient))
     assert [transfer.amount for transfer in result.transfers] == [5]
-    assert problems == []
-
-
-TROUBLE = """
-    import asyncio
-    from contextlib import asynccontextmanager
-    from cambist.testing.memory import MemoryFamily
-
-    class Family(MemoryFamily):
-        name = "trouble"
-
-    Twin.families = lambda self: [Family()]
-    Twin.chains = lambda self, config: [
-        replace(info, id="trouble", family="trouble") for info in MemoryPlugin.chains(self, config)
-    ]
-
-    @asynccontextmanager
-    async def connect(self, config, context):
-        {opening}
-        yield {things}
-        {closing}
-
-    Twin.connect = connect
-"""
-
-
-@pytest.mark.parametrize(
-    "opening, things, closing, sentences",
-    [
-        ("1 // 0", "[]", "", ["it cannot connect: ZeroDivisionError", "'trouble' is not connected"]),
-        ("await asyncio.sleep(99)", "[]", "", ["it cannot connect: TimeoutError", "'trouble' is not connected"]),
-        ("", "[]", "", ["the chain 'trouble' is not connected"]),
-        ("", "None", "", ["something unusable: TypeError", "'trouble' is not connected"]),
-        ("", "['x']", "", ["connect() brought 'x', which is no Chain", "'trouble' is not connected"]),
-        (
-            "",
-            "[MemoryChain(memory_chain_info('stray'))]",
-            "",
-            ["it connected the chain 'stray', which it had not announced", "'trouble' is not connected"],
-        ),
-        ("", "[MemoryChain(self.chains(config)[0])]", "1 // 0", ["it cannot disconnect: ZeroDivisionError"]),
-        (
-            "",
-            "[MemoryChain(self.chains(config)[0])]",
-            "await asyncio.sleep(99)",
-            ["it cannot disconnect: TimeoutError"],
-        ),
-    ],
-)
-async def test_one_plugins_trouble_is_reported_and_touches_no_other(
-    install, monkeypatch, opening, things, closing, sentences
-):
-    monkeypatch.setattr(connect_module, "OPEN_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(connect_module, "CLOSE_TIMEOUT_S", 0.05)
-    install("memory", MEMORY)
-    imports = "from msgspec.structs import replace\nfrom cambist.testing.memory import MemoryChain, memory_chain_info"
-    source = TROUBLE.format(opening=opening or "pass", things=things, closing=closing or "pass")
-    install("twin", TWIN.format(name="twin"), imports, source)
-    registry = Registry({"twin": {}, "memory": {}})
-    problems = []
-    async with registry.connect_chains(CONTEXT, report=problems.append) as chains:
-        assert "memory" in chains
-        assert "stray" not in chains
-    assert [problem.plugin for problem in problems] == ["twin"] * len(sentences)
-    for problem, sentence in zip(problems, sentences, strict=True):
-        assert sentence in problem.message
-
-
-async def test_an_error_of_the_gateways_own_is_not_swallowed_by_a_plugin(install):
-    install("memory", MEMORY)
-    swallowing = """
-    from contextlib import asynccontextmanager
-    @asynccontextmanager
-    async def connect(self, config, context):
-        try:
-            yield []
-        except BaseException:
-            pass
-    Twin.families = Twin.chains = lambda self, *config: []
-    Twin.connect = connect
-    """
-    install("twin", TWIN.format(name="twin"), swallowing)
-    problems = []
-    with pytest.raises(LookupError):
-        async with Registry({"twin": {}}).connect_chains(CONTEXT, report=problems.append):
-            raise LookupError
-    assert problems == []
-
-
-async def test_being_cancelled_while_a_plugin_connects_is_no_problem_of_the_plugin(install):
-    install("memory", MEMORY)
-    slow = """
-    import asyncio
-    from contextlib import asynccontextmanager
-    @asynccontextmanager
-    async def connect(self, config, context):
-        await asyncio.sleep(99)
-        yield []
-    Twin.connect = connect
-    """
-    install("twin", TWIN.format(name="twin"), slow)
-    problems = []
-
-    async def run():
-        async with Registry({"twin": {}}).connect_chains(CONTEXT, report=problems.append):
-            pass
-
-    task = asyncio.create_task(run())
-    await asyncio.sleep(0.02)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
     assert problems == []
 
 

@@ -1,11 +1,12 @@
-"""Opens plugins so that one that fails, hangs or closes badly is reported and touches no other."""
+"""Opens plugins so that one that fails, hangs, ends or closes badly is reported and touches no other."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import structlog
 from msgspec import Struct
@@ -14,6 +15,8 @@ from cambist.plugin import PluginContext
 
 OPEN_TIMEOUT_S = 30
 CLOSE_TIMEOUT_S = 10
+GIVE_UP_TIMEOUT_S = 1
+"""How long a connection that is given up may take to end. One that does not is left behind."""
 
 T = TypeVar("T")
 Opener: TypeAlias = tuple[Callable[[Any, PluginContext], AbstractAsyncContextManager[Sequence[T]]], Any]
@@ -26,7 +29,7 @@ class ConnectProblem(Struct, frozen=True, kw_only=True):
 
     plugin: str
     message: str
-    error: Exception | None
+    error: BaseException | None
 
 
 def log_problem(problem: ConnectProblem) -> None:
@@ -41,7 +44,7 @@ class Connector:
         self._context = context
         self._report = report
 
-    def problem(self, name: str, text: str, error: Exception | None = None) -> None:
+    def problem(self, name: str, text: str, error: BaseException | None = None) -> None:
         self._report(ConnectProblem(plugin=name, message=text, error=error))
 
     async def open(
@@ -50,28 +53,112 @@ class Connector:
         """Open a plugin's connections and return what they bring, by its key."""
         brought: dict[str, T] = {}
         for connect, config in openers:
+            kept = _KeptOpen(partial(connect, config, self._context), partial(self._ended, name))
             try:
-                async with asyncio.timeout(OPEN_TIMEOUT_S):
-                    manager = connect(config, self._context)
-                    things = await manager.__aenter__()
-            except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and only it is affected
-                self.problem(name, f"it cannot connect: {type(error).__name__}: {error}", error)
+                things = await kept.open()
+            except _FailedError as failed:
+                self.problem(name, f"it cannot connect: {failed}", failed.error)
                 continue
-            self._stack.push_async_callback(self._close, manager, name)
+            self._stack.push_async_callback(self._close, kept, name)
             try:
                 for thing in things:
                     if not isinstance(thing, expected):
                         self.problem(name, f"connect() brought {thing!r}, which is no {expected.__name__}")
                     else:
                         brought[key(thing)] = thing
-            except Exception as error:  # noqa: BLE001 - as above
-                self.problem(name, f"connect() brought something unusable: {type(error).__name__}: {error}", error)
+            except Exception as error:  # noqa: BLE001 - a plugin may bring anything, and only it is affected
+                self.problem(name, f"connect() brought something unusable: {_words(error)}", error)
         return brought
 
-    async def _close(self, manager: AbstractAsyncContextManager[Any], name: str) -> None:
-        # Without the exception that may be on its way: it is not the plugin's, and a plugin must not swallow it.
+    async def _close(self, kept: _KeptOpen[Any], name: str) -> None:
         try:
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await manager.__aexit__(None, None, None)
-        except Exception as error:  # noqa: BLE001 - as above
-            self.problem(name, f"it cannot disconnect: {type(error).__name__}: {error}", error)
+            await kept.close()
+        except _FailedError as failed:
+            self.problem(name, f"it cannot disconnect: {failed}", failed.error)
+
+    def _ended(self, name: str, error: BaseException | None) -> None:
+        why = "" if error is None else f": {_words(error)}"
+        self.problem(name, f"its connection has ended by itself{why}", error)
+
+
+class _FailedError(Exception):
+    """A plugin has raised something, whatever that is."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(_words(error))
+        self.error = error
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+class _KeptOpen(Generic[T]):
+    """A plugin's connection, which is opened, kept and closed in one task of its own.
+
+    A plugin's task group cancels the task that it was opened in when one of its tasks fails, and what a plugin raises
+    as a cancellation looks like one of whoever awaits it: neither may be the gateway's own. Nor does a plugin see, and
+    could swallow, the exception with which the gateway itself ends.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], AbstractAsyncContextManager[Sequence[T]]],
+        ended: Callable[[BaseException | None], None],
+    ) -> None:
+        """Nothing is opened yet. ``ended`` hears of one that ends before it is closed, and what it ended with."""
+        self._connect = connect
+        self._ended = ended
+        self._things: asyncio.Future[Sequence[T]] = asyncio.get_running_loop().create_future()
+        self._closing = asyncio.Event()
+        self._error: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def _keep(self) -> None:
+        try:
+            async with self._connect() as things:
+                self._things.set_result(things)
+                await self._closing.wait()
+        except (KeyboardInterrupt, GeneratorExit):
+            raise  # the process, or its loop, ends
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and only it is affected
+            self._error = error
+        if self._things.done() and not self._closing.is_set():
+            self._ended(self._error)
+
+    async def open(self) -> Sequence[T]:
+        """Return what it brings. Raises _FailedError."""
+        self._task = asyncio.create_task(self._keep())
+        either: list[asyncio.Future[Any]] = [self._task, self._things]
+        try:
+            await asyncio.wait(either, timeout=OPEN_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self._give_up(self._task)
+            raise
+        if self._things.done():
+            return self._things.result()
+        if self._task.done():
+            raise _FailedError(self._error or RuntimeError("it brought nothing"))
+        await self._give_up(self._task)
+        raise _FailedError(TimeoutError())
+
+    async def close(self) -> None:
+        """Close it, unless it has ended. Raises _FailedError."""
+        if self._task is None or self._task.done():
+            return
+        self._closing.set()
+        try:
+            await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT_S)
+        finally:
+            closed = self._task.done()
+            if not closed:
+                await self._give_up(self._task)
+        if not closed:
+            raise _FailedError(TimeoutError())
+        if self._error is not None:
+            raise _FailedError(self._error)
+
+    async def _give_up(self, task: asyncio.Task[None]) -> None:
+        self._closing.set()
+        task.cancel()
+        await asyncio.wait([task], timeout=GIVE_UP_TIMEOUT_S)
