@@ -356,6 +356,13 @@ def test_the_variables_that_carry_the_passphrase_are_known(tmp_path):
     assert set(secret_variables(config, {})) == {"CAMBIST_KEYS__PASSPHRASE", "PASSPHRASE"}
     environ = {"CAMBIST_KEYS__PASSPHRASE": '{ env = "OTHER" }'}
     assert set(secret_variables(config, environ)) == {"CAMBIST_KEYS__PASSPHRASE", "OTHER"}
+    assert "CAMBIST_keys__Passphrase" in secret_variables(None, {"CAMBIST_keys__Passphrase": "correct horse battery"})
+
+
+def test_a_table_in_a_variable_may_refer_to_the_passphrase_and_not_hold_it():
+    assert "OTHER" in secret_variables(None, {"CAMBIST_KEYS": '{ passphrase = { env = "OTHER" } }'})
+    with pytest.raises(SettingsError, match="CAMBIST_KEYS__PASSPHRASE may"):
+        secret_variables(None, {"CAMBIST_KEYS": '{ keystore = "k", passphrase = "correct horse battery" }'})
 
 
 def test_no_representation_shows_a_value(production):

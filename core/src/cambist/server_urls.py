@@ -1,11 +1,11 @@
-"""What addresses of PostgreSQL and Redis say: whether all read them alike, and whether the server proves who it is."""
+"""What addresses of servers say: whether all read them alike, and whether the server is near, or proves who it is."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -60,5 +60,26 @@ def is_every_address(host: str) -> bool:
     """Say whether listening there is listening on each address of the machine."""
     try:
         return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def over_http(value: object, where: str) -> Iterator[str]:
+    """Name the settings of plugins, at any depth, that hold plain http addresses of other networks."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from over_http(item, f"{where}.{name}")
+    elif isinstance(value, list):
+        found = {name for item in value for name in over_http(item, where)}
+        yield from sorted(found)
+    elif isinstance(value, str) and value.lower().startswith("http://") and not _is_near(value):
+        yield where
+
+
+def _is_near(url: str) -> bool:
+    """Say whether an address is of this machine or of a private network; of names, localhost alone tells that."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_private
     except ValueError:
         return False

@@ -7,11 +7,10 @@ and booleans are read as such too. Variables win over the file.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -20,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .domain.money import CURRENCIES
-from .server_urls import is_every_address, is_loopback, is_plain, knows_database, knows_redis
+from .server_urls import is_every_address, is_loopback, is_plain, knows_database, knows_redis, over_http
 from .settings import UNLIMITED, Settings, SettingsError, WebSettings
 
 CONFIG_VARIABLE = "CAMBIST_CONFIG"
@@ -117,15 +116,31 @@ def process_settings(*, passphrase: bool = False, signer_only: bool = False) -> 
 
 
 def secret_variables(config: Path | None, environ: Mapping[str, str]) -> Collection[str]:
-    """Return the names of the variables that carry the passphrase: what only the process that signs may inherit."""
+    """Return the names of the variables that carry the passphrase: what only the process that signs may inherit.
+
+    Raises SettingsError where one carries it in a table: the other processes need the table, and would know it.
+    """
     raw = _read(config) if config is not None else {}
     _override(raw, environ)
     names = {"CAMBIST_KEYS__PASSPHRASE"}
-    keys = raw.get("keys")
-    reference = keys.get("passphrase") if isinstance(keys, dict) else None
+    for name, text in environ.items():
+        alone: dict[str, Any] = {}
+        _override(alone, {name: text})
+        if (held := _passphrase(alone)) == text:
+            names.add(name)
+        elif isinstance(held, str):
+            raise SettingsError(
+                f"{name} may not hold the passphrase, which web must not inherit: CAMBIST_KEYS__PASSPHRASE may."
+            )
+    reference = _passphrase(raw)
     if isinstance(reference, dict) and isinstance(reference.get("env"), str):
         names.add(reference["env"])
     return names
+
+
+def _passphrase(raw: Mapping[str, Any]) -> object:
+    keys = raw.get("keys")
+    return keys.get("passphrase") if isinstance(keys, dict) else None
 
 
 def explain(message: str) -> str:
@@ -325,26 +340,5 @@ def _nodes_problems(settings: Settings) -> list[str]:
     return [
         f"in production {where} must be https where it is not of this machine or a private network; "
         "nodes.allow_http = true does without."
-        for where in _over_http(settings.plugins, "plugins")
+        for where in over_http(settings.plugins, "plugins")
     ]
-
-
-def _over_http(value: object, where: str) -> Iterator[str]:
-    """Name the settings of plugins, at any depth, that hold plain http addresses of other networks."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _over_http(item, f"{where}.{name}")
-    elif isinstance(value, list):
-        found = {name for item in value for name in _over_http(item, where)}
-        yield from sorted(found)
-    elif isinstance(value, str) and value.lower().startswith("http://") and not _is_near(value):
-        yield where
-
-
-def _is_near(url: str) -> bool:
-    """Say whether an address is of this machine or of a private network; of names, localhost alone tells that."""
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_private
-    except ValueError:
-        return False

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import click
@@ -53,8 +53,9 @@ def up(invocation: Invocation, host: str | None, port: int | None) -> None:
 @contextmanager
 def running_gateway(invocation: Invocation) -> Iterator[Supervisor]:
     """Start what the gateway stands on, and yield what runs its processes."""
+    secret = secret_variables(invocation.config, os.environ)
     with running_servers(invocation) as (settings, servers):
-        yield _supervisor(settings, invocation, servers)
+        yield _supervisor(settings, secret, servers)
     log.info("stopped")
 
 
@@ -124,9 +125,8 @@ def _migrate(settings: Settings) -> None:
         raise GivenUpError(str(error)) from None
 
 
-def _supervisor(settings: Settings, invocation: Invocation, servers: EmbeddedServers) -> Supervisor:
+def _supervisor(settings: Settings, secret: Collection[str], servers: EmbeddedServers) -> Supervisor:
     argv = [sys.executable, "-m", "cambist.cli"]
-    secret = secret_variables(invocation.config, os.environ)
     without_passphrase = {name: value for name, value in os.environ.items() if name not in secret}
     signs = dict(os.environ)
     children = [Child("signer", [*argv, "signer", "run"], signs)] if settings.signer.separate else []
