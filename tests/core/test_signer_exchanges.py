@@ -11,6 +11,7 @@ from msgspec import structs
 
 from cambist.domain.exchanges import AWAY_MAX_S
 from cambist.plugin import Allowance, Call, CallReader, ChainInfo, ExchangeEffects, Units
+from cambist.services.exchanges.calls import Readers
 from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.signer.exchanges import ExchangeReader
 from cambist.signer.local import LocalSigner
@@ -51,13 +52,16 @@ BRIDGE_FLOOR = {"memory/USDX -> other/USDX": "0.99"}
 
 
 class LyingReader(CallReader):
-    """Says what no exchange can be, or fails in ways of its own."""
+    """Says what no exchange can be, or fails in ways of its own. Without a spender, it cannot name one either."""
 
-    def __init__(self, effects: ExchangeEffects | Exception) -> None:
+    def __init__(self, effects: ExchangeEffects | Exception, spender: str | None = None) -> None:
         self.effects = effects
+        self.spender = spender
 
     def spenders(self, chain: ChainInfo) -> frozenset[str]:
-        raise RuntimeError(chain.id)
+        if self.spender is None:
+            raise RuntimeError(chain.id)
+        return frozenset({self.spender})
 
     def read(
         self, chain: ChainInfo, sender: str, call: Call, chains: Mapping[str, ChainInfo]
@@ -179,6 +183,36 @@ async def test_a_call_that_no_reader_reads_whole_is_not_signed(make):
 async def test_a_reader_that_fails_or_says_what_cannot_be_signs_nothing(make, effects):
     assert await refusal(make(readers=[LyingReader(effects)]), calling(SWAP)) == "UNREADABLE_PAYLOAD"
     assert await refusal(make(readers=[LyingReader(effects)]), approving(1)) == "SPENDER_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("spender", [stranger("pool"), None])
+async def test_a_reader_that_fails_on_what_others_read_changes_nothing_of_what_is_signed(make, spender):
+    failing, unread = LyingReader(KeyError("router"), spender), exchange_call(SWAP, to_address=stranger("router"))
+    signer = make(readers=[failing, *FAIR, failing])
+    assert await refusal(signer, calling(SWAP)) is None
+    assert await refusal(signer, request(exchange_payload(sequence=1, call=unread))) == "UNREADABLE_PAYLOAD"
+    lie = structs.replace(SWAP, sold=Units(0))
+    assert await refusal(signer, calling(lie, sequence=2)) == "UNREADABLE_PAYLOAD"
+
+
+async def test_what_others_say_of_a_call_counts_for_nothing_where_its_own_reader_fails(make):
+    signer = make(readers=[LyingReader(KeyError("flag"), ROUTER), *FAIR])
+    assert await refusal(signer, calling(SWAP)) == "UNREADABLE_PAYLOAD"
+
+
+def test_who_builds_a_call_passes_over_the_same_readers_as_who_signs_it():
+    def read(call: Call, *readers: CallReader) -> ExchangeEffects:
+        infos = REGISTRY.chains
+        return Readers(readers=readers, infos=infos).read(infos["memory"], address(WALLET), call)
+
+    failing, own = LyingReader(KeyError("router"), stranger("pool")), LyingReader(KeyError("flag"), ROUTER)
+    assert read(exchange_call(SWAP), failing, *FAIR) == SWAP
+    for call, readers in (
+        (exchange_call(SWAP, to_address=stranger("router")), (failing, *FAIR)),
+        (exchange_call(SWAP), (own, *FAIR)),
+    ):
+        with pytest.raises(KeyError):
+            read(call, *readers)
 
 
 @pytest.mark.parametrize(

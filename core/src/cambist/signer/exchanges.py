@@ -55,18 +55,27 @@ class ExchangeReader:
         return None
 
     def read(self, chain: ChainInfo, sender: str, call: Call) -> ExchangeEffects | Refusal:
-        """Return what a call does, told by the one reader whose contract it calls."""
+        """Return what a call does, told by the one reader whose contract it calls.
+
+        What fails on a call that is none of its own is passed over, so that just that is signed which would be without
+        it. What fails on its own call leaves nobody who reads it.
+        """
+        failed: str | None = None
         for reader in self._readers:
             try:
                 found = reader.read(chain, sender, call, self._chains)
             except UnreadablePayloadError as error:
                 return Refusal("UNREADABLE_PAYLOAD", f"The call of {call.to_address} cannot be read: {error}.")
             except Exception as error:  # whatever a plugin trips over, it has not read the call
-                log.exception("call_not_read", chain=chain.id)
-                name = type(error).__name__
-                return Refusal("UNREADABLE_PAYLOAD", f"The call of {call.to_address} cannot be read: {name}.")
+                log.exception("call_not_read", chain=chain.id, reader=type(reader).__module__)
+                failed = type(error).__name__
+                if is_own_call(reader, chain, call):
+                    break
+                continue
             if found is not None:
                 return self._refusal(chain, call, found) or found
+        if failed is not None:
+            return Refusal("UNREADABLE_PAYLOAD", f"The call of {call.to_address} cannot be read: {failed}.")
         return Refusal("UNREADABLE_PAYLOAD", f"It calls {call.to_address}, which no enabled provider reads.")
 
     def outflow(self, chain: ChainInfo, read: ExchangeEffects, *, into_own_wallet: bool) -> Outflow:
@@ -108,6 +117,15 @@ class ExchangeReader:
         if there is not chain and (read.refund_to is None or read.valid_until is None):
             return Refusal("UNREADABLE_PAYLOAD", "What another chain pays out must end, and then come back.")
         return None
+
+
+def is_own_call(reader: CallReader, chain: ChainInfo, call: Call) -> bool:
+    """Say whether a reader that failed names the contract that is called: what others say of it counts for nothing."""
+    try:
+        return call.to_address in reader.spenders(chain)
+    except Exception:  # it names nobody, then
+        log.exception("spenders_not_told", chain=chain.id)
+        return False
 
 
 def _token(chain: ChainInfo, contract: str | None) -> Token | None:

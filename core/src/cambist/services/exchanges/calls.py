@@ -29,6 +29,7 @@ from cambist.plugin import (
     UnreadablePayloadError,
 )
 from cambist.plugin.text import printable
+from cambist.signer.exchanges import is_own_call
 
 from .rows import ExchangeRow
 from .worker import ExchangeWorker
@@ -48,17 +49,30 @@ class Readers(Struct, frozen=True, kw_only=True):
     def read(self, chain: ChainInfo, sender: str, call: Call) -> ExchangeEffects:
         """Return what a call does, told by the one reader whose contract it calls. Raises whatever a plugin raises.
 
-        UnreadablePayloadError: nobody reads it, or it lets somebody else take tokens.
+        One that fails on a call that is none of its own is passed over, as the signer does. UnreadablePayloadError:
+        nobody reads it, or it lets somebody else take tokens.
         """
         if not 0 < len(call.data) <= CALL_BYTES_MAX:
             raise UnreadablePayloadError("it is empty, or too long")
+        failed: Exception | None = None
         for reader in self.readers:
-            effects = reader.read(chain, sender, call, self.infos)
+            try:
+                effects = reader.read(chain, sender, call, self.infos)
+            except UnreadablePayloadError:
+                raise
+            except Exception as error:
+                failed = error
+                if is_own_call(reader, chain, call):
+                    break
+                log.exception("reader_failed", chain=chain.id, reader=type(reader).__module__)
+                continue
             if effects is None:
                 continue
             if effects.spender is not None and effects.spender not in reader.spenders(chain):
                 raise UnreadablePayloadError(f"{effects.spender} may take no tokens")
             return effects
+        if failed is not None:
+            raise failed
         raise UnreadablePayloadError(f"it calls {call.to_address}, which nobody reads")
 
     def is_call_of(self, row: ExchangeRow, call: Call) -> bool | None:
