@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 from structlog.testing import capture_logs
 
 from cambist.plugin import LendingChain, Stake
@@ -99,6 +101,46 @@ async def test_a_chain_that_cannot_be_asked_leaves_what_was_known(db, chain, clo
     assert await check(db, chain, clock) == ["gas_station_unknown"]
     (station,) = await stations(db)
     assert station.balance == COIN
+
+
+class Odd(MemoryChain):
+    """Never says what it holds, in the way that the test says."""
+
+    def __init__(self, said):
+        super().__init__(structs.replace(memory_chain_info(), id="odd"))
+        self.said = said
+
+    async def balance(self, *_):
+        await self.said()
+
+
+async def test_a_plugins_bug_stops_nobody_elses_check(db, chain, clock, address):
+    async def fail():
+        raise KeyError("result")
+
+    with capture_logs() as logs:
+        await gas_stations.check_all(db, {"odd": Odd(fail), "memory": chain}, LowMarks(), clock.now())
+    assert [one.chain for one in await stations(db)] == ["memory"]
+    (told,) = [entry for entry in logs if entry["event"] == "gas_station_unknown"]
+    assert (told["chain"], told["error"]) == ("odd", "KeyError: 'result'")
+
+
+async def test_others_are_asked_beside_one_that_never_answers(db, chain, clock, address):
+    asked, before = asyncio.Event(), chain.balance
+    hangs = Odd(asyncio.Event().wait)
+
+    async def balance(*of):
+        asked.set()
+        return await before(*of)
+
+    chain.balance = balance
+    checks = asyncio.create_task(gas_stations.check_all(db, {"odd": hangs, "memory": chain}, LowMarks(), clock.now()))
+    async with asyncio.timeout(5):
+        await asked.wait()
+    checks.cancel()
+    with capture_logs() as logs:
+        await gas_stations.check_all(db, {"odd": hangs}, LowMarks(), clock.now(), timeout_s=0.01)
+    assert [entry["event"] for entry in logs] == ["gas_station_unknown"]
 
 
 class Staking(MemoryChain, LendingChain):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 
 MODE = "live"
 SCOPE = 0
+CHAIN_TIMEOUT_S = 20
 LOW_TRANSFERS = 100
 """Where nothing is configured, a station is low that could not pay for this many of the dearest recent transfers."""
 RECENT_TXS = 200
@@ -117,13 +119,26 @@ def _stake_limit(stake: Stake, info: ChainInfo, low_stake: str | None) -> Units:
     return Units(-(-stake.staked // LOW_STAKE_PARTS))
 
 
-async def check_all(db: Database, chains: Mapping[str, Chain], marks: LowMarks, now: datetime) -> None:
-    """Look at the stations of all chains; one whose chain cannot be asked stays as it was."""
-    for chain_id, chain in chains.items():
-        try:
+async def check_all(
+    db: Database,
+    chains: Mapping[str, Chain],
+    marks: LowMarks,
+    now: datetime,
+    *,
+    timeout_s: float = CHAIN_TIMEOUT_S,
+) -> None:
+    """Look at the stations of all chains; one whose chain does not tell, in time, stays as it was."""
+    await asyncio.gather(*(_try(db, chain, marks, now, timeout_s) for chain in chains.values()))
+
+
+async def _try(db: Database, chain: Chain, marks: LowMarks, now: datetime, timeout_s: float) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
             await check(db, chain, marks, now)
-        except ChainError as error:
-            log.warning("gas_station_unknown", chain=chain_id, error=f"{type(error).__name__}: {error}")
+    except Exception as error:  # a plugin may raise anything, and the other chains want their turn
+        bug = None if isinstance(error, (ChainError, TimeoutError)) else error
+        name = type(error).__name__
+        log.warning("gas_station_unknown", chain=chain.info.id, error=f"{name}: {error}", exc_info=bug)
 
 
 async def list_stations(conn: AsyncConnection) -> Sequence[GasStation]:
