@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cambist_evm.testing import Anvil
+from cambist_evm.testing import Anvil, Fault, FaultyProxy
 
 Connect = Callable[..., Any]
 
@@ -40,6 +40,32 @@ async def test_an_address_without_contract_is_told(node: Anvil, connect: Connect
     async with connect(node.url, tokens=tokens) as chain:
         (problem,) = await chain.problems()
         assert "is no token contract" in problem
+
+
+@pytest.mark.parametrize(
+    "faults, settings, sentence",
+    [
+        ([Fault.NO_DEBUG, Fault.NO_TRACES], {}, "while those that do are away, what contracts pay"),
+        ([Fault.NO_FLAT, Fault.NO_TRACES], {"quorum": 2}, "which other endpoints offer: what contracts pay"),
+        ([Fault.NO_FLAT, Fault.NO_TRACES], {"trace": "off"}, None),
+        ([Fault.NO_FLAT, Fault.NO_DEBUG], {}, None),
+        ([Fault.NO_TRACES, Fault.NO_TRACES], {}, None),
+    ],
+)
+async def test_an_endpoint_without_traces_is_told_where_others_offer_them(
+    node: Anvil, connect: Connect, faults: list[Fault], settings: dict[str, Any], sentence: str | None
+) -> None:
+    """Whoever has chosen to do without them knows."""
+    async with (
+        FaultyProxy(node.url, faults[0]) as one,
+        FaultyProxy(node.url, faults[1]) as other,
+        connect(one.url, other.url, **settings) as chain,
+    ):
+        problems = list(await chain.problems())
+    assert len(problems) == (sentence is not None)
+    for problem in problems:
+        assert str(sentence) in problem
+        assert f"local: {other.url.removeprefix('http://')} without traces" in problem
 
 
 async def test_an_endpoint_of_another_network_and_one_that_is_down_are_told(connect: Connect) -> None:

@@ -42,7 +42,7 @@ from cambist_chainkit.remembered import Remembered
 
 from .broadcasts import send
 from .config import ChainSetup
-from .doctor import fee_problems, token_answers, token_problems
+from .doctor import fee_problems, token_answers, token_problems, trace_problems
 from .endpoint import Endpoint
 from .fees import Market, outbidding
 from .found import tx_found, tx_id_of
@@ -171,12 +171,13 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
         return await broadcast_to_all(self.pool, txs, send, size=lambda endpoint: endpoint.short_calls_max)
 
     async def problems(self) -> Sequence[str]:
-        """Ask every endpoint for its chain id, the chain for its tokens' decimals and symbols, and the fees."""
+        """Ask every endpoint for its chain id and for traces, and one for its tokens and for fees."""
         good, found = await self.verified()
         if good:
             try:
                 found += await token_problems(good[0], self._setup)
                 found += await fee_problems(good[0], self._setup)
+                found += await trace_problems(good, self._setup)
                 if self.info.sweeper is not None and (problem := await sweeper_problem(good[0], self._setup)):
                     found.append(problem)
             except ChainError as error:

@@ -1,16 +1,18 @@
-"""Compares what is configured with the chain: tokens with their contracts, the ceiling for fees with the market."""
+"""Compares what is configured with the chain: tokens with contracts, the ceiling for fees with the market, traces."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from cambist_chainkit.contracts import DECIMALS, SYMBOL, bytes_of, token_problem
+from cambist_chainkit.gathering import gather_all
 
 from .config import ChainSetup
 from .endpoint import Endpoint
 from .fees import in_gwei
 from .gas import is_revert
 from .market import read_market
+from .tracing import offers_traces
 from .wire import RpcFailure
 
 
@@ -42,6 +44,20 @@ def _bytes(endpoint: Endpoint, answer: str | RpcFailure | None) -> bytes:
     if isinstance(answer, RpcFailure) and not is_revert(answer):
         raise endpoint.rpc.error("eth_call", answer)
     return bytes_of(answer[2:]) if isinstance(answer, str) else b""
+
+
+async def trace_problems(endpoints: Sequence[Endpoint], setup: ChainSetup) -> Sequence[str]:
+    """Return a sentence where some endpoints offer traces and others do not, which nobody is told of otherwise."""
+    offering = await gather_all(*map(offers_traces, endpoints))
+    lacking = [endpoint.name for endpoint, offers in zip(endpoints, offering, strict=True) if not offers]
+    if not lacking or not any(offering):
+        return []
+    when = "" if setup.config.quorum > 1 else "while those that do are away, "
+    message = (
+        f"{setup.info.id}: {' and '.join(lacking)} without traces, which other endpoints offer: {when}what contracts "
+        'pay in the native coin is not seen; trace = "off" says that it need not be'
+    )
+    return [message]
 
 
 async def fee_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import structlog
+from msgspec import Raw
 from msgspec.structs import replace
 
 from cambist.plugin import ChainError, ChainUnavailableError, InconsistentChainError, SpanTooWideError
@@ -27,6 +28,8 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 _CALL_TRACER: Final = {"tracer": "callTracer"}
+_NO_BLOCK: Final = "0x" + "0" * 64
+_NO_HEIGHT: Final = hex(2**48)
 _GIVEN_UP: Final = TracedTransaction(error="not told with its block")
 
 
@@ -48,6 +51,24 @@ async def movements(endpoint: Endpoint, block: RpcBlock) -> list[list[Movement]]
         return moved
     endpoint.tracing = "none"
     return None
+
+
+async def offers_traces(endpoint: Endpoint) -> bool:
+    """Return whether the endpoint seems to offer traces, asked for those of a block that is nowhere: they cost nothing.
+
+    Whatever else it answers is no refusal of the question.
+    """
+    if endpoint.tracing is not None:
+        return endpoint.tracing != "none"
+    for method, params in (("debug_traceBlockByHash", (_NO_BLOCK, _CALL_TRACER)), ("trace_block", (_NO_HEIGHT,))):
+        try:
+            await endpoint.rpc.call(method, params, Raw)
+        except UnsupportedError:
+            continue
+        except ChainError:
+            return True
+        return True
+    return False
 
 
 async def _debug(endpoint: Endpoint, block: RpcBlock) -> list[list[Movement]]:
