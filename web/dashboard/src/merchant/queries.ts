@@ -4,12 +4,24 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "./api";
 import type { components, operations } from "../api/generated/dashboard";
 import { listed, type Listed } from "../ui/List";
+import { rawAt } from "../ui/raw";
 
 export type Schemas = components["schemas"];
 export type Project = Schemas["ProjectView"];
 export type Payment = Schemas["PaymentView"];
-export type PaymentDetail = Schemas["PaymentDetail"];
+export type PaymentDetail = Schemas["PaymentDetail"] & Kept;
 export type Member = Schemas["OwnMemberAnswer"];
+
+/** What a shop keeps with something, as it was written, for whoever reads it rounds long numbers; null where it is nothing. */
+export interface Kept {
+  readonly metadataText: string | null;
+}
+
+/** Return it of what an answer has by this name. */
+export function keptIn(answer: string, name: string): Kept {
+  const text = rawAt(answer, [name, "metadata"]);
+  return { metadataText: text === "null" ? null : text };
+}
 
 export const ROWS = 25;
 const PROJECTS_MAX = 100;
@@ -55,10 +67,12 @@ export function paymentsQuery(projectId: string, query: PaymentFilters) {
 export function paymentQuery(projectId: string, paymentId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "payment", paymentId],
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ signal }): Promise<PaymentDetail> => {
       const params = { path: { projectId, paymentId } };
       const path = "/api/dashboard/projects/{projectId}/payments/{paymentId}";
-      return (await unwrap(api.GET(path, { params, signal }))).payment;
+      const text = await unwrap(api.GET(path, { params, signal, parseAs: "text" }));
+      const { payment } = JSON.parse(text) as Schemas["PaymentAnswer"];
+      return { ...payment, ...keptIn(text, "payment") };
     },
   });
 }

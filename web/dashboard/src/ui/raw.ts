@@ -42,3 +42,22 @@ function closeOf(text: string, opened: number): number {
   while (at < text.length && text.charAt(at) !== '"') at += text.charAt(at) === "\\" ? 2 : 1;
   return at;
 }
+
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+
+/** Say whether a browser that reads this JSON text and writes it again keeps each of its numbers: it rounds long ones. */
+export function keepsNumbers(text: string): boolean {
+  const numbers = (text.match(STRING_OR_NUMBER) ?? []).filter((one) => !one.startsWith('"'));
+  return numbers.every((one) => valueOf(one) === valueOf(String(Number(one))));
+}
+
+/** Return a number's text in one way for each value: its digits without zeros at both ends, and a power of ten. */
+function valueOf(number: string): string {
+  const [mantissa = "", exponent = "0"] = number.toLowerCase().split("e");
+  const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".");
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const kept = digits.replace(/0+$/, "");
+  if (kept === "") return "0";
+  const power = Number(exponent) - fraction.length + digits.length - kept.length;
+  return `${mantissa.startsWith("-") ? "-" : ""}${kept}e${String(power)}`;
+}

@@ -20,7 +20,7 @@ import { AccountPanel } from "../sandbox/AccountPanel";
 import { AccountBalances } from "./AccountBalances";
 import { AccountDeposits } from "./AccountDeposits";
 import { ChainsInput, useChainsLeft } from "./ChainsInput";
-import { accountQuery, type Account } from "./queries";
+import { accountQuery, type Account, type AccountDetail } from "./queries";
 
 /** One end user: their addresses, what came to them, and how much that is. */
 export function AccountPage() {
@@ -33,7 +33,7 @@ export function AccountPage() {
   );
 }
 
-function Shown({ account }: { readonly account: Account }) {
+function Shown({ account }: { readonly account: AccountDetail }) {
   const { t, i18n } = useTranslation();
   const chainName = useChainName();
   return (
@@ -66,8 +66,8 @@ function Shown({ account }: { readonly account: Account }) {
               <Scannable key={address} value={address} />,
             ])}
           />
-          {account.metadata !== null && (
-            <Facts facts={[[t("payment.metadata"), <code key="metadata">{JSON.stringify(account.metadata)}</code>]]} />
+          {account.metadataText !== null && (
+            <Facts facts={[[t("payment.metadata"), <code key="metadata">{account.metadataText}</code>]]} />
           )}
         </div>
       </Section>

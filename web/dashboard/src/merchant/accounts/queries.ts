@@ -4,9 +4,10 @@ import { api, unwrap } from "../api";
 import { asApiError } from "../../api/errors";
 import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
-import { ROWS, type Schemas } from "../queries";
+import { keptIn, ROWS, type Kept, type Schemas } from "../queries";
 
 export type Account = Schemas["AccountView"];
+export type AccountDetail = Account & Kept;
 export type AccountDeposit = Schemas["AccountDeposit"];
 type Filters = NonNullable<operations["listAccountsInProject"]["parameters"]["query"]>;
 type DepositFilters = NonNullable<operations["listAccountDepositsInProject"]["parameters"]["query"]>;
@@ -34,10 +35,12 @@ export function accountsQuery(projectId: string, query: Filters) {
 export function accountQuery(projectId: string, accountId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "account", accountId],
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ signal }): Promise<AccountDetail> => {
       const params = { path: { projectId, accountId } };
-      return (await unwrap(api.GET("/api/dashboard/projects/{projectId}/accounts/{accountId}", { params, signal })))
-        .account;
+      const path = "/api/dashboard/projects/{projectId}/accounts/{accountId}";
+      const text = await unwrap(api.GET(path, { params, signal, parseAs: "text" }));
+      const { account } = JSON.parse(text) as Schemas["AccountAnswer"];
+      return { ...account, ...keptIn(text, "account") };
     },
   });
 }

@@ -2,6 +2,7 @@ import { NumberInput, Textarea } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
 import type { ApiError } from "../../api/errors";
+import { keepsNumbers } from "../../ui/raw";
 import { Text } from "../../ui/Text";
 import type { Schemas } from "../queries";
 
@@ -41,9 +42,16 @@ export function objectOf(text: string): Record<string, unknown> | null {
   }
 }
 
+/** Return the name of the text that says why metadata cannot be sent; null where it can. */
+function wrongIn(metadata: string): "payments.metadataWrong" | "payments.metadataRounded" | null {
+  if (metadata.trim() === "") return null;
+  if (objectOf(metadata) === null) return "payments.metadataWrong";
+  return keepsNumbers(metadata) ? null : "payments.metadataRounded";
+}
+
 /** Say whether what was typed can be sent. */
 export function isMoreRight({ metadata }: MoreTyped): boolean {
-  return metadata.trim() === "" || objectOf(metadata) !== null;
+  return wrongIn(metadata) === null;
 }
 
 /** Return it as the API takes it, without what was left out. */
@@ -66,6 +74,7 @@ interface MoreProps {
 /** Who pays, for how long, where the customer goes then, who is told, and what the shop keeps with it. */
 export function More({ typed, onTyped, refused }: MoreProps) {
   const { t } = useTranslation();
+  const wrong = wrongIn(typed.metadata);
   const text = (name: Exclude<keyof MoreTyped, "minutes" | "metadata">, label: string, type?: "email" | "url") => (
     <Text
       label={label}
@@ -100,7 +109,7 @@ export function More({ typed, onTyped, refused }: MoreProps) {
           minRows={2}
           spellCheck={false}
           value={typed.metadata}
-          error={isMoreRight(typed) ? refused?.of("metadata") : t("payments.metadataWrong")}
+          error={wrong === null ? refused?.of("metadata") : t(wrong)}
           onChange={(event) => {
             onTyped({ ...typed, metadata: event.currentTarget.value });
           }}

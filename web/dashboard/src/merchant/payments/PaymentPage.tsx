@@ -125,7 +125,7 @@ function amounts(payment: PaymentDetail, t: T): readonly Fact[] {
 }
 
 function details(payment: PaymentDetail, t: T): readonly Fact[] {
-  const { metadata } = payment;
+  const { metadataText } = payment;
   return [
     [t("payments.order"), payment.orderId],
     [t("payment.customer"), payment.customerName],
@@ -134,7 +134,7 @@ function details(payment: PaymentDetail, t: T): readonly Fact[] {
     [t("payment.success"), payment.successUrl],
     [t("payment.cancel"), payment.cancelUrl],
     [t("payment.updated"), <Moment key="updated" at={payment.updatedAt} />],
-    [t("payment.metadata"), metadata === null ? null : <code key="metadata">{JSON.stringify(metadata)}</code>],
+    [t("payment.metadata"), metadataText === null ? null : <code key="metadata">{metadataText}</code>],
   ];
 }
 

@@ -15,7 +15,7 @@ import { usePermitted, useProjectId } from "../project";
 
 import { Movements } from "./Movements";
 import { Past } from "./Past";
-import { tokenQuery, trackerQuery, type Tracker } from "./queries";
+import { tokenQuery, trackerQuery, type Tracker, type TrackerDetail } from "./queries";
 import { Setup } from "./Setup";
 import { TrackerActs } from "./TrackerActs";
 import { Watched } from "./Watched";
@@ -36,7 +36,7 @@ export function TrackerPage() {
   );
 }
 
-function Shown({ tracker }: { readonly tracker: Tracker }) {
+function Shown({ tracker }: { readonly tracker: TrackerDetail }) {
   const { t, i18n } = useTranslation();
   const mayManage = usePermitted("trackers");
   const number = numbers(i18n.language);
@@ -69,7 +69,7 @@ function Shown({ tracker }: { readonly tracker: Tracker }) {
             ],
             [
               t("payment.metadata"),
-              tracker.metadata === null ? null : <code key="metadata">{JSON.stringify(tracker.metadata)}</code>,
+              tracker.metadataText === null ? null : <code key="metadata">{tracker.metadataText}</code>,
             ],
           ]}
         />

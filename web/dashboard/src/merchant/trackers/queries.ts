@@ -7,9 +7,10 @@ import type { operations, paths } from "../../api/generated/merchant";
 import { ApiError } from "../../api/errors";
 import { inTime } from "../../api/inTime";
 import { listed, type Listed } from "../../ui/List";
-import { ROWS, type Schemas } from "../queries";
+import { keptIn, ROWS, type Kept, type Schemas } from "../queries";
 
 export type Tracker = Schemas["TrackerView"];
+export type TrackerDetail = Tracker & Kept;
 export type Movement = Ok<"listTrackerTransactions">["transactions"][number];
 export type Watched = Ok<"listTrackerAddresses">["addresses"][number];
 
@@ -35,10 +36,12 @@ export function trackersQuery(projectId: string, page: number) {
 export function trackerQuery(projectId: string, webhookId: string) {
   return queryOptions({
     queryKey: ["project", projectId, "tracker", webhookId],
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ signal }): Promise<TrackerDetail> => {
       const params = { path: { projectId, webhookId } };
-      return (await unwrap(api.GET("/api/dashboard/projects/{projectId}/trackers/{webhookId}", { params, signal })))
-        .webhook;
+      const path = "/api/dashboard/projects/{projectId}/trackers/{webhookId}";
+      const text = await unwrap(api.GET(path, { params, signal, parseAs: "text" }));
+      const { webhook } = JSON.parse(text) as Schemas["TrackerAnswer"];
+      return { ...webhook, ...keptIn(text, "webhook") };
     },
   });
 }
