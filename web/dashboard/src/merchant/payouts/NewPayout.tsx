@@ -22,7 +22,7 @@ import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
-import { usePermitted, useProjectId } from "../project";
+import { useChains, usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
 import { BalanceSelect } from "../wallet/BalanceSelect";
@@ -106,14 +106,19 @@ function Single({ balance }: { readonly balance: Balance }) {
   const navigate = useNavigate();
   const client = useQueryClient();
   const [toAddress, setToAddress] = useState("");
+  const [toTag, setToTag] = useState("");
   const [amount, setAmount] = useState("");
   const [isAsked, setAsked] = useState(false);
   const refused = useRefused(coinKey(balance));
   const to = toAddress.trim();
+  const { data: chains = [] } = useChains();
+  // Asked for also while nobody knows: without its tag, nobody there is credited.
+  const hasTags = chains.find((one) => one.chain === balance.chain)?.hasTags !== false;
+  const tag = hasTags ? toTag.trim() : "";
 
   async function pay(): Promise<void> {
     const { chain, token } = balance;
-    const body = { chain, token, toAddress: to, amount: amount.trim() };
+    const body = { chain, token, toAddress: to, amount: amount.trim(), ...(tag === "" ? {} : { toTag: tag }) };
     const params = { path: { projectId } };
     const path = "/api/dashboard/projects/{projectId}/wallet/payout";
     const { payout } = await once(`payout ${projectId}`, (idempotencyKey) =>
@@ -144,6 +149,19 @@ function Single({ balance }: { readonly balance: Balance }) {
             setToAddress(text);
           }}
         />
+        {hasTags && (
+          <Text
+            label={t("payout.tag")}
+            description={t("withdrawal.tagWords")}
+            autoComplete="off"
+            value={toTag}
+            error={refused.of("toTag")}
+            onText={(text) => {
+              refused.forget();
+              setToTag(text);
+            }}
+          />
+        )}
         <BalanceAmount
           label={t("payments.amount")}
           balance={balance}
@@ -174,6 +192,11 @@ function Single({ balance }: { readonly balance: Balance }) {
             <Amount value={amount.trim()} token={balance.token} /> · <ChainName of={balance.chain} /> <InMode />
           </p>
           <Address value={to} whole />
+          {tag !== "" && (
+            <p>
+              {t("payout.tag")}: <code>{tag}</code>
+            </p>
+          )}
           <p>{t("payouts.words")}</p>
         </Confirm>
       )}
