@@ -63,6 +63,37 @@ async def test_a_task_that_ends_as_cancelled_though_nobody_stopped_it_is_started
     assert starts == [0, 0]
 
 
+async def test_a_task_that_dies_of_what_is_no_exception_is_started_again_and_that_is_logged() -> None:
+    class PanicError(BaseException):
+        """What libraries written in Rust raise when they panic."""
+
+    starts: list[int] = []
+    second = asyncio.Event()
+
+    async def work() -> None:
+        starts.append(len(starts))
+        if len(starts) == 1:
+            raise PanicError
+        second.set()
+        await asyncio.Event().wait()
+
+    assert await events_of(work, second) == ["task_crashed"]
+
+
+@pytest.mark.parametrize("wanted", [SystemExit, KeyboardInterrupt])
+def test_what_asks_for_the_end_of_the_process_ends_it(wanted: type[BaseException]) -> None:
+    starts: list[int] = []
+
+    async def work() -> None:
+        starts.append(len(starts))
+        raise wanted
+
+    with capture_logs() as logs, pytest.raises(wanted):
+        asyncio.run(keep_running("it", work))
+    assert starts == [0]
+    assert logs == []
+
+
 async def test_one_crashing_task_leaves_the_others_running_and_stop_ends_all() -> None:
     ticks, cleaned = [], []
     stop = asyncio.Event()

@@ -45,7 +45,11 @@ async def keep_running(name: str, work: Callable[[], Coroutine[Any, Any, None]])
         try:
             running.result()
             log.error("task_ended", task=name)
-        except (Exception, asyncio.CancelledError):  # nobody has stopped it: it was cancelled from within
+        except (SystemExit, KeyboardInterrupt):
+            # These ask for the end of the process. asyncio has raised them out of the loop already, so that going on
+            # here would only run until the loop is closed.
+            raise
+        except BaseException:  # nobody has stopped it: it was cancelled from within, or what it called has panicked
             log.exception("task_crashed", task=name)
         if loop.time() - started >= STABLE_S:
             pauses.reset()
