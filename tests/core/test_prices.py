@@ -32,7 +32,7 @@ class ShelfSource(PriceSource):
         self.clock = clock
         self.prices_usd = prices
         self.age_s = 0.0
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.gate: asyncio.Event | None = None
         self.asked: list[set[PricePair]] = []
 

@@ -13,6 +13,7 @@ from cambist.registry import Registry
 from cambist.registry import connect as connect_module
 from cambist.registry.connect import Connector, ConnectProblem
 from tests.core.test_registry import CONTEXT, MEMORY, TWIN
+from tests.support.stubborn import stay
 
 IMPORTS = "from msgspec.structs import replace\nfrom cambist.testing.memory import MemoryChain, memory_chain_info"
 TROUBLE = """
@@ -198,16 +199,9 @@ def stubborn(freed: asyncio.Event, opening: str) -> Connect:
     @asynccontextmanager
     async def connect(_config: Any, _context: Any) -> AsyncIterator[list[str]]:
         if opening == "hangs":
-            await hang()
+            await stay(freed)
         yield ["stubborn"]
-        await hang()
-
-    async def hang() -> None:
-        while not freed.is_set():
-            try:
-                await freed.wait()
-            except asyncio.CancelledError:
-                continue
+        await stay(freed)
 
     return connect
 

@@ -8,10 +8,12 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import TypeAlias
 
 import structlog
 from msgspec import Struct
 
+from cambist.deadlines import within
 from cambist.domain.prices import (
     DoubtfulRateError,
     NoRateError,
@@ -30,6 +32,9 @@ from cambist.services.errors import UnavailableError
 
 from .set_aside import SetAsideSources
 from .source_prices import Said, SourcePoller
+
+Answer: TypeAlias = Mapping[PricePair, Price | None]
+"""A source's prices. None is what it says of a pair and can be no price: that it says nothing would be another fact."""
 
 _log = structlog.get_logger(__name__)
 
@@ -189,11 +194,11 @@ class RateBook:
             for pair in pairs:
                 del self._flights[pair]
 
-    async def _ask(self, source: PriceSource, pairs: Collection[PricePair]) -> Mapping[PricePair, Price] | None:
+    async def _ask(self, source: PriceSource, pairs: Collection[PricePair]) -> Answer | None:
         """Return the source's prices, or None where it gave no answer."""
         try:
-            async with asyncio.timeout(self._limits.timeout_ms / 1000):
-                return await source.prices(pairs)
+            answer = await within(self._limits.timeout_ms / 1000, source.prices(pairs))
+            return _read(source.name, pairs, answer)
         except PriceUnavailableError as error:
             _log.warning("prices.source_unavailable", source=source.name, reason=str(error))
         except TimeoutError:
@@ -247,9 +252,7 @@ class RateBook:
         entry = self._entries.get((symbol.upper(), fiat.lower()))
         return None if entry is None or entry.without != frozenset(without) else entry.last
 
-    def _update_rate(
-        self, pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price] | None], without: frozenset[str]
-    ) -> None:
+    def _update_rate(self, pair: PricePair, answers: Mapping[str, Answer | None], without: frozenset[str]) -> None:
         entry = self._entries.get(pair)
         if entry is None:
             return
@@ -278,16 +281,28 @@ class RateBook:
             entry.refused = False
 
 
-def _observations(pair: PricePair, answers: Mapping[str, Mapping[PricePair, Price] | None]) -> Sequence[Observation]:
+def _observations(pair: PricePair, answers: Mapping[str, Answer | None]) -> Sequence[Observation]:
     return [
-        Observation(source=source, value=prices[pair].value, observed_at=prices[pair].observed_at)
+        Observation(source=source, value=price.value, observed_at=price.observed_at)
         for source, prices in answers.items()
-        if prices is not None and pair in prices and _is_well_formed(source, prices[pair])
+        if prices is not None and (price := prices.get(pair)) is not None
     ]
 
 
-def _is_well_formed(source: str, price: Price) -> bool:
-    if type(price.value) is Decimal and price.observed_at.tzinfo is not None:
-        return True
-    _log.error("prices.source_failed", source=source, reason="a price is no Decimal, or its time has no time zone")
-    return False
+def _read(source: str, pairs: Collection[PricePair], prices: object) -> Answer:
+    """Return what a source says of these pairs. Raises whatever comes of an answer that cannot be read."""
+    if not isinstance(prices, Mapping):
+        raise TypeError(f"prices() returned {type(prices).__name__}, no mapping")
+    found = {pair: prices[pair] for pair in pairs if pair in prices}
+    read = {pair: price if _is_well_formed(price) else None for pair, price in found.items()}
+    if None in read.values():
+        _log.error("prices.source_failed", source=source, reason="a price is no Decimal, or its time has no time zone")
+    return read
+
+
+def _is_well_formed(price: object) -> bool:
+    if not isinstance(price, Price):
+        return False
+    value: object = price.value  # a Struct takes whatever it is given
+    observed_at: object = price.observed_at
+    return type(value) is Decimal and isinstance(observed_at, datetime) and observed_at.tzinfo is not None

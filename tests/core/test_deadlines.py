@@ -1,0 +1,101 @@
+"""A plugin's work is waited for no longer than is said, and ends nobody but itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cambist.deadlines import within
+from tests.support.stubborn import stay
+
+
+async def answer() -> str:
+    return "answer"
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_what_comes_of_the_work_is_returned_or_raised():
+    async def fail() -> None:
+        raise LookupError
+
+    assert await within(5, answer()) == "answer"
+    with pytest.raises(LookupError):
+        await within(5, fail())
+
+
+async def test_an_awaitable_that_is_no_coroutine_is_waited_for():
+    class Wrapped:
+        def __await__(self):
+            return answer().__await__()
+
+    assert await within(5, Wrapped()) == "answer"
+
+
+async def test_work_that_is_late_is_cancelled():
+    cancelled = asyncio.Event()
+
+    async def late() -> None:
+        try:
+            await never()
+        finally:
+            cancelled.set()
+
+    with pytest.raises(TimeoutError):
+        await within(0.01, late())
+    async with asyncio.timeout(5):
+        await cancelled.wait()
+
+
+async def test_work_that_catches_its_cancellation_is_left_behind():
+    freed = asyncio.Event()
+    async with asyncio.timeout(5):
+        with pytest.raises(TimeoutError):
+            await within(0.01, stay(freed))
+    freed.set()
+
+
+@pytest.mark.parametrize(
+    "error, sentence",
+    [
+        (asyncio.CancelledError(), "it was cancelled from within"),
+        (SystemExit(3), "it raised SystemExit: 3"),
+        (BaseException("panic"), "it raised BaseException: panic"),
+    ],
+)
+async def test_what_the_work_raises_as_no_exception_ends_the_work_alone(error, sentence):
+    async def end() -> None:
+        raise error
+
+    with pytest.raises(RuntimeError, match=sentence):
+        await within(5, end())
+
+
+async def test_who_is_cancelled_while_waiting_ends_as_cancelled_and_so_does_the_work():
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await never()
+        finally:
+            ended.set()
+
+    caller = asyncio.create_task(within(60, work()))
+    async with asyncio.timeout(5):
+        await begun.wait()
+        caller.cancel()
+        await asyncio.wait([caller])
+        await ended.wait()
+    assert caller.cancelled()
+
+
+def test_an_interrupt_of_the_process_goes_through():
+    async def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(within(5, interrupted()))

@@ -1,0 +1,62 @@
+"""Sources that break the contract: none of them costs the others their prices."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from cambist.plugin import Price
+from cambist.services.pricing.prices import NotPricedError, RateBook, RateBookLimits, RateUnavailableError
+from cambist.testing.clock import START
+from tests.core.test_prices import ShelfSource
+from tests.support.stubborn import stay
+
+ODD_ANSWERS = {
+    "no mapping": [1, 2],
+    "no price": {("ETH", "usd"): Decimal(5)},
+    "nothing": {("ETH", "usd"): None},
+    "no number": {("ETH", "usd"): Price(value=Decimal("sNaN"), observed_at=START)},
+    "no time": {("ETH", "usd"): Price(value=Decimal(5), observed_at=None)},
+    "a float as time": {("ETH", "usd"): Price(value=Decimal(5), observed_at=START.timestamp())},
+}
+
+
+@pytest.mark.parametrize("answer", ODD_ANSWERS.values(), ids=ODD_ANSWERS)
+async def test_an_answer_that_makes_no_sense_costs_the_others_nothing(clock, monkeypatch, answer):
+    odd, good = ShelfSource("odd", clock), ShelfSource("good", clock, ETH="2000")
+
+    async def prices(_):
+        return answer
+
+    monkeypatch.setattr(odd, "prices", prices)
+    assert (await RateBook([odd, good], clock).rate("ETH", "usd")).source == "good"
+    with pytest.raises(RateUnavailableError) as refused:
+        await RateBook([odd], clock).rate("ETH", "usd")
+    assert not isinstance(refused.value, NotPricedError), "it may have meant one"
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), BaseException("panic")], ids=["cancelled", "panic"])
+async def test_a_source_that_ends_with_what_is_no_exception_costs_the_others_nothing(clock, error):
+    odd, good = ShelfSource("odd", clock), ShelfSource("good", clock, ETH="2000")
+    odd.error = error
+    book = RateBook([odd, good], clock)
+    assert (await book.rate("ETH", "usd")).source == "good"
+    polled = await book.poll_sources(["ETH"], "usd")
+    assert [one.source for one, _ in polled.judged["ETH"]] == ["good"]
+    assert polled.away == {"odd"}
+
+
+async def test_a_source_that_catches_its_cancellation_is_late_like_any_other(clock, monkeypatch):
+    odd, good, freed = ShelfSource("odd", clock), ShelfSource("good", clock, ETH="2000"), asyncio.Event()
+
+    async def prices(_):
+        await stay(freed)
+        return {}
+
+    monkeypatch.setattr(odd, "prices", prices)
+    book = RateBook([odd, good], clock, limits=RateBookLimits(timeout_ms=10))
+    async with asyncio.timeout(5):
+        assert (await book.rate("ETH", "usd")).source == "good"
+    freed.set()
