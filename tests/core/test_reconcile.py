@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, asset_key, post
-from cambist.services.recovery.reconcile import Impossible, as_text, reconcile_chain
+from cambist.services.recovery.reconcile import Impossible, as_text, compare_chain, reconcile_chain
 from cambist.testing.memory import Output
 from tests.support.treasury import Treasury
 
@@ -211,6 +211,15 @@ async def test_a_node_that_is_down_is_no_difference(db, shop, chain, watcher):
     chain.faults.unavailable = True
     with pytest.raises(Impossible, match="memory"):
         await reconcile_chain(db, chain)
+
+
+async def test_what_a_plugin_fails_with_only_keeps_its_own_chain_from_being_compared(db, shop, chain, watcher):
+    await paid(shop, chain, watcher, 1_000_000)
+    chain.faults.crash = KeyError("result")
+    with pytest.raises(Impossible, match=r"The plugin of memory failed with KeyError\."):
+        await compare_chain(db, chain)
+    chain.faults.crash = None
+    assert (await compare_chain(db, chain)).differences == []
 
 
 async def test_blocks_that_were_replaced_in_between_are_not_compared(db, shop, chain, watcher):

@@ -100,6 +100,15 @@ async def test_a_reconcile_compares_every_chain_and_tells_the_differences_alone(
     }
 
 
+async def test_a_reconcile_tells_of_a_plugins_bug_beside_the_chains_that_it_compares(worker_gateway, shop):
+    chain = memory_of(worker_gateway)
+    await shop.poll(shop.watcher(chain))
+    chain.faults.crash = KeyError("result")
+    job = await done(worker_gateway, kind=Kind.RECONCILE, arguments={})
+    told = {"problem": "The plugin of memory failed with KeyError.", "problemCode": "UNEXPECTED"}
+    assert (job.state, job.result["chains"]) == ("succeeded", {"memory": told})
+
+
 async def test_the_audit_log_is_compared_with_its_seals_and_what_was_changed_is_told(gateway):
     async with gateway.db.transaction() as conn:
         for number in range(3):

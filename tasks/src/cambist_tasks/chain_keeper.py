@@ -79,7 +79,7 @@ class ChainKeeper:
         self._reported_at = now
         try:
             await self.report()
-        except Exception as error:  # noqa: BLE001  a plugin tells of its endpoints, and what is followed is not its part
+        except Exception as error:  # noqa: BLE001  what is followed goes on, whatever of it cannot be told
             log.warning("chains_not_reported", error=repr(error))
 
     async def report(self) -> None:
@@ -98,8 +98,19 @@ class ChainKeeper:
                 elif watched is not None and watched.watching:
                     setup = gateway.connections.setups.get(chain)
                     await states.save(conn, self._state(chain, watched, 1 if setup is None else setup.quorum, now))
-                    file, health = gateway.registry.setup(chain), watched.chain.endpoints()
-                    await self._readings.save(conn, chain, setup, file, health, now=now, monotonic=monotonic)
+            if chain in gateway.chains and watched is not None and watched.watching:
+                await self._report_endpoints(chain, watched, now, monotonic)
+
+    async def _report_endpoints(self, chain: str, watched: WatchState, now: datetime, monotonic: float) -> None:
+        """Write what is told of a chain's endpoints; apart from how it stands, which is told in any case."""
+        gateway = self._gateway
+        setup, file = gateway.connections.setups.get(chain), gateway.registry.setup(chain)
+        try:
+            health = watched.chain.endpoints()
+            async with gateway.db.transaction() as conn:
+                await self._readings.save(conn, chain, setup, file, health, now=now, monotonic=monotonic)
+        except Exception as error:  # noqa: BLE001  a plugin tells of them, and other chains are not its part
+            log.warning("endpoints_not_reported", chain=chain, error=repr(error))
 
     def _state(self, chain: str, watched: WatchState, quorum: int, now: datetime) -> states.ChainStateRow:
         if watched.failing:

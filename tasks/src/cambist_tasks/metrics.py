@@ -7,17 +7,21 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from cambist.plugin import Chain, EndpointHealth
 from cambist.services.sending.gas.gas_stations import GasStation
 from cambist.services.webhooks.delivery import Deliverer
 from cambist.settings import WorkerSettings
 
 from .sending import SendState
 from .watching import WatchState
+
+log = structlog.get_logger(__name__)
 
 
 class WorkerCollector(Collector):
@@ -60,7 +64,7 @@ class WorkerCollector(Collector):
         calls = CounterMetricFamily("cambist_endpoint_calls", "Calls to the endpoint.", labels=labels)
         failures = CounterMetricFamily("cambist_endpoint_failures", "Calls that failed.", labels=labels)
         for state in self._chains:
-            for endpoint in state.chain.endpoints():
+            for endpoint in _endpoints_of(state.chain):
                 where = [state.chain.info.id, endpoint.name]
                 healthy.add_metric(where, endpoint.healthy)
                 calls.add_metric(where, endpoint.calls)
@@ -113,6 +117,15 @@ class WorkerCollector(Collector):
         running = GaugeMetricFamily("cambist_webhook_in_flight", "Attempts that are running.")
         running.add_metric([], self._deliverer.in_flight)
         yield running
+
+
+def _endpoints_of(chain: Chain) -> Sequence[EndpointHealth]:
+    """Return what a chain tells of its endpoints: nothing where it fails, so that all the rest is told."""
+    try:
+        return list(chain.endpoints())
+    except Exception as error:  # noqa: BLE001  a plugin may raise anything
+        log.warning("endpoints_not_told", chain=chain.info.id, error=repr(error))
+        return ()
 
 
 _Numbers: TypeAlias = Sequence[tuple[str, str, Callable[[Any], float | Decimal | None]]]

@@ -16,7 +16,7 @@ from cambist.plugin import Chain
 from cambist.ports import SystemClock, system_ids, system_random
 from cambist.registry import ChainConnections, Registry
 from cambist.services.chains import setups
-from cambist.services.recovery.reconcile import ChainReport, Impossible, as_text, reconcile_chain
+from cambist.services.recovery.reconcile import ChainReport, Impossible, as_text, compare_chain
 from cambist.settings import Settings, SettingsError
 
 from .opened import opened_database, opened_registry
@@ -80,7 +80,7 @@ async def _compare(settings: Settings, only: str | None) -> _Answer:
                     continue
                 try:
                     async with asyncio.timeout(CHAIN_TIMEOUT_S):
-                        reports.append(await reconcile_chain(database, chain))
+                        reports.append(await compare_chain(database, chain))
                 except Impossible as error:
                     problems.append(str(error))
                 except TimeoutError:

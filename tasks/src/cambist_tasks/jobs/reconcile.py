@@ -10,8 +10,7 @@ import msgspec
 
 from cambist.bootstrap import Gateway
 from cambist.domain.troubles import Trouble, trouble_with
-from cambist.plugin import ChainError
-from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
+from cambist.services.recovery.reconcile import ChainReport, Impossible, compare_chain
 from cambist_tasks.job_lease import Lease
 
 CHAIN_TIMEOUT_S = 40
@@ -35,10 +34,10 @@ async def _compare(gateway: Gateway, chain_id: str) -> Mapping[str, Any]:
         return _problem("There is no such live chain.", Trouble.CHAIN_NOT_CONNECTED)
     try:
         async with asyncio.timeout(CHAIN_TIMEOUT_S):
-            return _summary(await reconcile_chain(gateway.db, chain))
+            return _summary(await compare_chain(gateway.db, chain))
     except Impossible as error:
         cause = error.__cause__
-        return _problem(str(error), trouble_with(cause) if isinstance(cause, ChainError) else Trouble.OTHER)
+        return _problem(str(error), trouble_with(cause) if isinstance(cause, Exception) else Trouble.OTHER)
     except TimeoutError:
         words = f"It takes longer than {CHAIN_TIMEOUT_S} s: 'cambist reconcile --chain {chain_id}' waits."
         return _problem(words, Trouble.TIMED_OUT)

@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+import structlog
 from msgspec import Struct
+from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.db.engine import Database
 from cambist.domain.money import format_units
@@ -14,10 +16,12 @@ from cambist.plugin import Chain
 from cambist.services.accounting.ledger import PLATFORM
 
 from .balances import Held, Pause, a_moment, look_up
-from .books import Books, Group
+from .books import Books, Group, Impossible
 
 ADDRESS_LINES_MAX = 100
 POLLS_MAX = 3
+
+log = structlog.get_logger(__name__)
 
 _Key: TypeAlias = tuple[Group, str | None]
 
@@ -85,6 +89,17 @@ async def reconcile_chain(db: Database, chain: Chain, *, pause: Pause = a_moment
         if _differences(report) == seen:
             break
     return report
+
+
+async def compare_chain(db: Database, chain: Chain) -> ChainReport:
+    """Do as ``reconcile_chain`` where other chains want their turn: what its plugin fails with is Impossible, too."""
+    try:
+        return await reconcile_chain(db, chain)
+    except (Impossible, SQLAlchemyError, OSError):  # the database's, without which no chain can be compared
+        raise
+    except Exception as error:  # a plugin may raise anything
+        log.exception("chain_not_compared", chain=chain.info.id)
+        raise Impossible(f"The plugin of {chain.info.id} failed with {type(error).__name__}.") from error
 
 
 def _differences(report: ChainReport) -> Sequence[tuple[str | None, str, str | None, str]]:
