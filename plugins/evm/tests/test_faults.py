@@ -205,13 +205,33 @@ async def test_a_transaction_nested_too_deeply_to_decode_is_passed_by(
         assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [7]
 
 
-async def test_a_block_too_large_for_the_node_is_an_outage(
+async def test_a_block_whose_receipts_are_too_long_is_read_one_by_one(
     token: Contract, node: Anvil, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
 ) -> None:
-    """A span of one cannot be halved, so another endpoint must be asked."""
+    """A span of one cannot be halved, and whoever fills a block with logs must not be able to stop the chain."""
     await token.send("transfer", customer, 5)
     proxy.faults = {Fault.TOO_WIDE}
-    async with connect(proxy.url) as chain:
-        with pytest.raises(ChainUnavailableError) as caught:
-            await scan(chain, await node.height(), customer)
-    assert "response size" in str(caught.value)
+    async with connect(proxy.url, token=token) as chain:
+        assert [one.amount for one in (await scan(chain, await node.height(), customer)).transfers] == [5]
+        proxy.faults = set()
+        assert [one.amount for one in (await scan(chain, await node.height(), customer)).transfers] == [5]
+    assert proxy.calls["eth_getTransactionReceipt"] == 1
+
+
+async def test_receipts_of_a_block_that_are_too_long_together_are_asked_for_in_parts(
+    token: Contract, node: Anvil, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """With the least that an operator can set: two transactions with 1,500 logs of nothing have receipts beyond it."""
+    runtime = "6105dc5b60006000a06001900380600357" + "00"
+    size = f"61{len(runtime) // 2:04x}"
+    made = await node.send(None, data=f"0x{size}600e600039{size}6000f3{runtime}")
+    loud = {"to": (await node.receipt(made))["contractAddress"], "gas": hex(2_000_000)}
+    paying = {"from": node.accounts[0], "to": token.address, "data": token.data("transfer", customer, 5)}
+    await node.mine()
+    sent = [*({**loud, "from": node.accounts[number]} for number in (1, 2)), {**paying, "gas": hex(1_000_000)}]
+    await node.reorg(1, [(one, 0) for one in sent])
+    block = await node.call("eth_getBlockByNumber", ["latest", False])
+    assert [(await node.receipt(one))["status"] for one in block["transactions"]] == ["0x1"] * 3
+    async with connect(proxy.url, token=token, response_bytes_max=1_000_000, trace="off") as chain:
+        assert [one.amount for one in (await scan(chain, await node.height(), customer)).transfers] == [5]
+    assert proxy.calls["eth_getTransactionReceipt"] > 3

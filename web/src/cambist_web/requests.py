@@ -102,8 +102,8 @@ def refuse_hidden(value: object, path: str) -> None:
     """Raise InvalidError where a string anywhere in the value, or the name of a field, holds what nobody sees.
 
     A merchant's own metadata may have lines. Passwords are shown to nobody, amounts and addresses have readers of their
-    own, which say better what is wrong, and so have rows of bulk requests, each of which is refused alone: these are only
-    refused NUL.
+    own, which say better what is wrong, and so have rows of bulk requests, each of which is refused alone: these are
+    only refused NUL.
     """
     of_row = _OF_ROWS.match(path) is not None
     if isinstance(value, str):
