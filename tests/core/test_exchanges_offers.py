@@ -6,7 +6,8 @@ import pytest
 
 from cambist.plugin import ExchangeRefusedError, ProviderUnavailableError
 from cambist.services.errors import ForbiddenError, InvalidError, PaymentRequiredError, UnavailableError
-from tests.support.exchange_env import MEM, USDX, ExchangeEnv, PricedService, PricedSwaps
+from tests.support.exchange_env import MEM, USDX, ExchangeEnv, PricedBridge, PricedService, PricedSwaps
+from tests.support.stubborn import stay
 
 
 @pytest.fixture
@@ -64,6 +65,8 @@ async def test_a_bad_bargain_is_refused_by_our_own_prices_or_by_the_operators_ra
         (ExchangeRefusedError("not today"), "EXCHANGE_REFUSED", InvalidError),
         (ProviderUnavailableError("away"), "EXCHANGE_UNAVAILABLE", UnavailableError),
         (ValueError("a bug"), "EXCHANGE_UNAVAILABLE", UnavailableError),
+        (asyncio.CancelledError(), "EXCHANGE_UNAVAILABLE", UnavailableError),
+        (BaseException("panic"), "EXCHANGE_UNAVAILABLE", UnavailableError),
     ],
 )
 async def test_where_nobody_offers_anything_the_answer_says_why(env, monkeypatch, error, code, kind):
@@ -102,3 +105,36 @@ async def test_coin_that_would_come_back_as_a_token_that_nobody_watches_is_not_b
     with pytest.raises(InvalidError, match="comes back wrapped") as refused:
         await env.offered("memory/MEM", MEM, "other/MEM")
     assert refused.value.code == "PAIR_NOT_SUPPORTED"
+
+
+async def test_a_bridge_that_cannot_say_what_it_gives_back_keeps_no_other_from_offering(env, monkeypatch):
+    def fail(sells):
+        raise KeyError(sells.chain.id)
+
+    await env.opened(usdx=100 * USDX)
+    broken = PricedBridge(PricedService(env.prices.board), env.other.seen_time)
+    broken.name = "broken"
+    monkeypatch.setattr(broken, "refund_contract", fail)
+    env.context = type(env.context)(
+        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates,
+        bridges=[broken, env.bridge],
+    )  # fmt: skip
+    _, offer = await env.offered("memory/USDX", 10 * USDX, "other/USDX")
+    assert offer.provider == env.bridge.name != "broken"
+
+
+@pytest.mark.slow
+async def test_a_quote_that_catches_its_cancellation_is_late_like_any_other(env, monkeypatch):
+    freed = asyncio.Event()
+    await env.opened(usdx=100 * USDX)
+    stubborn = PricedSwaps(PricedService(env.prices.board))
+    stubborn.name = "stubborn"
+    monkeypatch.setattr(stubborn, "quote", lambda _: stay(freed))
+    env.context = type(env.context)(
+        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates,
+        swaps=[stubborn, env.swaps], quote_timeout_ms=200,
+    )  # fmt: skip
+    async with asyncio.timeout(30):
+        _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
+    freed.set()
+    assert offer.provider == env.swaps.name

@@ -9,6 +9,7 @@ from decimal import Decimal
 import structlog
 from msgspec import Struct
 
+from cambist.deadlines import within
 from cambist.domain.exchanges import BPS, Kind, Side, least_at_rate, least_worth, share_of
 from cambist.domain.money import UNITS_MAX, format_units
 from cambist.plugin import (
@@ -189,10 +190,17 @@ def _supports(provider: Quoting, sells: ChainToken, buys: ChainToken) -> bool:
 
 
 def comes_back(provider: Quoting, sells: ChainToken) -> bool:
-    """Whether what a bridge gives back would be seen: the watcher knows registered tokens alone."""
+    """Whether what a bridge gives back would be seen: the watcher knows registered tokens alone.
+
+    One that cannot say what it gives back is not asked for more. A bug of one provider hurts no other.
+    """
     if not isinstance(provider, BridgeProvider):
         return True
-    contract = provider.refund_contract(sells)
+    try:
+        contract = provider.refund_contract(sells)
+    except Exception:  # a plugin may raise anything, and only it is affected
+        log.exception("exchange_provider_broken", provider=provider.name)
+        return False
     return any(token.contract == contract for token in sells.chain.tokens)
 
 
@@ -200,8 +208,7 @@ async def _ask(context: ExchangeContext, provider: Quoting, request: ExchangeReq
     """Return a quote that makes sense, or why there is none. A bug of one provider hurts no other."""
     facts = {"provider": provider.name, "source": request.sells.chain.id, "dest": request.buys.chain.id}
     try:
-        async with asyncio.timeout(context.quote_timeout_ms / 1000):
-            quote = await provider.quote(request)
+        quote = await within(context.quote_timeout_ms / 1000, provider.quote(request))
         _check(quote, request)
     except ExchangeRefusedError as error:
         log.info("exchange_refused", reason=error.reason, error=str(error), **facts)
