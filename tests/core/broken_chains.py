@@ -418,6 +418,14 @@ class CaseBlind(MemoryFamily):
         return super().normalize_address(text.lower())
 
 
+@caught_by("test_what_others_call_an_address_is_refused_or_normalized")
+class Named(MemoryFamily):
+    def normalize_address(self, text):
+        if "@" in text:
+            raise LookupError(text)
+        return super().normalize_address(text)
+
+
 @caught_by("test_an_address_with_something_around_it_is_refused")
 class Stripping(MemoryFamily):
     def normalize_address(self, text):

@@ -231,11 +231,17 @@ async def test_the_platforms_own_address_is_known_as_ours_once(db, box):
     class Evm(MemoryFamily):
         name, coin_type = "evm", 60
 
+    class Broken(Evm):
+        name = "broken"
+
+        def derive_address(self, *path):
+            raise KeyError(path)
+
     await _top_up(db, box)
     keys = AccountKeys(box)
     for _ in range(2):
         async with db.transaction() as conn:
-            await register_gas_stations(conn, keys, [Evm()])
+            await register_gas_stations(conn, keys, [Broken(), Evm()])
     async with db.transaction() as conn:
         rows = (await conn.exec_driver_sql("SELECT mode, address, merchant_pk FROM addresses ORDER BY mode")).all()
     expected = [

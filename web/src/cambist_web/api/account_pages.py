@@ -16,6 +16,7 @@ from cambist.services.errors import NotFoundError
 from cambist.services.receiving.account_page import AccountPage, DepositStatus, PageDeposit
 from cambist_web.auth import public_routes
 from cambist_web.checkout.account_build import coins_of, is_late, is_taken
+from cambist_web.checkout.links import uri_of
 from cambist_web.checkout.live import Checkout
 from cambist_web.checkout.steps import confirmations
 from cambist_web.context import Web
@@ -120,7 +121,7 @@ def _addresses(page: AccountPage, registry: Registry, now: datetime) -> Sequence
                 chain=chain.chain,
                 chain_name=info.name,
                 address=chain.address,
-                uri=registry.families[info.family].address_uri(info, chain.address),
+                uri=uri_of(registry, info, chain.address),
                 is_delayed=is_late(page, chain, now),
                 tokens=coins,
             )

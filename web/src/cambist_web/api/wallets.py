@@ -15,6 +15,7 @@ from cambist.services.accounting import tokens, usage
 from cambist.services.accounting.tokens import TokenBalance
 from cambist.services.actor import Actor
 from cambist.services.addresses import wallets
+from cambist.services.addresses.account_keys import NotDerivedError
 from cambist.services.overviews import holdings
 from cambist.services.overviews.holdings import Balances
 from cambist.services.pricing.price_points import CURRENCY
@@ -166,7 +167,10 @@ class Addresses(Controller):
                 ]
                 if not chains:
                     continue
-                wallet = await wallets.main_wallet(conn, web.gateway.keys, family, actor.merchant_pk, actor.mode)
+                try:
+                    wallet = await wallets.main_wallet(conn, web.gateway.keys, family, actor.merchant_pk, actor.mode)
+                except NotDerivedError:  # the other families' addresses are told
+                    continue
                 found.append(WalletAddress(family=family.name, address=wallet.address, chains=chains))
         return WalletAddresses(mode=actor.mode, addresses=found)
 

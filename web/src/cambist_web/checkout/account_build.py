@@ -10,7 +10,7 @@ from cambist.registry import Registry
 from cambist.services.receiving.account_page import AccountPage, PageChain, PageDeposit
 
 from .account_view import AccountView, Coin, DepositBox, DepositLine, NetworkTab, State
-from .links import address_parts, explorer_url, named, tx_short
+from .links import address_parts, explorer_url, named, tx_short, uri_of
 from .steps import confirmations
 from .wording import moment_text
 
@@ -89,7 +89,7 @@ def _box(page: AccountPage, chain: PageChain, now: datetime, registry: Registry)
         closed = f"{network} is not connected at present. Please do not send anything on it."
     else:
         standard, coins = info.token_standard, coins_of(chain, info)
-        uri = registry.families[info.family].address_uri(info, chain.address)
+        uri = uri_of(registry, info, chain.address)
         if is_late(page, chain, now):
             late = f"{network} cannot be followed at present. What you send is safe, and is shown here later."
     return DepositBox(

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+import structlog
+
 from cambist.plugin import ChainInfo
+from cambist.registry import Registry
+
+log = structlog.get_logger(__name__)
 
 ADDRESS_HEAD_CHARS = 6
 ADDRESS_TAIL_CHARS = 6
@@ -36,3 +41,12 @@ def explorer_url(mode: str, chain: ChainInfo | None, tx_id: str) -> str | None:
 def named(network: str, standard: str | None) -> str:
     """Return a network with what wallets and exchanges call it, such as Ethereum (ERC-20)."""
     return network if standard is None else f"{network} ({standard})"
+
+
+def uri_of(registry: Registry, info: ChainInfo, address: str) -> str:
+    """Return what the code of an address says: the address alone where its plugin fails, which hides no other chain."""
+    try:
+        return registry.families[info.family].address_uri(info, address)
+    except Exception:  # a plugin may raise anything
+        log.exception("address_uri_not_made", chain=info.id)
+        return address

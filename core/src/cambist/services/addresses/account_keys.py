@@ -9,6 +9,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 
+import structlog
 from msgspec import Struct
 from sqlalchemy import func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -24,6 +25,8 @@ from cambist.services.errors import UnavailableError
 from cambist.signer import XpubSource
 from cambist.signer.files import KeystoreError
 from cambist.signer.keystore import MODES
+
+log = structlog.get_logger(__name__)
 
 PLATFORM_ACCOUNT = 0
 INDEXES = 2**31
@@ -73,6 +76,10 @@ class KeysUnavailableError(UnavailableError):
 
     def __init__(self) -> None:
         super().__init__("KEYS_UNAVAILABLE", "No account keys are in stock right now; try again in a moment.")
+
+
+class NotDerivedError(Exception):
+    """The plugin of this family failed to derive an address: its own chains have none, and the others have theirs."""
 
 
 class AccountKey(Struct, frozen=True):
@@ -174,6 +181,15 @@ async def claim_accounts(conn: AsyncConnection, merchant_pk: int) -> int:
     return index
 
 
+def derived(family: AddressFamily, xpub: str, *, change: int, index: int) -> str:
+    """Return an address that the family derives. Raises NotDerivedError, whatever its plugin raises."""
+    try:
+        return family.derive_address(xpub, change, index)
+    except Exception as error:
+        log.exception("address_not_derived", family=family.name)
+        raise NotDerivedError(family.name) from error
+
+
 async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, families: Iterable[AddressFamily]) -> None:
     """Make the platform's own addresses, m/44'/coin'/0'/0/0, known as ours: what they send is no deposit."""
     station = models.Address.purpose == literal_column("'gas'")  # a constant, as in the index
@@ -184,7 +200,10 @@ async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, famili
             if (mode, family.name) in known:
                 continue
             key = await keys.get(conn, None, mode, family.coin_type)
-            address = family.derive_address(key.xpub, 0, 0)
+            try:
+                address = derived(family, key.xpub, change=0, index=0)
+            except NotDerivedError:  # the other families want their stations
+                continue
             new = insert(models.Address).values(
                 mode=mode,
                 family=family.name,

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.branches import WALLET_BRANCH
 from cambist.plugin import AddressFamily
 
-from .account_keys import AccountKeys
+from .account_keys import AccountKeys, derived
 
 # Statements in which the purpose is a constant: only then is the small index of our own addresses found.
 _FIND = "SELECT id, address FROM addresses WHERE mode = $1 AND family = $2 AND merchant_pk = $3 AND purpose = 'wallet'"
@@ -31,13 +31,13 @@ async def main_wallet(
 ) -> OwnAddress:
     """Return the merchant's main wallet, which comes into being when it is first asked for.
 
-    Raises KeysUnavailableError while the merchant has no key of the family's coin type yet.
+    Raises KeysUnavailableError while the merchant has no key of the family's coin type yet, and NotDerivedError.
     """
     wanted = (mode, family.name, merchant_pk)
     row = (await conn.exec_driver_sql(_FIND, wanted)).one_or_none()
     if row is None:
         key = await keys.get(conn, merchant_pk, mode, family.coin_type)
-        address = family.derive_address(key.xpub, WALLET_BRANCH, 0)
+        address = derived(family, key.xpub, change=WALLET_BRANCH, index=0)
         await conn.exec_driver_sql(_INSERT, (mode, family.name, address, merchant_pk, key.account_index, WALLET_BRANCH))
         row = (await conn.exec_driver_sql(_FIND, wanted)).one()
     return OwnAddress(row.id, row.address)

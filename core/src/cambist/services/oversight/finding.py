@@ -8,8 +8,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.plugin import InvalidAddressError
 from cambist.registry import Registry
+from cambist.services.addresses.spelling import spelt
 from cambist.services.errors import InvalidError
 
 from .kinds import Name
@@ -138,11 +138,7 @@ def spellings(registry: Registry, text: str) -> Sequence[str]:
     found = [text, text.lower()]
     if text.lower().startswith("0x"):
         found.append(text.lower().removeprefix("0x"))
-    for family in registry.families.values():
-        try:
-            found.append(family.normalize_address(text))
-        except InvalidAddressError:
-            continue
+    found += [address for family in registry.families.values() if (address := spelt(family, text)) is not None]
     return list(dict.fromkeys(found))
 
 

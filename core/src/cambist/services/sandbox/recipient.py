@@ -8,9 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Account, AccountChain, Address, Payment, Project
 from cambist.db.structs import columns_of, to_struct
-from cambist.plugin import ChainInfo, InvalidAddressError, Token, Units
+from cambist.plugin import ChainInfo, Token, Units
 from cambist.registry import Registry
 from cambist.services.actor import Actor
+from cambist.services.addresses.spelling import spelt
 from cambist.services.errors import InvalidError
 from cambist.services.pricing.quotes import read_units
 from cambist.services.receiving.accounts import read as accounts
@@ -167,8 +168,6 @@ async def _account_at(conn: AsyncConnection, actor: Actor, family: str, address:
 def _normalize(registry: Registry, text: str) -> tuple[str, str]:
     """Return the address's family and its one spelling."""
     for family in registry.families.values():
-        try:
-            return family.name, family.normalize_address(text)
-        except InvalidAddressError:
-            continue
+        if (address := spelt(family, text)) is not None:
+            return family.name, address
     raise InvalidError.field("address", "is no address on any chain here", "INVALID_ADDRESS")

@@ -13,6 +13,17 @@ from cambist.testing.harness import FamilySamples
 
 INDEXES = (*range(20), 255, 256, 65_535, 65_536, 2**31 - 1)
 NEVER_AN_ADDRESS = ("", " ", "\0", "0", "address", "a" * 10_000, "\N{FULLWIDTH DIGIT ZERO}x" + "0" * 40, "\udcff")
+OF_SOME_FAMILY = (
+    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+    "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+    "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+    "So11111111111111111111111111111111111111112",
+    "order-1",
+    "carol@shop.example",
+    "pay_01",
+)
+"""What a search asks every family about: addresses of others, and whatever else names something."""
 
 NEVER_A_TAG = ("", "\0", "1\n", "1" * 1_000, "\udcff")
 
@@ -76,6 +87,17 @@ class AddressFamilyConformance(Conformance):
         for text in (*samples.refused, *NEVER_AN_ADDRESS):
             with pytest.raises(InvalidAddressError):
                 family.normalize_address(text)
+
+    def test_what_others_call_an_address_is_refused_or_normalized(self, family: AddressFamily) -> None:
+        """Every family is asked about a text of which nobody knows the family: no other exception, either."""
+        for text in OF_SOME_FAMILY:
+            try:
+                normalized = family.normalize_address(text)
+            except InvalidAddressError:
+                continue
+            except Exception as error:  # noqa: BLE001  whatever else it is
+                pytest.fail(f"for {text!r} it raises {error!r}, which is no InvalidAddressError")
+            assert family.normalize_address(normalized) == normalized
 
     def test_an_address_with_something_around_it_is_refused(
         self, family: AddressFamily, samples: FamilySamples
