@@ -20,12 +20,14 @@ import pytest
 
 from cambist.cli.imports import collector_off
 from cambist.db.migrations import newest_revision, revision_at
+from cambist.diagnosis import _chain
 from cambist.domain.text import hidden_in
 from cambist.embedded.processes import free_port
 from cambist.ports import SystemClock
 from cambist.signer import SignerUnavailableError
 from cambist.signer.keystore import Kdf, Keystore, open_keystore, save_keystore
 from cambist.signer.remote import RemoteSigner
+from cambist.testing.memory import MemoryChain, memory_chain_info
 from tests.support.command import run_command
 from tests.support.descendants import everything_below, still_there
 from tests.support.signing import open_signer, request, stranger
@@ -311,6 +313,25 @@ def test_the_doctor_names_everything_that_is_wrong(cambist, empty_database_url, 
     assert "✗ keystore:" in answer.stdout
     assert "✗ plugins: plugin 'evn'" in answer.stdout
     assert "hunter2" not in answer.stdout
+
+
+def test_the_doctor_says_of_an_address_that_means_nothing_that_it_does(cambist):
+    settings = '[database]\nurl = "postgresql://db:s3cret/x"\n[redis]\nurl = "redis://cache:hunter2/0"'
+    answer = cambist("doctor", settings=settings)
+    assert answer.returncode == 1
+    assert "✗ database: database.url is no address that can be used: ValueError" in answer.stdout
+    assert "✗ redis: redis.url is no address that can be used: ValueError" in answer.stdout
+    assert "✓ plugins:" in answer.stdout
+    assert not re.search(r"Traceback|s3cret|hunter2", answer.stdout + answer.stderr)
+
+
+async def test_the_doctor_goes_on_where_a_plugin_trips_over_its_endpoints():
+    class Silent(MemoryChain):
+        def endpoints(self):
+            raise KeyError("result")
+
+    (found,) = await _chain(Silent(memory_chain_info()))
+    assert (found.text, found.problem) == ("it cannot be read: 'result'", True)
 
 
 def test_the_doctor_reads_settings_that_cannot_be_used(cambist):

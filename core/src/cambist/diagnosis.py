@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 from msgspec import Struct
@@ -65,16 +66,13 @@ async def diagnose(settings: Settings) -> AsyncIterator[Finding]:
 async def _database(settings: Settings) -> Finding:
     if settings.database.url is None:
         return Finding("database", "no address is configured; 'cambist up' starts an embedded one")
-    database = open_database(settings, "doctor")
     try:
-        async with asyncio.timeout(settings.database.pool_timeout_s), database.transaction() as connection:
-            version = (await connection.exec_driver_sql("SHOW server_version_num")).scalar_one()
-            revision = await current_revision(connection)
+        version, revision = await _versions(settings)
     except (OSError, TimeoutError, SQLAlchemyError, asyncpg.PostgresError) as error:
         return Finding("database", f"it cannot be reached: {_words(error)}", problem=True)
-    finally:
-        await database.close()
-    major = int(version) // 10_000
+    except Exception as error:  # noqa: BLE001  drivers raise anything for an address that means nothing
+        return _unusable("database", error)
+    major = version // 10_000
     if major < POSTGRES_VERSION_MIN:
         text = f"PostgreSQL {major} is too old; {POSTGRES_VERSION_MIN} is the oldest that is supported"
         return Finding("database", text, problem=True)
@@ -84,18 +82,42 @@ async def _database(settings: Settings) -> Finding:
     return Finding("database", f"PostgreSQL {major}, at revision {revision}")
 
 
+async def _versions(settings: Settings) -> tuple[int, str | None]:
+    """Return the server's version and the revision of what is stored there."""
+    database = open_database(settings, "doctor")
+    try:
+        async with asyncio.timeout(settings.database.pool_timeout_s), database.transaction() as connection:
+            version = (await connection.exec_driver_sql("SHOW server_version_num")).scalar_one()
+            return int(version), await current_revision(connection)
+    finally:
+        await database.close()
+
+
+def _unusable(server: str, error: Exception) -> Finding:
+    """Say that an address means nothing. In what words is not told: they repeat what may be part of a password."""
+    return Finding(server, f"{server}.url is no address that can be used: {type(error).__name__}", problem=True)
+
+
 async def _redis(settings: Settings) -> Finding:
     if settings.redis.url is None:
         return Finding("redis", "no address is configured; 'cambist up' starts an embedded one")
-    client = open_redis(settings.redis.url)
     try:
-        info = await client.info("server")
+        info = await _server_info(settings.redis.url)
     except (RedisError, OSError) as error:
         return Finding("redis", f"it cannot be reached: {_words(error)}", problem=True)
-    finally:
-        await client.aclose()
+    except Exception as error:  # noqa: BLE001  likewise
+        return _unusable("redis", error)
     name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
     return Finding("redis", f"{name} {info[version]}")
+
+
+async def _server_info(url: str) -> Mapping[str, Any]:
+    client = open_redis(url)
+    try:
+        info: Mapping[str, Any] = await client.info("server")
+    finally:
+        await client.aclose()
+    return info
 
 
 def _keystore(settings: Settings) -> Finding:
@@ -183,9 +205,9 @@ async def _chain(chain: Chain) -> list[Finding]:
             problems = await chain.problems()
             async with chain.view() as view:
                 head = await view.head()
+            sick = [endpoint for endpoint in chain.endpoints() if not endpoint.healthy]
     except Exception as error:  # noqa: BLE001  a plugin may raise anything, and the other chains want their turn
         return [Finding(subject, f"it cannot be read: {_words(error)}", problem=True)]
-    sick = [endpoint for endpoint in chain.endpoints() if not endpoint.healthy]
     return [
         Finding(subject, f"the head is at height {head.height}"),
         *(Finding(subject, redact_text(problem), problem=True) for problem in problems),
