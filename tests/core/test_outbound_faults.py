@@ -128,6 +128,24 @@ async def test_what_was_underpriced_from_the_start_is_outbid_at_once(treasury):
     assert await transfers_to(treasury, to_address) == AMOUNT
 
 
+async def test_what_outbids_is_outbid_itself_only_once_nodes_refuse_that_too(treasury):
+    engine, fees = await treasury.ready(), treasury.chain.fees
+    payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    # More than the first replacement pays, and less than the second: they add an eighth each.
+    fees.price_min = fees.current(1).price * 6 // 5
+    treasury.chain.faults.mining_paused = True
+    replaced = []
+    for _ in range(20):
+        await engine.tick()
+        treasury.clock.advance(1)
+        replaced.append(treasury.alerts["replaced"])
+    every = int(engine.context.settings.rebroadcast_s)
+    assert replaced == [0] * every + [1] * every + [2] * (20 - 2 * every)
+    treasury.chain.faults.mining_paused, fees.price_min = False, 1
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
 async def test_above_the_operators_ceiling_nothing_is_sent_and_nothing_fails(treasury):
     engine, to_address = await treasury.ready(), await treasury.stranger(1)
     fees = treasury.chain.fees

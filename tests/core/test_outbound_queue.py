@@ -285,6 +285,24 @@ async def test_a_fee_is_raised_up_to_the_ceiling_and_beyond_it_as_far_as_is_said
     assert await treasury.on_chain(await treasury.stranger(1), "USDX") == AMOUNT
 
 
+async def test_what_was_raised_is_not_outbid_for_what_nodes_refused_before(treasury):
+    engine, fees = await treasury.ready(), treasury.chain.fees
+    fees.price_max = fees.current(1).price
+    fees.price_min = fees.price_max + 1
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    await engine.tick()
+    treasury.clock.advance(treasury.settings.rebroadcast_s + 1)
+    await engine.tick()
+    ((one, _),) = await queue(treasury)
+    await raise_fee(treasury, one, 10**18)
+    await engine.tick()
+    fees.price_max *= 10
+    treasury.clock.advance(1)
+    await engine.tick()
+    assert treasury.alerts["replaced"] == 1
+    await treasury.work(engine)
+
+
 async def test_a_fee_is_raised_no_further_than_the_signer_allows(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path, rules=Rules(fee_caps={"memory": 2 * 10**15})) as treasury:
         await treasury.open()

@@ -32,7 +32,10 @@ log = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Follows one chain's open transactions. What nodes refused is kept in memory only: it is soon learned again."""
+    """Follows one chain's open transactions. What nodes refused is kept in memory only: it is soon learned again.
+
+    It is kept by transaction: what replaces one that was refused has been refused by nobody yet.
+    """
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
@@ -169,7 +172,7 @@ class Follower:
                 now, intent = context.clock.now(), ones[0].intent
                 await lock_spending(conn, context.chain_scope.mode, [intent.update])
                 await finality_store.mark_dead(conn, slot, now)
-                refused = self._refused.get(slot)
+                refused = self._refused.get(ones[-1].id)
                 if is_given_up(ones[0]):
                     # Its money was given back when it had failed: it stays so.
                     await finality_store.finish(conn, [intent], "failed", intent.reason, now)
@@ -211,7 +214,7 @@ class Follower:
             if ones is None:
                 refusal: str | None = ALREADY_MINED
             else:
-                refusal = await replace(self._context, ones[-1], len(ones), self._refused.get(wish.slot_pk), wish)
+                refusal = await replace(self._context, ones[-1], len(ones), self._refused.get(ones[-1].id), wish)
             if refusal != LATER:
                 async with self._context.db.transaction() as conn:
                     await fee_wishes.answer_wish(conn, wish, refusal)
@@ -230,13 +233,14 @@ class Follower:
         for tx in again:
             answer = said[tx.tx_id]
             if answer.state == "accepted":
-                self._refused.pop(tx.slot_pk, None)
+                self._refused.pop(tx.id, None)
             elif answer.state != "expired":
                 # That its time is over says nothing of why nobody took it as long as it was not.
-                self._refused[tx.slot_pk] = answer
-        self._refused = {slot: answer for slot, answer in self._refused.items() if slot in unconfirmed}
+                self._refused[tx.id] = answer
+        followed = {tx.id for tx in newest.values()}
+        self._refused = {tx_pk: answer for tx_pk, answer in self._refused.items() if tx_pk in followed}
         for tx in _first_of_each_sender(newest.values()):
-            refusal = self._refused.get(tx.slot_pk)
+            refusal = self._refused.get(tx.id)
             underpriced = refusal is not None and refusal.state == "underpriced"
             stuck = _old(tx.sent_at or tx.created_at, now, context.settings.stuck_after_s)
             wants_more = tx.sequence is not None and (underpriced or stuck or is_given_up(tx))
