@@ -67,6 +67,28 @@ async def test_a_fee_that_was_paid_out_of_a_merchants_coin_is_replaced(treasury)
     assert await treasury.on_chain(to_address, "MEM") == 10 * COIN
 
 
+@pytest.mark.parametrize("symbol", ["USDX", "MEM"])
+async def test_what_outbids_gets_its_fee_beside_all_that_stands_behind_it(treasury, symbol):
+    await treasury.receive(symbol, 16 * COIN)
+    engine, fees = treasury.engine(), treasury.chain.fees
+    to_addresses = [await treasury.stranger(number) for number in range(16)]
+    payouts = await treasury.pay_out_many(symbol, [(to_address, COIN) for to_address in to_addresses])
+    while (await treasury.payout(payouts[-1])).tx_id is None:
+        await engine.tick()
+        treasury.chain.faults.mining_paused = (await treasury.payout(payouts[0])).tx_id is not None
+        await treasury.mine()
+    # For a while prices are so high that the first is replaced, and nodes drop what pays least.
+    first = (await treasury.payout(payouts[0])).tx_id
+    fees.base_price *= 6
+    treasury.clock.advance(treasury.settings.stuck_after_s + 1)
+    await engine.tick()
+    treasury.chain.forget(first)
+    fees.base_price //= 6
+    treasury.chain.faults.mining_paused = False
+    await treasury.work(engine)
+    assert [await treasury.on_chain(to_address, symbol) for to_address in to_addresses] == [COIN] * 16
+
+
 async def spend_on_fees(treasury: Treasury, units: int) -> None:
     """Have so much be gone, and be booked as fees: as if transactions had to be replaced by much dearer ones."""
     wallet = treasury.wallet.address

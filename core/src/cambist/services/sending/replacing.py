@@ -115,7 +115,15 @@ def _alert_stuck(context: EngineContext, tx: TxRow, wish: FeeWish | None, **fact
 
 
 async def _lacks_gas(context: EngineContext, tx: TxRow, needed: int) -> bool:
+    """Whether the sender cannot pay for a new transaction beside all else of it that waits: nodes count that together.
+
+    Balances that count what waits are without it already.
+    """
     source = tx.intent.source
+    if not context.chain.balances_count_waiting:
+        async with context.db.transaction() as conn:
+            outflow = await store.pending_outflow(conn, context.chain_scope, source.pk, beside=tx.slot_pk)
+        needed += outflow.units.get(None, 0)
     lacking = needed - await context.chain.balance(source.address, context.chain_scope.info.native)
     if lacking <= 0:
         return False

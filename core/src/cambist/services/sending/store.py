@@ -47,8 +47,13 @@ async def open_txs(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[T
     return [tx_row(row) for row in rows]
 
 
-async def pending_outflow(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int) -> PendingOutflow:
-    """Return what is on its way out of an address and not seen in a block yet, fees at their highest included."""
+async def pending_outflow(
+    conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, *, beside: int | None = None
+) -> PendingOutflow:
+    """Return what is on its way out of an address and not seen in a block yet, fees at their highest included.
+
+    The slot ``beside`` which it is asked for is not counted.
+    """
     rows = await conn.exec_driver_sql(
         "SELECT i.contract, count(*) AS slots,"
         " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE sent.units END) AS units,"
@@ -62,8 +67,9 @@ async def pending_outflow(conn: AsyncConnection, chain_scope: ChainScope, addres
         " JOIN LATERAL (SELECT max(t.state) FILTER (WHERE t.state = 'mined') AS state, max(t.height) AS height,"
         " max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra) AS fee,"
         " max(t.fee_covered) AS covered FROM outbound_txs t WHERE t.slot_pk = s.id) newest ON true"
-        " WHERE s.address_pk = $3 AND s.chain = $1 AND s.scope = $2 AND s.state = 'open' GROUP BY i.contract",
-        (*chain_scope.key, address_pk, NODES_APART_MAX),
+        " WHERE s.address_pk = $3 AND s.chain = $1 AND s.scope = $2 AND s.state = 'open'"
+        " AND s.id IS DISTINCT FROM $5::bigint GROUP BY i.contract",
+        (*chain_scope.key, address_pk, NODES_APART_MAX, beside),
     )
     found = list(rows)
     units = {row.contract: int(row.units) for row in found}
