@@ -257,6 +257,24 @@ async def test_engines_side_by_side_send_each_payout_once(treasury):
     assert treasury.chain.accounts.sequence(treasury.wallet.address) == 41
 
 
+async def test_a_reorg_has_no_nonces_repaired_that_were_used_before_the_database_began(treasury):
+    wallet = treasury.wallet.address
+    for sequence in range(3):
+        nothing = Output(contract=None, recipient=wallet, amount=0)
+        treasury.chain.submit([nothing], sender=wallet, sequence=sequence)
+    await treasury.mine()
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    payout_id = await sends(treasury, to_address, engine)
+    await treasury.mine(seconds=treasury.settings.rebroadcast_s + 1)
+    await engine.tick()
+    treasury.chain.reorg(1, new_blocks=2)
+    await treasury.poll()
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert treasury.alerts["gap"] == 0
+    assert treasury.chain.accounts.sequence(wallet) == 5
+
+
 @pytest.mark.parametrize("depth", [1, 3, 5])
 async def test_a_reorg_before_or_after_the_end_changes_nothing_in_the_end(treasury, depth):
     engine, to_address = await treasury.ready(), await treasury.stranger(1)

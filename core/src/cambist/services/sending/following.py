@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -52,7 +52,7 @@ class Follower:
             wishes = await fee_wishes.fee_wishes(conn, context.chain_scope)
         if found is None or not txs:
             return
-        mined = await self._mined_counts(txs)
+        mined = await self._mined_counts(txs, reorged)
         asked = [
             tx
             for tx in txs
@@ -83,8 +83,10 @@ class Follower:
         await self._meet([wish for wish in wishes if wish.slot_pk in slots], unconfirmed)
         await self._rebroadcast(unconfirmed)
 
-    async def _mined_counts(self, txs: Sequence[TxRow]) -> Mapping[str, int]:
-        senders = sorted({tx.sender for tx in txs if tx.sequence is not None and tx.state != "mined"})
+    async def _mined_counts(self, txs: Sequence[TxRow], reorged: Collection[int]) -> Mapping[str, int]:
+        """Return by sender how many of its transactions are mined; 0 where none of those followed may be waiting."""
+        unmined = [tx for tx in txs if tx.state != "mined" or tx.id in reorged]
+        senders = sorted({tx.sender for tx in unmined if tx.sequence is not None})
         counts: dict[str, int] = {}
         # Hundreds of collections have a sender each: asked one by one, a slow node would outlast the tick.
         for first in range(0, len(senders), SENDERS_AT_ONCE_MAX):
