@@ -58,6 +58,8 @@ CHAIN_PLUGIN = """
                 raise ConfigError("plugins.example.rpc_urls is empty")
             if config.broken == "bug":
                 raise ZeroDivisionError("one by nought")
+            if config.broken == "panic":
+                raise BaseException("of a library")
             return []
 
         @asynccontextmanager
@@ -181,6 +183,7 @@ def test_two_plugins_with_one_chain_are_refused(install):
         ({"broken": "config"}, "[plugins.example] rpc_urls is empty"),
         ({"broken": "whole name"}, "[plugins.example] rpc_urls is empty"),
         ({"broken": "bug"}, "chains() failed with ZeroDivisionError: one by nought"),
+        ({"broken": "panic"}, "chains() failed with BaseException: of a library"),
         (3, "[plugins.example] is a table, not 3"),
     ],
 )
@@ -195,6 +198,7 @@ def test_a_wrong_table_is_named_with_the_place(install, table, sentence):
         ("import no_such_library", "failed with ModuleNotFoundError: No module named 'no_such_library'"),
         ("def broken(:", "failed with SyntaxError"),
         ("raise SystemExit(3)", "failed with SystemExit: 3"),
+        ("raise BaseException('panic')", "failed with BaseException: panic"),
     ],
 )
 def test_a_plugin_that_cannot_be_imported_is_refused(install, source, sentence):
@@ -235,6 +239,22 @@ def test_a_hook_that_returns_something_else_is_refused(install, result, sentence
             "            pass\n\n        @async",
             "chains() failed with TypeError",
         ),
+        (
+            "config_type = Config",
+            "config_type = property(lambda self: 1 // 0)",
+            "looking at Plugin failed with ZeroDiv",
+        ),
+        (
+            "    class Plugin",
+            "        def __post_init__(self):\n            {}['x']\n\n    class Plugin",
+            "decoding [plugins.example] failed with KeyError: 'x'",
+        ),
+        (
+            "    class Plugin",
+            "        def __post_init__(self):\n            raise ConfigError('speed is wrong')\n\n    class Plugin",
+            "[plugins.example] speed is wrong",
+        ),
+        ("limits: Limits", "limits: 'Nowhere'", "decoding [plugins.example] failed with NameError"),
         ("            return []\n\n        @async", "            return [1]\n\n        @async", "chains() returned 1"),
     ],
 )
@@ -251,6 +271,15 @@ def test_a_plugin_that_breaks_the_contract_is_refused(install, old, new, sentenc
         ("tokens=()", "do not start with its one native coin"),
         ("tokens=info.tokens[1:]", "do not start with its one native coin"),
         ("tokens=(*info.tokens, info.tokens[1])", "has two tokens of the symbol 'USDX'"),
+        ("tokens=None", "is malformed: Expected `array`, got `null` - at `$.tokens`"),
+        ("tokens=(None,)", "is malformed: Expected `object`, got `null` - at `$.tokens[0]`"),
+        ("family=['memory']", "is malformed: Expected `str`, got `array` - at `$.family`"),
+        ("availability='maybe'", "is malformed: Invalid enum value 'maybe' - at `$.availability`"),
+        ("poll_interval_ms=None", "is malformed: Expected `int`, got `null` - at `$.poll_interval_ms`"),
+        ("confirmations=0", "is 0; it is at least 1"),
+        ("span_max=-5", "is -5; it is at least 1"),
+        ("tokens=(replace(info.tokens[0], decimals=-3),)", "makes no sense: -3 decimals and 1 least_units"),
+        ("tokens=(replace(info.tokens[0], least_units=0),)", "makes no sense: 18 decimals and 0 least_units"),
     ],
 )
 def test_a_chain_that_makes_no_sense_is_refused(install, change, sentence):
@@ -265,6 +294,40 @@ def test_a_chain_that_makes_no_sense_is_refused(install, change, sentence):
         """,
     )
     assert f"the chain 'memory' {sentence}" in refusal({"twin": {}}).replace("the tokens of ", "")
+
+
+@pytest.mark.parametrize("name", [None, ["x"], "Evil Chain/native", ""])
+def test_a_chain_whose_id_is_none_is_refused(install, name):
+    chains = f"""
+    from msgspec.structs import replace
+    Twin.chains = lambda self, config: [replace(info, id={name!r}) for info in MemoryPlugin.chains(self, config)]
+    """
+    install("twin", TWIN.format(name="twin"), chains)
+    assert repr(name) in refusal({"twin": {}})
+
+
+@pytest.mark.parametrize(
+    "facts, sentence",
+    [
+        ("name = None", "an address family calls itself None"),
+        ("name = ['x']", "an address family calls itself ['x']"),
+        ("coin_type = None", "the address family 'trouble' has the coin_type None"),
+        ("coin_type = '60'", "the address family 'trouble' has the coin_type '60'"),
+        ("coin_type = -1", "the address family 'trouble' has the coin_type -1"),
+        ("coin_type = 2**31", "the address family 'trouble' has the coin_type 2147483648; it is a whole number below"),
+        ("coin_type = property(lambda self: 1 // 0)", "families() failed with ZeroDivisionError"),
+    ],
+)
+def test_a_family_under_which_no_keys_can_be_made_is_refused(install, facts, sentence):
+    family = f"""
+    from cambist.testing.memory import MemoryFamily
+    class Family(MemoryFamily):
+        name = "trouble"
+        {facts}
+    Twin.families = lambda self: [Family()]
+    """
+    install("twin", TWIN.format(name="twin"), family)
+    assert sentence in refusal({"twin": {}})
 
 
 async def test_live_chains_are_connected_and_read(install):

@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -131,6 +132,10 @@ def _check_hooks(name: str, module: object) -> None:
 
 
 def check_plugin(name: str, plugin: Any) -> None:  # noqa: ANN401 - it is yet to be seen what it is
+    guarded(name, f"looking at {type(plugin).__name__}", partial(_check_plugin, name, plugin))
+
+
+def _check_plugin(name: str, plugin: Any) -> None:  # noqa: ANN401 - likewise
     kind = type(plugin).__name__
     api_version = getattr(plugin, "api_version", None)
     if type(api_version) is not int:

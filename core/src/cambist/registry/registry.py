@@ -34,7 +34,7 @@ from cambist.plugin import (
 )
 
 from .brought import BroughtPlugin, plugin_of, shown_settings
-from .checks import RegistryError, check_chains, decode_config, guarded, plugin_error
+from .checks import RegistryError, check_chains, check_family, decode_config, guarded, plugin_error
 from .connect import Connector, ConnectProblem, Opener, log_problem
 from .file_lines import lines_of
 from .loading import ALWAYS, check_plugin, enabled_tables, plugin_objects, points_by_name
@@ -234,8 +234,7 @@ class Registry:
         for loaded in self._loaded:
             for plugin, _ in loaded.chain_plugins:
                 for family in guarded(loaded.name, "families()", partial(_listed, plugin.families)):
-                    if not isinstance(family, AddressFamily):
-                        raise plugin_error(loaded.name, f"families() returned {family!r}, which is no AddressFamily")
+                    check_family(loaded.name, family)
                     if family.name in families:
                         text = f"it brings the address family {family.name!r}, which {owners[family.name]!r} brings too"
                         raise plugin_error(loaded.name, text)
