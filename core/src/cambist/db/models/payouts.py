@@ -96,13 +96,15 @@ class Payout(Base):
 class RefundPart(Base):
     """What a refund took out of held, deposit by deposit: where it goes back to if the refund fails.
 
-    ``incarnation`` is the deposit's at that time: money of a life that a reorg has ended cannot go back to it.
+    ``incarnation`` is the deposit's at that time: money of a life that a reorg has ended cannot go back to it, and what
+    the deposit brings in another life is not sent again.
     """
 
     __tablename__ = "refund_parts"
     __table_args__ = (
         PrimaryKeyConstraint("payout_pk", "deposit_pk"),
         CheckConstraint("units > 0", name="units_positive"),
+        Index("ix_refund_parts_deposit_pk", "deposit_pk"),
     )
 
     payout_pk: Mapped[int] = mapped_column(ForeignKey("payouts.id"))

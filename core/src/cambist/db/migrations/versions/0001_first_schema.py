@@ -1963,6 +1963,7 @@ TABLES = (
         CONSTRAINT fk_refund_parts_deposit_pk_deposits FOREIGN KEY(deposit_pk) REFERENCES deposits (id)
     )
     """,
+    "CREATE INDEX ix_refund_parts_deposit_pk ON refund_parts (deposit_pk)",
 )
 
 # The ledger's invariants: balances equal the movements, and what is posted stays posted. So does the audit log.

@@ -61,7 +61,7 @@ def _shares(order_units: Units, deposits: Sequence[DepositRow]) -> Iterator[tupl
     confirmed = [row for row in deposits if row.status == "confirmed"]
     need = order_units - sum(row.available_units - row.released_units for row in confirmed)
     for row in confirmed:
-        share = min(row.held_units, max(0, need))
+        share = min(row.unsent_units, max(0, need))
         need -= share
         if share:
             yield row, share

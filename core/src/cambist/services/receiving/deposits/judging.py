@@ -251,7 +251,7 @@ def _seen(deposit: DepositRow, head: Head) -> machine.Deposit:
         confirmed=deposit.status == "confirmed",
         mined_at=deposit.mined_at,
         tx_id=deposit.tx_id,
-        set_aside=Units(deposit.returned_units + deposit.released_units),
+        set_aside=deposit.set_aside_units,
         accepted=deposit.resolution == "accepted",
     )
 

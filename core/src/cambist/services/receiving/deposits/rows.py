@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import Row, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models import Deposit, RefundPart
 from cambist.plugin import Head, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Purpose, asset_key
 
@@ -22,7 +23,11 @@ _CUSTODY = {
 
 
 class DepositRow(Struct, frozen=True, kw_only=True):
-    """A deposit as it is stored, with its asset's name in the ledger. ``purpose`` is that of its address."""
+    """A deposit as it is stored, with its asset's name in the ledger. ``purpose`` is that of its address.
+
+    ``sent_before_units`` of it went back to somebody in lives that a reorg has ended. Nobody has taken them out of
+    what this life holds, yet they are nobody's to be sent once more.
+    """
 
     id: int
     deposit_id: str
@@ -45,11 +50,23 @@ class DepositRow(Struct, frozen=True, kw_only=True):
     height: int
     mined_at: datetime
     tx_id: str
+    sent_before_units: Units
 
     @property
     def held_units(self) -> Units:
         """Return what of it is still held; nothing where it is not confirmed."""
         return Units(self.units - self.available_units - self.returned_units if self.status == "confirmed" else 0)
+
+    @property
+    def unsent_units(self) -> Units:
+        """Return what of that was not sent back before: an order, an account or its sender may have it."""
+        return Units(max(0, self.held_units - self.sent_before_units))
+
+    @property
+    def set_aside_units(self) -> Units:
+        """Return what of it does not count for its order. What was sent back before can only be released."""
+        aside = self.returned_units + max(self.released_units, self.sent_before_units)
+        return Units(min(self.units, aside))
 
     @property
     def counts_for_account(self) -> bool:
@@ -79,9 +96,15 @@ COLUMNS = (
     "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.account_pk, d.chain, d.token, d.decimals, d.matches,"
     " d.contract, d.units, d.available_units, d.returned_units, d.released_units, d.resolution, d.status,"
     " d.incarnation, d.height, d.mined_at, d.tx_id,"
+    " CASE WHEN d.incarnation > 1 THEN (SELECT coalesce(sum(part.units), 0) FROM refund_parts part"
+    " WHERE part.deposit_pk = d.id AND part.incarnation < d.incarnation) ELSE 0 END AS sent_before_units,"
     " (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
 )
-"""What ``deposit_row`` reads, of a table that goes by ``d``."""
+"""What ``deposit_row`` reads, of a table that goes by ``d``. In a deposit's first life no refund is looked for."""
+
+_parts_before = RefundPart.deposit_pk == Deposit.id, RefundPart.incarnation < Deposit.incarnation
+SENT_BEFORE = and_(Deposit.incarnation > 1, select(RefundPart.units).where(*_parts_before).correlate(Deposit).exists())
+"""Whether something of a deposit went back to somebody in an earlier life: ``sent_before_units`` is not 0."""
 
 
 def deposit_row(row: Row[Any]) -> DepositRow:
@@ -107,6 +130,7 @@ def deposit_row(row: Row[Any]) -> DepositRow:
         height=row.height,
         mined_at=row.mined_at,
         tx_id=row.tx_id,
+        sent_before_units=Units(int(row.sent_before_units)),
     )
 
 

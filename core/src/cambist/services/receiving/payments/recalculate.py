@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from sqlalchemy import exists, select, text, update
+from sqlalchemy import exists, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment
@@ -24,6 +24,7 @@ from cambist.services.errors import ConflictError
 from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset
+from cambist.services.receiving.deposits.rows import SENT_BEFORE
 from cambist.services.webhooks.outbox import enqueue, moment
 
 from .events import PAYMENTS, payment_event
@@ -136,7 +137,7 @@ async def _refuse_set_aside(conn: AsyncConnection, payment_pk: int) -> None:
         Deposit.payment_pk == payment_pk,
         Deposit.matches,
         Deposit.status == "confirmed",
-        Deposit.released_units + Deposit.returned_units > 0,
+        or_(Deposit.released_units + Deposit.returned_units > 0, SENT_BEFORE),
     )
     if await conn.scalar(select(exists().where(*set_aside))):
         raise ConflictError(

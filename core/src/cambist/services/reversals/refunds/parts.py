@@ -25,7 +25,7 @@ def held_parts(deposits: Sequence[DepositRow], units: Units) -> Sequence[Part]:
     """Return what the deposits hold of an amount, the first of them first."""
     parts, need = [], int(units)
     for deposit in deposits:
-        share = min(deposit.held_units, need)
+        share = min(deposit.unsent_units, need)
         if share:
             parts.append(Part(deposit, Units(share)))
             need -= share

@@ -68,7 +68,7 @@ async def accept(conn: AsyncConnection, context: PayoutContext, actor: Actor, de
     deposit, payment = case.deposit, case.payment
     if deposit.account_pk is not None:
         return await _accept_for_account(conn, context, actor, case)
-    if payment is None or payment.status == Status.FAILED:
+    if payment is None or payment.status == Status.FAILED or deposit.sent_before_units:
         raise ConflictError(
             "CANNOT_ACCEPT", "No order can take this deposit. It can be released to the wallet, or sent back."
         )
@@ -96,7 +96,7 @@ async def _accept_for_account(conn: AsyncConnection, context: PayoutContext, act
     deposit, now, told = case.deposit, context.clock.now(), account_events.Told()
     if deposit.resolution != "accepted" or deposit.held_units:
         _refuse_decided(case)
-        if deposit.returned_units:
+        if deposit.returned_units or deposit.sent_before_units:
             # Its event names the whole amount, for the merchant to credit.
             raise ConflictError(
                 "CANNOT_ACCEPT", "A part of this deposit was sent back. What is left of it can be released."
@@ -145,12 +145,18 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
         return Made(await get_refund(conn, actor.project_pk, same), replayed=True)
     _refuse_decided(case)
     settings = await require_payouts(conn, actor, asset)
-    held = case.deposit.held_units
-    units = held if request.amount is None else read_units(request.amount, asset.token)
-    if units > held:
-        most = format_units(held, asset.token.decimals)
-        raise ConflictError("REFUND_EXCEEDS_HELD", f"Of this deposit, {most} {asset.token.symbol} are held.")
-    if units == held:
+    left = case.deposit.unsent_units
+    if not left:
+        raise ConflictError(
+            "ALREADY_RESOLVED",
+            "What is held of this deposit was sent back before a reorganization of the chain brought it again. It can"
+            " be released to the wallet.",
+        )
+    units = left if request.amount is None else read_units(request.amount, asset.token)
+    if units > left:
+        most = format_units(left, asset.token.decimals)
+        raise ConflictError("REFUND_EXCEEDS_HELD", f"Of this deposit, {most} {asset.token.symbol} can be sent back.")
+    if units == case.deposit.held_units:
         await _resolve(conn, case.deposit, "refunded", context.clock.now())
     new = structs.replace(
         NewPayout.of(actor, IntentKind.REFUND, refund_id, asset, to_address, units, to_tag),

@@ -17,6 +17,7 @@ from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 from cambist.services.paging import read_one
+from cambist.services.receiving.deposits.rows import SENT_BEFORE
 
 
 class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -67,6 +68,7 @@ SELECT = (
             reason=_reason,
             can_accept=and_(
                 _held > 0,
+                ~SENT_BEFORE,
                 _reason.in_((HeldReason.SURPLUS, HeldReason.LATE))
                 | (Deposit.account_pk.is_not(None) & (Deposit.returned_units == 0)),
             ),
