@@ -93,7 +93,8 @@ async def _unseen(worker: ExchangeWorker, row: ExchangeRow, call: MinedCall) -> 
     change = None
     if row.dest_contract is None:
         try:
-            change = await change_in(worker, row.dest_chain, row.recipient, call.height)
+            known = worker.changes.pop((row.pk, call.life), None)
+            change = known or await change_in(worker, row.dest_chain, row.recipient, call.height)
         except StateUnavailableError as error:
             worker.alert("output_not_measured", row, tx_id=call.tx_id, error=str(error))
             await later(worker, row, UNCLEAR_PAUSE)
@@ -112,7 +113,10 @@ async def _unseen(worker: ExchangeWorker, row: ExchangeRow, call: MinedCall) -> 
             worker.alert("output_unclear", locked, tx_id=call.tx_id, seen=str(units), least=str(row.units_min))
             await save(conn, locked, now, due_at=now + UNCLEAR_PAUSE)
             return
-        if await may_be_filled(conn, locked, call.height, units - row.units_min, now - FILLS_FIRST):
+        if change is not None and await may_be_filled(
+            conn, locked, call.height, units - row.units_min, now - FILLS_FIRST
+        ):
+            worker.changes[row.pk, call.life] = change
             await save(conn, locked, now, due_at=now + FILL_PAUSE)
             return
         await claim(conn, locked, returned, sum_free(returned), "returned", now)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cambist.db.engine import Database
 from cambist.domain.exchanges import Kind
@@ -17,6 +18,9 @@ from cambist.services.chain_scope import ChainScope
 
 from .ending import Endings
 from .rows import ExchangeRow, lock, save
+
+if TYPE_CHECKING:
+    from .unseen import Change
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +39,8 @@ class ExchangeWorker(Struct, frozen=True, kw_only=True):
     endings: Endings
     alerts: Counter[str]
     build_timeout_s: float = 15.0
+    changes: dict[tuple[int, str], Change] = field(default_factory=dict)
+    """What the blocks of calls changed, of exchanges that let others go first: nodes forget it meanwhile."""
 
     def alert(self, name: str, row: ExchangeRow, **facts: object) -> None:
         """Tell the operator: in the log, and in the metric ``cambist_exchange_alerts``."""
