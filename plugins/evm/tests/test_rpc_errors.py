@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cambist.plugin import ChainUnavailableError, RateLimitedError, SpanTooWideError
+from cambist.plugin import ChainUnavailableError, RateLimitedError, SpanTooWideError, StateUnavailableError
 from cambist_chainkit.answers import TooLongError, UnsupportedError
 from cambist_evm.rpc import from_answer
 from cambist_evm.wire import RpcFailure
@@ -36,13 +36,21 @@ from cambist_evm.wire import RpcFailure
             UnsupportedError,
         ),
         (-32000, "header not found", ChainUnavailableError),
-        (-32000, "missing trie node", ChainUnavailableError),
+        (-32000, "missing trie node 4b1c (path ) state 0x4b1c is not available, not found", StateUnavailableError),
+        (-32000, "historical state 4b1c is not available", StateUnavailableError),
+        (4444, "state at block #17 is pruned", StateUnavailableError),
         (-32603, "internal error", ChainUnavailableError),
     ],
 )
 def test_a_refusal_is_the_error_it_means(code: int, text: str, error: type[Exception]) -> None:
     """The text decides where it says something."""
     assert type(from_answer("node", "eth_call", RpcFailure(code, text))) is error
+
+
+def test_a_block_that_cannot_be_traced_any_more_counts_against_the_endpoint() -> None:
+    """Of a balance of the past, no endpoint is to blame; whoever cannot read a block must not be asked for it again."""
+    error = from_answer("node", "debug_traceBlockByHash", RpcFailure(-32000, "missing trie node 4b1c"))
+    assert type(error) is ChainUnavailableError
 
 
 def test_a_long_message_is_cut() -> None:

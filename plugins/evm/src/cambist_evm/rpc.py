@@ -16,6 +16,7 @@ from cambist.plugin import (
     InconsistentChainError,
     RateLimitedError,
     SpanTooWideError,
+    StateUnavailableError,
 )
 from cambist_chainkit.answers import TooLongError, UnsupportedError, decode_deep, unreadable
 from cambist_chainkit.http import Answered, HttpClient
@@ -42,6 +43,12 @@ _SPAN: Final = re.compile(
     r"range|too many (?:blocks|results|logs|calls)|more than \d+ (?:results|blocks)|response size|too (?:large|big)|"
     r"size exceed|exceeds? (?:the )?(?:max|limit)|batch (?:size|limit)|batch.*(?:too|limit|large)|query timeout|"
     r"execution timeout",
+    re.IGNORECASE,
+)
+_OF_THE_PAST: Final = frozenset({"eth_call", "eth_getBalance"})
+_STATE: Final = re.compile(
+    r"missing trie node|historical state|no state available|due to pruning|"
+    r"state\b.{0,80}\b(?:not available|unavailable|pruned)",
     re.IGNORECASE,
 )
 _LENGTH: Final = re.compile(r"response size|too (?:large|big)|size exceed", re.IGNORECASE)
@@ -200,6 +207,8 @@ def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
     """
     text = failure.message[:TEXT_MAX]
     said = f"{who} answered {method} with error {failure.code}: {text}"
+    if method in _OF_THE_PAST and _STATE.search(text):
+        return StateUnavailableError(said)
     if _SPAN.search(text):
         # What took too long the same endpoint can often tell later, and another at once.
         too_long = _LENGTH.search(text) is not None and _TIME.search(text) is None
