@@ -12,6 +12,7 @@ from cambist.plugin import (
     Block,
     ChainError,
     ChainUnavailableError,
+    Head,
     InconsistentChainError,
     InvalidAddressError,
     RateLimitedError,
@@ -20,6 +21,7 @@ from cambist.plugin import (
     UnreadablePayloadError,
 )
 from cambist.testing.clock import ManualClock
+from cambist_chainkit import quorum
 from cambist_chainkit.pool import BACKOFF_MAX_S, SURVEY_INTERVAL_S
 from cambist_chainkit.quorum import agreed, finally_agreed, most_agree
 
@@ -257,6 +259,23 @@ async def test_who_does_not_answer_calls_nothing_final(clock: ManualClock) -> No
     one.error = BROKEN
     with pytest.raises(ChainError, match="broken"):
         await finally_agreed(pool_of(clock, one, two), one, 2)
+
+
+async def test_who_hangs_does_not_keep_the_others_from_telling_what_is_final(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each poll would wait for it."""
+
+    class Hanging(Scripted):
+        async def newest(self) -> Head:
+            await asyncio.Event().wait()
+            return await super().newest()
+
+    one, two, three = Scripted("one"), Scripted("two"), Hanging("three")
+    one.final = two.final = 90
+    monkeypatch.setattr(quorum, "SURVEY_TIMEOUT_S", 0.01)
+    head = await finally_agreed(pool_of(clock, one, two, three), one, 2)
+    assert (head.finalized_height, three.strikes) == (90, 1)
 
 
 def test_a_transaction_is_mined_once_so_many_say_so() -> None:

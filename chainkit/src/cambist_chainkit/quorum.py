@@ -6,6 +6,7 @@ that was left out. It costs as many times the calls.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -14,8 +15,9 @@ from msgspec.structs import replace
 
 from cambist.plugin import ChainError, Head, InconsistentChainError, ScanResult, TxStatus
 
+from .answers import NoAnswerError
 from .gathering import gather_all
-from .pool import LIAR_STRIKES, EndpointPool, answer_of
+from .pool import LIAR_STRIKES, SURVEY_TIMEOUT_S, EndpointPool, answer_of
 from .record import Endpoint
 
 E = TypeVar("E", bound=Endpoint)
@@ -57,13 +59,21 @@ async def finally_agreed(pool: EndpointPool[E], first: E, quorum: int) -> Head:
     others = [endpoint for endpoint in pool.usable() if endpoint is not first]
     head: Head
     told: list[Head | None]
-    head, *told = await gather_all(
-        answer_of(first, first.newest()), *(_witness(pool, other, lambda one: one.newest()) for other in others)
-    )
+    head, *told = await gather_all(answer_of(first, first.newest()), *(_head_soon(pool, other) for other in others))
     heights = [one.finalized_height for one in (head, *told) if one is not None and one.finalized_height is not None]
     if len(heights) < quorum:
         return replace(head, finalized_height=None)
     return replace(head, finalized_height=min(sorted(heights, reverse=True)[quorum - 1], head.height))
+
+
+async def _head_soon(pool: EndpointPool[E], endpoint: E) -> Head | None:
+    """Return another endpoint's head, None where it says nothing, or not soon: each poll would wait for it."""
+    try:
+        async with asyncio.timeout(SURVEY_TIMEOUT_S):
+            return await _witness(pool, endpoint, lambda one: one.newest())
+    except TimeoutError:
+        pool.blame(endpoint, NoAnswerError(f"{endpoint.name} did not tell its head in {SURVEY_TIMEOUT_S} s"))
+        return None
 
 
 async def _witness(pool: EndpointPool[E], endpoint: E, ask: Callable[[E], Awaitable[Said]]) -> Said | None:
