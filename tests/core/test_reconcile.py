@@ -213,10 +213,11 @@ async def test_a_node_that_is_down_is_no_difference(db, shop, chain, watcher):
         await reconcile_chain(db, chain)
 
 
-async def test_what_a_plugin_fails_with_only_keeps_its_own_chain_from_being_compared(db, shop, chain, watcher):
+@pytest.mark.parametrize("error", [KeyError("result"), ConnectionResetError("by the node")], ids=repr)
+async def test_what_a_plugin_fails_with_only_keeps_its_own_chain_from_being_compared(db, shop, chain, watcher, error):
     await paid(shop, chain, watcher, 1_000_000)
-    chain.faults.crash = KeyError("result")
-    with pytest.raises(Impossible, match=r"The plugin of memory failed with KeyError\."):
+    chain.faults.crash = error
+    with pytest.raises(Impossible, match=rf"The plugin of memory failed with {type(error).__name__}\."):
         await compare_chain(db, chain)
     chain.faults.crash = None
     assert (await compare_chain(db, chain)).differences == []

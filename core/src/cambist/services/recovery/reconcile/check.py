@@ -95,9 +95,12 @@ async def compare_chain(db: Database, chain: Chain) -> ChainReport:
     """Do as ``reconcile_chain`` where other chains want their turn: what its plugin fails with is Impossible, too."""
     try:
         return await reconcile_chain(db, chain)
-    except (Impossible, SQLAlchemyError, OSError):  # the database's, without which no chain can be compared
+    except (Impossible, SQLAlchemyError):  # the latter is the database's, without which no chain can be compared
         raise
     except Exception as error:  # a plugin may raise anything
+        if isinstance(error, OSError):  # its own, or the database's, which then raises here
+            async with db.autocommit() as conn:
+                await conn.exec_driver_sql("SELECT 1")
         log.exception("chain_not_compared", chain=chain.info.id)
         raise Impossible(f"The plugin of {chain.info.id} failed with {type(error).__name__}.") from error
 

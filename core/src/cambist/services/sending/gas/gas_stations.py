@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.engine import Database
 from cambist.db.structs import AnyRow, columns_of, literally, to_struct
+from cambist.deadlines import within
 from cambist.domain.intents import CARRIERS
 from cambist.domain.money import AmountError, format_units, parse_units
 from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, Units
@@ -133,8 +134,7 @@ async def check_all(
 
 async def _try(db: Database, chain: Chain, marks: LowMarks, now: datetime, timeout_s: float) -> None:
     try:
-        async with asyncio.timeout(timeout_s):
-            await check(db, chain, marks, now)
+        await within(timeout_s, check(db, chain, marks, now))
     except Exception as error:  # a plugin may raise anything, and the other chains want their turn
         bug = None if isinstance(error, (ChainError, TimeoutError)) else error
         name = type(error).__name__
