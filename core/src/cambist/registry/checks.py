@@ -127,7 +127,8 @@ def _check_chains(name: str, infos: Sequence[ChainInfo], families: Mapping[str, 
 def _check_values(name: str, info: ChainInfo) -> None:
     """Refuse what is of another type than it should be, for a Struct takes whatever it is given, or out of range."""
     try:
-        msgspec.convert(msgspec.to_builtins(info), ChainInfo, strict=True)
+        stated = {field: getattr(info, field) for field in ChainInfo.__struct_fields__}  # a plugin's own may have more
+        msgspec.convert(msgspec.to_builtins(stated), ChainInfo, strict=True)
     except msgspec.ValidationError as error:
         raise plugin_error(name, f"the chain {info.id!r} is malformed: {error}") from error
     if _CHAIN_ID.fullmatch(info.id) is None:

@@ -15,7 +15,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from cambist.plugin import ChainError, ChainUnavailableError, InconsistentChainError, SpanTooWideError
-from cambist_chainkit.answers import NestedTooDeeplyError, TooLongError, UnsupportedError
+from cambist_chainkit.answers import NestedTooDeeplyError, NoAnswerError, TooLongError, UnsupportedError
 
 from .decode import is_synthetic
 from .endpoint import Endpoint
@@ -80,7 +80,7 @@ async def _debug(endpoint: Endpoint, block: RpcBlock) -> list[list[Movement]]:
             return await _flat(endpoint, block)
         except UnsupportedError:
             traced = [_GIVEN_UP] * len(listed)
-    except SpanTooWideError:
+    except (SpanTooWideError, NoAnswerError):  # what is too long to read seldom comes in time
         traced = [_GIVEN_UP] * len(listed)
     # A node gives a transaction up that takes it some seconds. Asked for alone, it has these seconds for itself.
     given_up = [position for position, one in enumerate(traced[: len(listed)]) if one.result is None and one.error]
@@ -94,7 +94,7 @@ async def _debug(endpoint: Endpoint, block: RpcBlock) -> list[list[Movement]]:
 async def _flat(endpoint: Endpoint, block: RpcBlock) -> list[list[Movement]]:
     try:
         traces = await _told(endpoint, "trace_block", (block.number,), list[FlatTrace])
-    except SpanTooWideError:
+    except (SpanTooWideError, NoAnswerError):
         alone = await _one_by_one(endpoint, block, block.transactions, _flat_alone)
         traces = [trace for own in alone for trace in own]
     return from_flat_traces(block, traces)

@@ -78,7 +78,7 @@ class Wallets(Controller):
 
     @get("/", summary="Read all balances", opt=needs("read"))
     async def read(self, actor: NamedDependency[Actor], web: NamedDependency[Web]) -> Wallet:
-        """Return every token that the merchant ever had, but none that another one has replaced.
+        """Return every token that the merchant ever had, but no empty balance of one that another replaced.
 
         `available` can be spent, `pending` is on its way out, `held` has arrived and waits for a decision or for
         its payment to end.

@@ -38,7 +38,7 @@ async def ever_had(conn: AsyncConnection, registry: Registry, merchant_pk: int, 
 
 
 async def balances(conn: AsyncConnection, registry: Registry, merchant_pk: int, mode: str) -> Sequence[TokenBalance]:
-    """Return what a merchant has of every token that it ever had, but nothing of one that another has replaced.
+    """Return what a merchant has of every token that it ever had, but no empty balance of one that another replaced.
 
     Its symbol would be there twice, and can be asked for only as what it stands for now. What should be left of the
     replaced one is told all the same.
