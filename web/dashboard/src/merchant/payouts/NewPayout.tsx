@@ -22,7 +22,7 @@ import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
-import { useChains, usePermitted, useProjectId } from "../project";
+import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
 import { BalanceSelect } from "../wallet/BalanceSelect";
@@ -30,6 +30,7 @@ import { useNamed, walletQuery } from "../wallet/queries";
 
 import { Batch } from "./Batch";
 import { SwapPayout } from "./SwapPayout";
+import { useTag } from "./useTag";
 
 type Balance = Schemas["BalanceView"];
 
@@ -106,15 +107,11 @@ function Single({ balance }: { readonly balance: Balance }) {
   const navigate = useNavigate();
   const client = useQueryClient();
   const [toAddress, setToAddress] = useState("");
-  const [toTag, setToTag] = useState("");
   const [amount, setAmount] = useState("");
   const [isAsked, setAsked] = useState(false);
   const refused = useRefused(coinKey(balance));
   const to = toAddress.trim();
-  const { data: chains = [] } = useChains();
-  // Asked for also while nobody knows: without its tag, nobody there is credited.
-  const hasTags = chains.find((one) => one.chain === balance.chain)?.hasTags !== false;
-  const tag = hasTags ? toTag.trim() : "";
+  const [tag, tagField] = useTag(balance.chain, refused);
 
   async function pay(): Promise<void> {
     const { chain, token } = balance;
@@ -149,19 +146,7 @@ function Single({ balance }: { readonly balance: Balance }) {
             setToAddress(text);
           }}
         />
-        {hasTags && (
-          <Text
-            label={t("payout.tag")}
-            description={t("withdrawal.tagWords")}
-            autoComplete="off"
-            value={toTag}
-            error={refused.of("toTag")}
-            onText={(text) => {
-              refused.forget();
-              setToTag(text);
-            }}
-          />
-        )}
+        {tagField}
         <BalanceAmount
           label={t("payments.amount")}
           balance={balance}

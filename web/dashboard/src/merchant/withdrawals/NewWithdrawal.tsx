@@ -21,7 +21,8 @@ import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
 import { Permitted } from "../Permitted";
-import { useChains, useProjectId } from "../project";
+import { useTag } from "../payouts/useTag";
+import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
 import { BalanceSelect } from "../wallet/BalanceSelect";
@@ -57,7 +58,6 @@ function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
   const navigate = useNavigate();
   const [chosen, setChosen] = useState<string | null>(null);
   const [toAddress, setToAddress] = useState("");
-  const [toTag, setToTag] = useState("");
   const [amount, setAmount] = useState("");
   const [code, setCode] = useState("");
   const [isAsked, setAsked] = useState(false);
@@ -65,10 +65,7 @@ function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
   const balance = balances.find((one) => coinKey(one) === chosen);
   const wanted = amount.trim();
   const to = toAddress.trim();
-  const { data: chains = [] } = useChains();
-  // Asked for also while nobody knows: without its tag, nobody there is credited.
-  const hasTags = balance !== undefined && chains.find((one) => one.chain === balance.chain)?.hasTags !== false;
-  const tag = hasTags ? toTag.trim() : "";
+  const [tag, tagField] = useTag(balance?.chain, refused);
   const isAmount = balance !== undefined && toUnits(wanted, balance.decimals) !== null;
 
   async function withdraw({ chain, token }: Balance): Promise<void> {
@@ -117,19 +114,7 @@ function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
             setToAddress(text);
           }}
         />
-        {hasTags && (
-          <Text
-            label={t("payout.tag")}
-            description={t("withdrawal.tagWords")}
-            autoComplete="off"
-            value={toTag}
-            error={refused.of("toTag")}
-            onText={(text) => {
-              refused.forget();
-              setToTag(text);
-            }}
-          />
-        )}
+        {tagField}
         <BalanceAmount
           label={t("payments.amount")}
           balance={balance}
