@@ -23,6 +23,7 @@ from litestar.types import ASGIApp, Empty, Receive, Scope, Send
 
 from cambist.domain.text import hidden_in
 from cambist.services.errors import FieldProblem, InvalidError, check_text
+from cambist.services.metadata import check_shown
 
 from .choices import values_at
 from .errors import UnsupportedMediaTypeError, plain_problem
@@ -34,7 +35,6 @@ _NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`")
 LARGE_BYTES = 64 * 1024
 """From here on a body is decoded in a thread: what may hide in it takes long to look for."""
 
-_OF_METADATA = re.compile(r"(^|\.)metadata[.\[]")
 JUDGED_ELSEWHERE = ("password", "amount", "address", "threshold")
 _OF_ROWS = re.compile(r"(addresses|destinations)\[")
 """Rows of a bulk request: what is wrong with one of them is said of it alone, by who reads it."""
@@ -107,16 +107,19 @@ def refuse_hidden(value: object, path: str) -> None:
     """
     of_row = _OF_ROWS.match(path) is not None
     if isinstance(value, str):
-        own = _OF_METADATA.search(path) is not None
-        if not of_row and (own or not path.lower().endswith(JUDGED_ELSEWHERE)):
-            check_text(value, path or "body", lines=own)
+        if not of_row and not path.lower().endswith(JUDGED_ELSEWHERE):
+            check_text(value, path or "body")
         elif "\0" in value:
             check_text("\0", path)
     elif isinstance(value, dict):
         for name, item in value.items():
             if not of_row or "\0" in name:
                 check_text(name, path or "body")
-            refuse_hidden(item, f"{path}.{name}" if path else name)
+            at = f"{path}.{name}" if path else name
+            if name == "metadata" and not of_row and not isinstance(item, str):
+                check_shown(item, at)
+            else:
+                refuse_hidden(item, at)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             refuse_hidden(item, f"{path}[{index}]")
