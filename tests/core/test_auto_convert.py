@@ -99,9 +99,7 @@ async def test_nothing_is_converted_into_what_operators_have_disabled(ruled):
     assert (ruled.service.asked, await ruled.exchanges()) == (0, [])
 
 
-@pytest.mark.parametrize("symbol", ["USDX", "MEM"])
-async def test_neither_coin_that_the_merchant_has_disabled_is_converted_and_that_is_told(ruled, symbol):
-    await ruled.fund(150 * USDX)
+async def disable(ruled, symbol):
     async with ruled.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, enabled, updated_at)"
@@ -109,6 +107,12 @@ async def test_neither_coin_that_the_merchant_has_disabled_is_converted_and_that
             " ON CONFLICT (merchant_pk, mode, chain, symbol) DO UPDATE SET enabled = false",
             (ruled.live.merchant_pk, symbol),
         )
+
+
+@pytest.mark.parametrize("symbol", ["USDX", "MEM"])
+async def test_neither_coin_that_the_merchant_has_disabled_is_converted_and_that_is_told(ruled, symbol):
+    await ruled.fund(150 * USDX)
+    await disable(ruled, symbol)
     assert (await ruled.run(), await ruled.told()) == (0, ["TOKEN_NOT_ENABLED"])
     assert (ruled.service.asked, await ruled.exchanges()) == (0, [])
 
@@ -264,13 +268,7 @@ async def test_every_reason_why_nothing_is_converted_is_told(ruled):
     assert (await ruled.told(), await ruled.run()) == (["RECEIVABLE_OUTSTANDING"], 0)
     await ruled.move("custody_wallet", "receivable", 1)
     for symbol in ("USDX", "MEM"):
-        async with ruled.db.transaction() as conn:
-            await conn.exec_driver_sql(
-                "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, enabled, updated_at)"
-                " VALUES ($1, 'live', 'memory', $2, false, now())"
-                " ON CONFLICT (merchant_pk, mode, chain, symbol) DO UPDATE SET enabled = false",
-                (ruled.live.merchant_pk, symbol),
-            )
+        await disable(ruled, symbol)
         assert (await ruled.told())[:1] == ["TOKEN_NOT_ENABLED"], symbol
         assert await ruled.run() == 0
         async with ruled.db.transaction() as conn:

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.engine import Database
 from cambist.db.structs import columns_of, one_of, to_struct
+from cambist.deadlines import within
 from cambist.domain.branches import WALLET_BRANCH
 from cambist.domain.money import AmountError, fiat_to_units, value_of
 from cambist.plugin import AddressFamily, Chain, ChainInfo, FeeAboveCeilingError, Intent, Plan, Token, Units
@@ -60,8 +61,7 @@ async def derive_all(
 
 async def _try(db: Database, keys: AccountKeys, family: AddressFamily, chain: Chain, now: datetime) -> None:
     try:
-        async with asyncio.timeout(CHAIN_TIMEOUT_S):
-            await derive(db, keys, family, chain, now)
+        await within(CHAIN_TIMEOUT_S, derive(db, keys, family, chain, now))
     except Exception as error:  # noqa: BLE001  trouble of one chain must not take the others along
         log.warning("payout_minimums_unknown", chain=chain.info.id, error=f"{type(error).__name__}: {error}")
 
