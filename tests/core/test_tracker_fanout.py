@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from cambist.domain.identifiers import sort_key
+from cambist.domain.moments import moment
 from cambist.hints import Hints
 from cambist.services.platform import PlatformSettings
 from cambist.services.trackers import fan_out, telling, transactions
 from cambist.services.trackers.bodies import Stage
 from cambist.services.trackers.fan_out import FanOut
-from cambist.services.webhooks.outbox import moment
 from cambist.testing.memory.blocks import Output
 from cambist.testing.memory.family import named_address
 from tests.support.fragile import FragileDatabase, KilledError, Life

@@ -10,8 +10,8 @@ from functools import cache
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, inspect
 
+from cambist.domain.moments import moment
 from cambist.services.csv_lines import harmless
-from cambist.services.webhooks.outbox import moment
 
 from .schemas import with_moments
 

@@ -14,8 +14,8 @@ from litestar.serialization import default_serializer
 from litestar.types import Serializer
 from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 
+from cambist.domain.moments import moment
 from cambist.services.paging import LIMIT_MAX, PAGE_MAX
-from cambist.services.webhooks.outbox import moment
 
 
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -10,9 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Project
 from cambist.domain.exchanges import MadeFor, Status
 from cambist.domain.failures import code_of
+from cambist.domain.moments import moment
 from cambist.domain.money import format_units
 from cambist.ports import Ids
-from cambist.services.webhooks.outbox import NewEvent, enqueue, moment
+from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from .rows import ExchangeRow
 

@@ -11,10 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Project
 from cambist.db.structs import AnyRow, one_of_given
 from cambist.domain.failures import code_of
+from cambist.domain.moments import moment
 from cambist.domain.money import format_units
 from cambist.domain.payouts import RESOURCES
 from cambist.ports import Ids
-from cambist.services.webhooks.outbox import NewEvent, enqueue, moment
+from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from .read import PayoutRow
 

@@ -18,9 +18,10 @@ from msgspec import Struct, field
 from cambist.db.copying import bigint_field, bytes_field, text_field
 from cambist.db.structs import AnyRow
 from cambist.domain.identifiers import DatedIds
+from cambist.domain.moments import moment
 from cambist.domain.money import format_units
 from cambist.domain.webhooks import TRACKER_EVENTS
-from cambist.services.webhooks.outbox import TrackerDelivery, moment
+from cambist.services.webhooks.outbox import TrackerDelivery
 
 EVENTS = {event.rpartition(".")[2]: event for event in TRACKER_EVENTS}
 """The event that tells of a stage."""

@@ -9,8 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
+from cambist.domain.moments import moment
 from cambist.ports import Ids
-from cambist.services.webhooks.outbox import encode_body, moment
+from cambist.services.webhooks.outbox import encode_body
 from cambist.services.webhooks.sender import Message
 
 from .create import TrackerContext

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -80,12 +79,6 @@ SELECT delivery_id, project_pk, id, endpoint_pk, event, resource_id, url, status
 FROM every
 ORDER BY id, endpoint_pk NULLS FIRST
 """
-
-
-@lru_cache(maxsize=256)
-def moment(at: datetime) -> str:
-    """Write a time as every event and answer does: in UTC, with milliseconds."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 async def enqueue(conn: AsyncConnection, events: Sequence[NewEvent], *, ids: Ids, now: datetime) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from cambist.db.models import Project, WebhookEndpoint
 from cambist.db.structs import AnySelect
 from cambist.domain.failures import SENTENCES, Failure, code_of
+from cambist.domain.moments import moment
 from cambist.domain.webhooks import check_event, resource_of
 from cambist.ports import Ids
 from cambist.services.actor import Actor
@@ -19,7 +20,7 @@ from cambist.services.errors import FieldProblem, InvalidError
 from cambist.settings import WebhookTargets
 
 from . import endpoints
-from .outbox import encode_body, moment
+from .outbox import encode_body
 from .secrets import ENDPOINT_FIELD, FIELD, SigningSecrets
 from .sender import Message
 from .urls import check_webhook_url

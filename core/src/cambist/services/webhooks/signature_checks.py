@@ -10,13 +10,14 @@ from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import WebhookAttempt, WebhookDelivery
+from cambist.domain.moments import moment
 from cambist.domain.webhooks import TEST_EVENT, SignatureCheck, judge_signature_check
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, InvalidError
 
 from . import endpoints
-from .outbox import encode_body, moment
+from .outbox import encode_body
 from .samples import receiver, signing
 from .secrets import ENDPOINT_FIELD, FIELD, SigningSecrets
 from .sender import AttemptResult, Message

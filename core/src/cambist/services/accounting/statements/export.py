@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC
 from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.moments import moment
 from cambist.domain.money import format_units
 from cambist.services.csv_lines import csv_lines, harmless
 from cambist.services.errors import InvalidError
@@ -81,7 +81,7 @@ def _line(entry: Entry, detail: Detail) -> Sequence[str]:
     changes = {entry.from_balance: -abs(entry.units), entry.to_balance: abs(entry.units)}
     return (
         entry.entry_id,
-        entry.created_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        moment(entry.created_at),
         entry.type,
         harmless(entry.chain),
         harmless(entry.token.symbol),

@@ -10,11 +10,12 @@ from msgspec import Struct, to_builtins
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import AnyRow
+from cambist.domain.moments import moment
 from cambist.domain.money import format_units
 from cambist.domain.webhooks import EXTENDED_EVENTS
 from cambist.plugin import Units
 from cambist.ports import Ids
-from cambist.services.webhooks.outbox import NewEvent, enqueue, moment
+from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from .snapshots import FiatValue, show
 

@@ -9,9 +9,10 @@ from sqlalchemy import func, select
 
 from cambist.db.models import Payment, Project
 from cambist.db.structs import AnyRow
+from cambist.domain.moments import moment
 from cambist.domain.money import format_units
 from cambist.plugin import Units
-from cambist.services.webhooks.outbox import NewEvent, moment
+from cambist.services.webhooks.outbox import NewEvent
 
 from .views import expected_amount
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment
 from cambist.db.structs import AnyRow
+from cambist.domain.moments import moment
 from cambist.domain.money import AmountError, fiat_to_units, format_rate, value_of
 from cambist.domain.payments import Status
 from cambist.plugin import ChainInfo, Units
@@ -25,7 +26,7 @@ from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset
 from cambist.services.receiving.deposits.rows import SENT_BEFORE
-from cambist.services.webhooks.outbox import enqueue, moment
+from cambist.services.webhooks.outbox import enqueue
 
 from .events import PAYMENTS, payment_event
 from .read import not_found

@@ -14,10 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Deposit, Payment, Payout, Project
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain.failures import code_of
+from cambist.domain.moments import moment
 from cambist.domain.money import format_units
 from cambist.ports import Ids
 from cambist.services.payouts.read import PayoutRow
-from cambist.services.webhooks.outbox import NewEvent, enqueue, moment
+from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 _TOLD = (
     select(
