@@ -111,3 +111,23 @@ async def test_it_is_not_counted_whole_to_an_account(db, clock, ids):
     await refused(refund_env.accept(held.deposit_id), "CANNOT_ACCEPT")
     assert (await refund_env.release(held.deposit_id)).held_amount == "0"
     await refund_env.check_books()
+
+
+async def test_it_counts_for_no_account_though_the_account_would_take_it_by_now(db, clock, ids):
+    env = await PaymentEnv(db, clock, ids).open()
+    await env.change_project(env.test, extended_events=True)
+    accounts, refund_env = AccountEnv(env), RefundEnv(env)
+    user = (await accounts.make()).account.account_id
+    await accounts.set_minimum("20")
+    small = await accounts.deposit(user, "10", confirmations=REQUIRED)
+    await refund_env.refund_deposit(small.deposit_id)
+    await refund_env.finish()
+    await accounts.set_minimum("5")
+    await come_again(env)
+    (back,) = await accounts.deposits(user)
+    assert (back.incarnation, back.counted, back.held_reason, back.held_amount) == (2, False, "below_minimum", "10")
+    told = [event.rpartition(".")[2] for event, _ in await accounts.told() if event.startswith("account.")]
+    assert told == ["held", "orphaned", "held"]
+    await refund_env.release(small.deposit_id)
+    assert await accounts.balances(user) == {("memory", "USDX"): ("0", "0", "0")}
+    await refund_env.check_books()

@@ -229,7 +229,8 @@ def _row(chain_scope: WatchedChain, transfer: Transfer, ordinal: int, known: _Kn
 
 
 # What a deposit was worth when it was first seen stays, also where it comes back after a reorg, but not where another
-# token or account comes back in its place: a contract may pay otherwise in another block.
+# token or account comes back in its place: a contract may pay otherwise in another block. What did not count for its
+# account, and was sent back, does not count now either, whatever the account takes by now: nobody is credited with it.
 _UPSERT = """
 INSERT INTO deposits AS d (
     chain, scope, mode, first_seen_at, detected_at, deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk,
@@ -250,16 +251,19 @@ FROM unnest(
 ON CONFLICT (chain, scope, tx_id, position) DO UPDATE SET
     status = 'detected', incarnation = d.incarnation + 1, detected_at = excluded.detected_at, orphaned_at = NULL,
     confirmed_at = NULL, merchant_pk = excluded.merchant_pk, address_pk = excluded.address_pk,
-    payment_pk = excluded.payment_pk, account_pk = excluded.account_pk, matches = excluded.matches,
-    held_reason = excluded.held_reason, token = excluded.token, contract = excluded.contract,
-    decimals = excluded.decimals, units = excluded.units, sender = excluded.sender, height = excluded.height,
-    block_hash = excluded.block_hash, ordinal = excluded.ordinal, mined_at = excluded.mined_at,
-    required_confirmations = excluded.required_confirmations,
-    (fiat, fiat_reason) = (
+    payment_pk = excluded.payment_pk, account_pk = excluded.account_pk, token = excluded.token,
+    contract = excluded.contract, decimals = excluded.decimals, units = excluded.units, sender = excluded.sender,
+    height = excluded.height, block_hash = excluded.block_hash, ordinal = excluded.ordinal,
+    mined_at = excluded.mined_at, required_confirmations = excluded.required_confirmations,
+    (fiat, fiat_reason, matches, held_reason) = (
         SELECT CASE WHEN is_same THEN d.fiat ELSE excluded.fiat END,
-            CASE WHEN is_same THEN d.fiat_reason ELSE excluded.fiat_reason END
+            CASE WHEN is_same THEN d.fiat_reason ELSE excluded.fiat_reason END,
+            CASE WHEN stays_held THEN false ELSE excluded.matches END,
+            CASE WHEN stays_held THEN d.held_reason ELSE excluded.held_reason END
         FROM (SELECT d.account_pk IS NOT DISTINCT FROM excluded.account_pk
             AND d.contract IS NOT DISTINCT FROM excluded.contract) AS one (is_same)
+        CROSS JOIN LATERAL (SELECT is_same AND d.held_reason IS NOT NULL
+            AND EXISTS (SELECT FROM refund_parts part WHERE part.deposit_pk = d.id)) AS sent_back (stays_held)
     )
 WHERE d.status = 'orphaned'
 RETURNING d.id, d.deposit_id, d.payment_pk, d.account_pk, d.matches, d.height, d.tx_id, d.position
