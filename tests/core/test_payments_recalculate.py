@@ -5,22 +5,24 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cambist.domain.money import fiat_to_units
-from cambist.services.errors import ConflictError, NotFoundError, UnavailableError
+from cambist.services.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 from cambist.services.receiving.payments.recalculate import Recalculate, fiat_remaining, recalculate
+from cambist.testing.memory.family import named_address
 
 FIAT = {"pricingMode": "fiat", "fiatCurrency": "usd", "amount": "30", "token": "MEM"}
 
 
-async def refresh(payment_env, payment_id, actor=None, minutes=30):
+async def refresh(payment_env, payment_id, actor=None, minutes=30, chains=None):
     async with payment_env.db.transaction() as conn:
         return await recalculate(
             conn,
             actor or payment_env.test,
             payment_id,
             Recalculate(expires_in_minutes=minutes),
-            chains=payment_env.registry.chains,
+            chains=chains or payment_env.registry.chains,
             rates=payment_env.rates,
             clock=payment_env.clock,
             ids=payment_env.ids,
@@ -99,6 +101,18 @@ async def test_only_an_expired_fiat_payment_of_ones_own_gets_a_new_rate(payment_
     assert error.value.code == "PAYMENT_NOT_FIAT"
     with pytest.raises(NotFoundError):
         await refresh(payment_env, pending, payment_env.live)
+
+
+async def test_nobody_is_asked_for_a_token_that_another_one_has_replaced(payment_env):
+    payment = (await payment_env.create(payment_env.test, **FIAT | {"token": "USDX"})).payment
+    await payment_env.advance(3601)
+    info = payment_env.registry.chains["memory"]
+    tokens = [replace(one, contract=named_address("another")) if one.symbol == "USDX" else one for one in info.tokens]
+    with pytest.raises(InvalidError) as error:
+        await refresh(payment_env, payment.payment_id, chains={"memory": replace(info, tokens=tuple(tokens))})
+    assert (error.value.code, error.value.details[0].field) == ("UNSUPPORTED_TOKEN", "token")
+    assert (await payment_env.read(payment.payment_id, payment_env.test)).status == "expired"
+    assert (await refresh(payment_env, payment.payment_id)).status == "pending"
 
 
 async def test_without_a_price_nothing_changes(payment_env, clock):

@@ -21,7 +21,7 @@ from cambist.ports import Clock, Ids
 from cambist.services import chain_pauses
 from cambist.services.actor import Actor
 from cambist.services.addresses.macs import AddressMacs
-from cambist.services.errors import ConflictError
+from cambist.services.errors import ConflictError, InvalidError
 from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import FIAT, find_asset
@@ -69,6 +69,10 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     # The price is asked for before the row is locked: a watcher must not wait for somebody else's server.
     known = await _find(conn, actor.project_pk, payment_id)
     asset = find_asset(chains, known.chain, known.token, actor.mode)
+    if asset.token.contract != known.contract:
+        # Another contract goes by the symbol now, and nobody looks for the one that the customer would pay in.
+        words = f"was replaced on {asset.chain.name}; make a new payment"
+        raise InvalidError.field("token", words, "UNSUPPORTED_TOKEN")
     chain_pauses.refuse_payments(await chain_pauses.load(conn), asset.chain, actor.mode)
     rate = await rates.rate(asset.token.symbol, known.fiat_currency)
     row = await _find(conn, actor.project_pk, payment_id, lock=True)
