@@ -68,7 +68,7 @@ async def test_a_new_rate_that_would_ask_for_less_than_arrives_is_refused(paymen
             return await recalculate(
                 conn, payment_env.test, payment_id, Recalculate(),
                 chains=payment_env.registry.chains, rates=payment_env.rates, clock=payment_env.clock,
-                ids=payment_env.ids, macs=payment_env.macs,
+                ids=payment_env.ids, macs=payment_env.macs, token_rules=payment_env.context.token_rules,
             )  # fmt: skip
 
     with pytest.raises(ConflictError) as error:

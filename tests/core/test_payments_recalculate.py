@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cambist.domain.money import fiat_to_units
+from cambist.services.chains.rules import TokenRule
 from cambist.services.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 from cambist.services.receiving.payments.recalculate import Recalculate, fiat_remaining, recalculate
 from cambist.testing.memory.family import named_address
@@ -23,6 +24,7 @@ async def refresh(payment_env, payment_id, actor=None, minutes=30, chains=None):
             payment_id,
             Recalculate(expires_in_minutes=minutes),
             chains=chains or payment_env.registry.chains,
+            token_rules=payment_env.context.token_rules,
             rates=payment_env.rates,
             clock=payment_env.clock,
             ids=payment_env.ids,
@@ -112,6 +114,17 @@ async def test_nobody_is_asked_for_a_token_that_another_one_has_replaced(payment
         await refresh(payment_env, payment.payment_id, chains={"memory": replace(info, tokens=tuple(tokens))})
     assert (error.value.code, error.value.details[0].field) == ("UNSUPPORTED_TOKEN", "token")
     assert (await payment_env.read(payment.payment_id, payment_env.test)).status == "expired"
+    assert (await refresh(payment_env, payment.payment_id)).status == "pending"
+
+
+async def test_a_token_in_which_no_new_payment_is_taken_gets_no_new_rate(payment_env):
+    payment = (await payment_env.create(payment_env.test, **FIAT)).payment
+    await payment_env.advance(3601)
+    payment_env.context.token_rules.replace({("memory", None): TokenRule(is_open=False, by_default=True)})
+    with pytest.raises(InvalidError) as error:
+        await refresh(payment_env, payment.payment_id)
+    assert (error.value.code, error.value.details[0].field) == ("TOKEN_NOT_ENABLED", "token")
+    payment_env.context.token_rules.replace({})
     assert (await refresh(payment_env, payment.payment_id)).status == "pending"
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cambist.services.chains.rules import TokenRules
 from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
 from cambist.services.sandbox.requests import FailPayout
 from tests.core.test_resolutions import late, refused, status
@@ -93,7 +94,7 @@ async def test_an_order_of_which_money_was_sent_back_gets_no_new_rate(payment_en
     payment_id = await late(payment_env, refund_env, "4", pricingMode="fiat", fiatCurrency="usd", amount="10")
     await sent_back(payment_env, refund_env)
     env = payment_env
-    own = {"rates": env.rates, "clock": env.clock, "ids": env.ids, "macs": env.macs}
+    own = {"rates": env.rates, "clock": env.clock, "ids": env.ids, "macs": env.macs, "token_rules": TokenRules()}
     async with env.db.transaction() as conn:
         asked = recalculate(conn, env.test, payment_id, Recalculate(), chains=env.registry.chains, **own)
         await refused(asked, "MONEY_SET_ASIDE")

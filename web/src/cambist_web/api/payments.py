@@ -193,6 +193,7 @@ class PaymentsInPerson(Controller):
                 payment_id,
                 data or Recalculate(),
                 chains=gateway.registry.chains,
+                token_rules=gateway.token_rules,
                 rates=gateway.rates,
                 clock=gateway.clock,
                 ids=gateway.ids,

@@ -121,7 +121,7 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"\{accountId\}(/activate|/deactivate|/deposits)?$", "", _SHOWN),
         (r"\{accountId\}/chains$", "post", _GIVEN),
         (r"/resolutions(/\{depositId\}(/accept|/release)?)?$", "", _SHOWN),
-        (r"/recalculate$", "post", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN"]}),
+        (r"/recalculate$", "post", {400: ["UNSUPPORTED_CHAIN", "UNSUPPORTED_TOKEN", "TOKEN_NOT_ENABLED"]}),
         (r"/recalculate$", "post", {503: ["RATE_UNAVAILABLE", "CHAIN_UNAVAILABLE"]}),
         (r"/recalculate$", "post", {409: ["PAYMENT_NOT_FIAT", "PAYMENT_NOT_EXPIRED", "NOTHING_REMAINS"]}),
         (r"/recalculate$", "post", {409: ["MONEY_SET_ASIDE", "AMOUNT_TOO_LARGE", "AMOUNT_TOO_SMALL"]}),

@@ -21,6 +21,7 @@ from cambist.ports import Clock, Ids
 from cambist.services import chain_pauses
 from cambist.services.actor import Actor
 from cambist.services.addresses.macs import AddressMacs
+from cambist.services.chains.rules import TokenRules
 from cambist.services.errors import ConflictError, InvalidError
 from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
@@ -57,6 +58,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     request: Recalculate,
     *,
     chains: Mapping[str, ChainInfo],
+    token_rules: TokenRules,
     rates: RateBook,
     clock: Clock,
     ids: Ids,
@@ -73,6 +75,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
         # Another contract goes by the symbol now, and nobody looks for the one that the customer would pay in.
         words = f"was replaced on {asset.chain.name}; make a new payment"
         raise InvalidError.field("token", words, "UNSUPPORTED_TOKEN")
+    token_rules.check(actor.merchant_pk, asset.chain.id, asset.token)
     chain_pauses.refuse_payments(await chain_pauses.load(conn), asset.chain, actor.mode)
     rate = await rates.rate(asset.token.symbol, known.fiat_currency)
     row = await _find(conn, actor.project_pk, payment_id, lock=True)
