@@ -132,3 +132,51 @@ async def test_it_counts_for_no_account_though_the_account_would_take_it_by_now(
     await refund_env.release(small.deposit_id)
     assert await accounts.balances(user) == {("memory", "USDX"): ("0", "0", "0")}
     await refund_env.check_books()
+
+
+async def test_a_failed_refund_that_is_mined_all_the_same_takes_its_deposit_again(payment_env, refund_env):
+    payment_id = await late(payment_env, refund_env, "10")
+    (one,) = await refund_env.waiting()
+    refund_id = (await refund_env.refund_deposit(one.deposit_id, amount="7")).resource.refund_id
+    await refund_env.fail(refund_id)
+    assert (await refund_env.resolution(one.deposit_id)).held_amount == "10"
+    await refund_env.mine_failed(refund_id)
+    assert await payment_env.balance("USDX") == {"held": 3_000_000}
+    await refused(refund_env.refund_deposit(one.deposit_id, amount="4"), "REFUND_EXCEEDS_HELD")
+    assert (await payment_env.read(payment_id, payment_env.test)).refunded_amount == "7"
+    await refund_env.check_books()
+    # What it sent is remembered as what any other refund sent.
+    await come_again(payment_env)
+    assert (await refund_env.refund_deposit(one.deposit_id)).resource.amount == "3"
+    await refund_env.check_books()
+
+
+async def test_one_that_takes_all_of_its_deposit_leaves_nothing_to_decide(payment_env, refund_env):
+    await refund_env.paid("10", "3")
+    (one,) = await refund_env.waiting()
+    refund_id = (await refund_env.refund_deposit(one.deposit_id)).resource.refund_id
+    await refund_env.fail(refund_id)
+    await refund_env.mine_failed(refund_id)
+    assert await refund_env.waiting() == []
+    after = await refund_env.resolution(one.deposit_id)
+    assert (after.held_amount, after.resolution) == ("0", "refunded")
+    assert await payment_env.balance("USDX") == {"available": 10_000_000}
+    await refund_env.check_books()
+
+
+async def test_one_of_a_payment_takes_what_was_held_and_the_rest_of_available(payment_env, refund_env):
+    payment_id = await refund_env.paid("10", "3")
+    refund_id = (await refund_env.refund(payment_id, amount="5")).resource.refund_id
+    await refund_env.fail(refund_id)
+    (one,) = await refund_env.waiting()
+    assert one.held_amount == "3"
+    await refund_env.release(one.deposit_id)
+    await refund_env.mine_failed(refund_id)
+    assert await payment_env.balance("USDX") == {"available": 8_000_000}, "what was decided about stays decided"
+    other = await refund_env.paid("10", "3")
+    refund_id = (await refund_env.refund(other, amount="5")).resource.refund_id
+    await refund_env.fail(refund_id)
+    await refund_env.mine_failed(refund_id)
+    assert await payment_env.balance("USDX") == {"available": 16_000_000}
+    assert await refund_env.waiting() == []
+    await refund_env.check_books()

@@ -45,8 +45,9 @@ class QuietRefunds:
 
     async def on_final(self, _conn, payouts, _now) -> None: ...
 
-    async def on_revived(self, _conn, payouts, _now) -> None:
+    async def on_revived(self, _conn, payouts, _now) -> Mapping[int, Units]:
         self._note("revived", payouts)
+        return {payout.pk: payout.held_units for payout in payouts}
 
 
 def person(name: str = "ann") -> str:

@@ -6,18 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from sqlalchemy import select
 
+from cambist.db.models import Payout
 from cambist.plugin import Units
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.actor import Actor
 from cambist.services.listing import Part
+from cambist.services.payouts.handler import PayoutHandler
 from cambist.services.payouts.queue import PayoutContext
+from cambist.services.payouts.read import COLUMNS, payout_row
 from cambist.services.reversals.refunds import create, read
 from cambist.services.reversals.refunds.create import RefundRequest
+from cambist.services.reversals.refunds.handler import PaymentRefundHandler
 from cambist.services.reversals.refunds.read import RefundView
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import ResolutionView, get_resolution, list_resolutions
 from cambist.services.sandbox.requests import FailPayout
+from cambist.services.sending.handler import IntentUpdate
 from cambist.testing.memory.family import named_address
 
 from .books import broken
@@ -93,6 +99,34 @@ class RefundEnv:
         """Have a refund be mined and revert."""
         await self.payment_env.sandbox.fail_payout(self.payment_env.test, FailPayout(payout_id=refund_id))
         await self.finish(chain)
+
+    async def mine_failed(self, refund_id: str) -> None:
+        """Have a refund that had failed be mined all the same, as after a reorganization deeper than is waited for."""
+        env = self.payment_env
+        handler = PayoutHandler(PaymentRefundHandler(env.ids), env.ids)
+        async with env.db.transaction() as conn:
+            found = await conn.execute(select(*COLUMNS).where(Payout.payout_id == refund_id))
+            refund = payout_row(found.one())
+            assert refund.intent_pk is not None
+            mined = IntentUpdate(
+                intent_pk=refund.intent_pk,
+                reference=f"refund:{refund_id}",
+                kind=refund.kind,
+                mode=refund.mode,
+                chain=refund.chain,
+                scope=refund.scope,
+                merchant_pk=refund.merchant_pk,
+                source_pk=1,
+                recipient_pk=None,
+                to_address=refund.to_address,
+                token=refund.token,
+                contract=refund.contract,
+                decimals=refund.decimals,
+                units=refund.units,
+                tx_id=refund.tx_id,
+                incarnation=2,
+            )
+            await handler.on_final(conn, [mined], env.clock.now())
 
     async def spend(self, units: int) -> None:
         """Take units out of the merchant's available USDX, as a payout that is on its way does."""

@@ -39,7 +39,8 @@ class RefundHandler(Protocol):
     """What refunds mean beyond their money: for payments, and for deposits of which a part was held.
 
     ``broadcast_at`` is None for those that were never sent before; revived ones had failed, and were mined all the
-    same. ``on_failed`` returns by payout how much of what was held goes back there; the rest is the merchant's.
+    same. ``on_failed`` returns by payout how much of what was held goes back there, and ``on_revived`` how much of it
+    leaves held again; the rest is the merchant's.
     """
 
     async def on_broadcast(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /) -> None: ...
@@ -47,7 +48,9 @@ class RefundHandler(Protocol):
         self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /
     ) -> Mapping[int, Units]: ...
     async def on_final(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /) -> None: ...
-    async def on_revived(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /) -> None: ...
+    async def on_revived(
+        self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime, /
+    ) -> Mapping[int, Units]: ...
 
 
 class PayoutHandler(IntentHandler):
@@ -83,11 +86,11 @@ class PayoutHandler(IntentHandler):
         changed = [_finished(row, one, Status.COMPLETED, None, now) for row, one in changes]
         await _save(conn, changed, now)
         await events.enqueue_events(conn, changed, "completed", self._ids, now)
-        if revived := _refunds(new for new, (old, _) in zip(changed, changes, strict=True) if old.status in GIVEN_BACK):
-            await self._refunds.on_revived(conn, revived, now)
+        revived = _refunds(new for new, (old, _) in zip(changed, changes, strict=True) if old.status in GIVEN_BACK)
+        held = await self._refunds.on_revived(conn, revived, now) if revived else {}
         if refunds := _refunds(changed):
             await self._refunds.on_final(conn, refunds, now)
-        await _post_final(conn, changes)
+        await _post_final(conn, changes, held)
 
     async def on_failed(self, conn: AsyncConnection, updates: Sequence[IntentUpdate], now: datetime) -> None:
         """Give the money back, and what it cost in credits where nothing was sent, which would have cost a fee."""
@@ -197,10 +200,13 @@ async def _locked(conn: AsyncConnection, rows: Sequence[PayoutRow], purposes: Se
     return dict(await lock_balances(conn, rows[0].mode, accounts)) if rows else {}
 
 
-async def _post_final(conn: AsyncConnection, changes: Sequence[_Change]) -> None:
-    """Post completions. One that had failed was given back already, and is taken from there again."""
+async def _post_final(conn: AsyncConnection, changes: Sequence[_Change], held: Mapping[int, Units]) -> None:
+    """Post completions. One that had failed was given back already, and is taken from there again.
+
+    ``held`` is by payout how much of it is taken from held.
+    """
     late = [row for row, _ in changes if row.status in GIVEN_BACK]
-    touched = (Purpose.AVAILABLE, Purpose.RECEIVABLE, Purpose.PENDING, Purpose.CUSTODY_WALLET)
+    touched = (Purpose.AVAILABLE, Purpose.RECEIVABLE, Purpose.PENDING, Purpose.HELD, Purpose.CUSTODY_WALLET)
     balances = await _locked(conn, late, touched)
     moved = []
     for row, one in changes:
@@ -208,10 +214,14 @@ async def _post_final(conn: AsyncConnection, changes: Sequence[_Change]) -> None
         moves = [Movement(row.account(Purpose.PENDING), custody, row.units)]
         if row.status in GIVEN_BACK:
             log.error("failed_payout_was_mined", payout_id=row.payout_id, tx_id=one.tx_id)
-            available = row.account(Purpose.AVAILABLE)
-            taken, owed = take_again(row.units, Units(balances[available]))
+            available, from_held = row.account(Purpose.AVAILABLE), held.get(row.pk, Units(0))
+            taken, owed = take_again(Units(row.units - from_held), Units(balances[available]))
             balances[available] -= taken
-            moves = [Movement(available, custody, taken), Movement(row.account(Purpose.RECEIVABLE), custody, owed)]
+            moves = [
+                Movement(row.account(Purpose.HELD), custody, from_held),
+                Movement(available, custody, taken),
+                Movement(row.account(Purpose.RECEIVABLE), custody, owed),
+            ]
         moved.append((row, one, moves))
     await _post(conn, "completed", moved)
 

@@ -66,12 +66,20 @@ class PaymentRefundHandler:
         await enqueue_events(conn, payouts, "failed", self._ids, now)
         return back
 
-    async def on_revived(self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime) -> None:
-        """Count again what had failed and was mined all the same."""
+    async def on_revived(
+        self, conn: AsyncConnection, payouts: Sequence[PayoutRow], now: datetime
+    ) -> Mapping[int, Units]:
+        """Count again what had failed and was mined all the same; return by payout what deposits hold no more."""
+        for chain, scope in sorted({(payout.chain, payout.scope) for payout in payouts}):
+            await lock_cursor(conn, chain, scope)
+        taken = await parts.take_again(conn, payouts, now)
         for payment in (await _lock(conn, payouts)).values():
-            units = sum(payout.units for payout in payouts if payout.payment_pk == payment.id)
-            await _save(conn, payment, Status(payment.status), units, now)
+            own = [payout for payout in payouts if payout.payment_pk == payment.id]
+            is_less_left = any(taken[payout.pk] for payout in own)
+            units = sum(payout.units for payout in own)
+            await _save(conn, payment, Status(payment.status), units, now, judge=is_less_left)
         await _tell(conn, [payout for payout in payouts if payout.deposit_pk is None], self._ids, now)
+        return taken
 
 
 async def _lock(conn: AsyncConnection, payouts: Sequence[PayoutRow]) -> dict[int, AnyRow]:
@@ -108,13 +116,15 @@ async def _tell(conn: AsyncConnection, payouts: Sequence[PayoutRow], ids: Ids, n
     await enqueue(conn, events, ids=ids, now=now)
 
 
-async def _save(conn: AsyncConnection, payment: AnyRow, status: Status, units: int, now: datetime) -> None:
+async def _save(  # noqa: PLR0913  what of which payment
+    conn: AsyncConnection, payment: AnyRow, status: Status, units: int, now: datetime, *, judge: bool = False
+) -> None:
     """Write a payment back, and have it judged again where it leaves refunded: deposits may have gone meanwhile."""
     was = Status(payment.status)
     changed = {"status": status, "refunded_units": Payment.refunded_units + units, "updated_at": now}
     if status is not was:
         changed["status_before_refund"] = was if status is Status.REFUNDED else None
-    if status is not was is Status.REFUNDED:
+    if judge or status is not was is Status.REFUNDED:
         changed["dirty"] = True
     await conn.execute(update(Payment).where(Payment.id == payment.id).values(changed))
 

@@ -1,16 +1,22 @@
-"""What of a refund was held, deposit by deposit: taken when it is asked for, given back when it fails."""
+"""What of a refund was held, deposit by deposit: taken when it is asked for, given back when it fails.
+
+A refund that had failed and is mined all the same takes it again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import bindparam, case, delete, func, insert, null, update
+from msgspec.structs import replace
+from sqlalchemy import and_, bindparam, case, delete, func, insert, null, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, RefundPart
 from cambist.db.structs import one_of
 from cambist.plugin import Units
+from cambist.services.payouts.read import PayoutRow
 from cambist.services.receiving.deposits.rows import DepositRow, lock_deposits
 
 
@@ -76,3 +82,35 @@ async def give_back(conn: AsyncConnection, payout_pks: Sequence[int]) -> Mapping
         )
         await conn.execute(changed, [{"pk": pk, "back": units} for pk, units in by_deposit.items()])
     return {payout: Units(units) for payout, units in back.items()}
+
+
+async def take_again(conn: AsyncConnection, refunds: Sequence[PayoutRow], now: datetime) -> Mapping[int, Units]:
+    """Take from held what refunds had taken that failed, and were mined all the same; return by refund how much.
+
+    So nobody sends it a second time. What is held no more, since somebody has decided about it meanwhile, is left for
+    the merchant's balance to pay. The chain's cursor is locked.
+    """
+    own = {one.deposit_pk for one in refunds if one.deposit_pk is not None}
+    of_payments = one_of(Deposit.payment_pk, [one.payment_pk for one in refunds if one.deposit_pk is None])
+    of_them = or_(one_of(Deposit.id, sorted(own)), and_(of_payments, Deposit.matches))
+    found = await conn.scalars(select(Deposit.id).where(of_them, Deposit.status == "confirmed"))
+    rows = await lock_deposits(conn, sorted(found))
+    taken: dict[int, Units] = {}
+    for refund in refunds:
+        again = held_parts([row for row in rows.values() if _is_of(row, refund)], refund.held_units)
+        await take(conn, refund.pk, again)
+        for part in again:
+            returned = Units(part.deposit.returned_units + part.units)
+            rows[part.deposit.id] = replace(part.deposit, returned_units=returned)
+        taken[refund.pk] = Units(sum(part.units for part in again))
+    own = {one.deposit_pk for one in refunds if one.deposit_pk is not None and taken[one.pk]}
+    gone = [pk for pk, row in rows.items() if pk in own and not row.held_units]
+    decided = update(Deposit).where(one_of(Deposit.id, gone))
+    await conn.execute(decided.values(resolution="refunded", resolved_at=now))
+    return taken
+
+
+def _is_of(deposit: DepositRow, refund: PayoutRow) -> bool:
+    if refund.deposit_pk is not None:
+        return deposit.id == refund.deposit_pk
+    return deposit.matches and deposit.payment_pk == refund.payment_pk
