@@ -374,6 +374,27 @@ def test_a_receipts_filter_finds_logs_that_were_changed() -> None:
         check_blooms([receipt(1, true, logs_bloom="0x12")], CONTRACTS)
 
 
+@pytest.mark.parametrize("untold", ["", "0x" + "0" * 512, "0x" + "f" * 512])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"address": "0x" + "aB" * 20},
+        {"address": "0X" + "ab" * 20},
+        {"topics": [TRANSFER_TOPIC.upper().replace("0X", "0x"), padded(OTHER), padded(OURS)]},
+    ],
+)
+def test_logs_that_are_spelt_in_another_case_are_refused_where_no_filter_tells_of_them(
+    untold: str, changes: dict[str, Any]
+) -> None:
+    """They would be passed over: what was paid would never be seen."""
+    own = "0x" + "ab" * 20
+    contracts = {TOKEN: TOKEN, own: own}
+    check_blooms([receipt(1, log(0, address=own), logs_bloom=untold)], contracts)
+    check_blooms([receipt(1, log(0, topics=[]), logs_bloom=untold)], contracts)
+    with pytest.raises(InconsistentChainError, match="spells"):
+        check_blooms([receipt(1, log(0, **{"address": own, **changes}), logs_bloom=untold)], contracts)
+
+
 @pytest.mark.parametrize("kind", ["", "EXTCALL", "call"])
 def test_a_call_of_no_known_kind_is_an_outage(kind: str) -> None:
     """It may move coin."""
