@@ -376,9 +376,12 @@ async def test_a_symbol_is_replaced_only_when_nothing_stands_behind_it(keeping):
     address = await keeping.shop.payment(keeping.gateway.chains["memory"], "EURX", 5)
     await keeping.decide("EURX", enabled=False)
     assert "no payment waits for it" in (await keeping.token(other.contract, replaces=True)).reason
-    async with keeping.db.transaction() as conn:
-        await conn.execute(update(Payment).where(Payment.address == address).values(status="expired"))
-    assert (await keeping.token(other.contract, replaces=True)).state == "enabled"
+    for seconds, state in ((10, "refused"), (61, "enabled")):
+        expires_at = keeping.gateway.clock.now() - timedelta(seconds=seconds)
+        expired = {"status": "expired", "expires_at": expires_at, "grace_s": 60}
+        async with keeping.db.transaction() as conn:
+            await conn.execute(update(Payment).where(Payment.address == address).values(**expired))
+        assert (await keeping.token(other.contract, replaces=True)).state == state
     await keeping.keeper.follow()
     assert keeping.info.token("EURX").contract == other.contract
     assert [token.contract for token in keeping.info.tokens].count(EURX.contract) == 0

@@ -15,12 +15,12 @@ from typing import Final
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import func, select, update
+from sqlalchemy import Interval, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainToken, CoinSettings, Cursor, LedgerAccount, Payment
 from cambist.db.structs import columns_of, to_struct
-from cambist.domain.payments import OPEN
+from cambist.domain.payments import OPEN, Status
 from cambist.domain.text import hidden_in
 from cambist.plugin import Chain, ChainError, Token, UnreadableTokenError, printable
 from cambist.registry import Registry, SetupError
@@ -153,7 +153,7 @@ async def _free_symbol(
         return
     if not claimed.replaces:
         raise RefusedTokenError(f"{token.symbol} stands for {row.contract}: name another symbol, or replace it.")
-    if row.state != "disabled" or await _is_needed(conn, claimed.chain, row.contract):
+    if row.state != "disabled" or await _is_needed(conn, claimed.chain, row.contract, now):
         raise RefusedTokenError(
             f"{token.symbol} stands for {row.contract}, which is replaced only when it is disabled, nothing of it is"
             " held and no payment waits for it."
@@ -173,10 +173,12 @@ async def _unset_amounts(conn: AsyncConnection, chain: str, symbol: str, now: da
     await conn.execute(update(CoinSettings).where(*rows).values(off | {"min_deposit": None, "updated_at": now}))
 
 
-async def _is_needed(conn: AsyncConnection, chain: str, contract: str) -> bool:
-    """Whether anything of a token is in the books, or a payment still waits for it."""
+async def _is_needed(conn: AsyncConnection, chain: str, contract: str, now: datetime) -> bool:
+    """Whether anything of a token is in the books, or a payment still waits for it, also within its grace."""
     held = select(LedgerAccount.id).where(LedgerAccount.asset == asset_key(chain, contract), LedgerAccount.balance != 0)
-    awaited = select(Payment.id).where(Payment.chain == chain, Payment.contract == contract, Payment.status.in_(OPEN))
+    grace = func.make_interval(0, 0, 0, 0, 0, 0, Payment.grace_s, type_=Interval)
+    waits = Payment.status.in_(OPEN) | ((Payment.status == Status.EXPIRED) & (Payment.expires_at + grace > now))
+    awaited = select(Payment.id).where(Payment.chain == chain, Payment.contract == contract, waits)
     for asked in (held, awaited):
         if (await conn.execute(asked.limit(1))).first() is not None:
             return True
