@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
-from cambist.services.errors import ConflictError, ForbiddenError
+from cambist.services.errors import ConflictError, ForbiddenError, ServiceError
 from cambist.services.listing import Part
 from cambist.services.payouts import read
 from cambist.services.payouts.batch_rows import BatchRejectedError
@@ -185,6 +185,26 @@ async def test_a_row_whose_key_was_used_before_is_not_paid_again(payout_env):
     again = await payout_env.pay_all([row(key="b"), row(key="a"), row(key="c")], header_key="k")
     assert msgspec.structs.replace(again, replayed=False) == batch
     assert (await payout_env.balances())["pending"] == 40 * USDX
+
+
+async def test_rows_that_were_all_paid_before_are_found_whatever_can_be_paid_now(payout_env):
+    """Asked for in other words: under another key of the batch, in another order, or one by one before."""
+    await payout_env.fund(100 * USDX)
+    rows = [row("10", key="a"), row("5", "bob", key="b")]
+    first = await payout_env.pay_all(rows)
+    await payout_env.pay(header_key="c", amount="1")
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "0.5", "minimum": "50"}}, payoutEnabled=False)
+    again = await payout_env.pay_all(rows[::-1], header_key="k")
+    assert (again.accepted, again.total, again.replayed_rows, again.rejected, again.replayed) == (0, 0, 2, [], False)
+    assert [one.payout_id for one in again.payouts] == [one.payout_id for one in first.payouts][::-1]
+    assert (await payout_env.pay_all(rows[::-1], header_key="k")).batch_id == again.batch_id
+    mixed = await payout_env.pay_all([row("1", key="c"), row("7", "bob", key="b"), row("5", "bob", key="b")])
+    assert (mixed.accepted, mixed.replayed_rows) == (0, 1)
+    assert codes(mixed) == [(1, "IDEMPOTENCY_KEY_REUSED"), (2, "DUPLICATE_IDEMPOTENCY_KEY")]
+    with pytest.raises(ServiceError) as error:
+        await payout_env.pay_all([row("10", key="a"), row("1", key="d")])
+    assert error.value.code == "PAYOUT_DISABLED", "a row that was not paid yet is judged"
+    assert (await payout_env.balances())["pending"] == 16 * USDX
 
 
 async def test_a_key_that_stands_for_something_else_refuses_its_row_alone(payout_env):

@@ -33,6 +33,7 @@ from .batch_rows import (
     drop_keys,
     in_order,
     judge_rows,
+    paid_before,
     reject,
 )
 from .create import named_asset, require_open, require_payouts
@@ -62,6 +63,17 @@ class Batch(Struct, frozen=True, kw_only=True):
     replayed: bool = False
 
 
+class _NewBatch(Struct, frozen=True, kw_only=True):
+    """What is stored of a batch besides its rows. ``chain`` and ``token`` are named as in the request."""
+
+    batch_id: str
+    request_hash: bytes
+    project_pk: int
+    chain: str
+    token: str
+    created_at: datetime
+
+
 class _Entry(Struct, frozen=True, kw_only=True, rename="camel"):
     """A row that made no payout, as it was kept for a replay: rejected, or one that was paid before."""
 
@@ -89,19 +101,31 @@ async def create_batch(
     before = await take_key(conn, claim, batch_id, context.clock.now())
     if before is not None:
         return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
+    new = _NewBatch(
+        batch_id=batch_id,
+        request_hash=hash_request(asked),
+        project_pk=actor.project_pk,
+        chain=request.chain,
+        token=request.token,
+        created_at=context.clock.now(),
+    )
     if any(one.idempotency_key is not None for one in request.destinations):
         # The same words with a row's key are a repetition, whatever became of that row, and whatever can be paid now:
         # nothing of it happens again.
-        await _lock_repetitions(conn, hash_request(asked))
-        if (before := await _same_batch(conn, actor.project_pk, hash_request(asked))) is not None:
+        await _lock_repetitions(conn, new.request_hash)
+        if (before := await _same_batch(conn, actor.project_pk, new.request_hash)) is not None:
             await lead_to(conn, claim, before)
             return structs.replace(await _batch(conn, actor.project_pk, before), replayed=True)
+    if (others := await paid_before(conn, actor, request)) is not None:
+        # In other words the same: nothing is to be paid, so that nothing is judged either.
+        await _store(conn, new, (), others)
+        return await _batch(conn, actor.project_pk, batch_id)
     judge = await _judge(conn, context, actor, request)
     valid, rejected, replayed = await judge_rows(conn, judge, request)
     valid, beyond = await _within_day(conn, judge, valid)
     if not valid and not replayed:
         raise BatchRejectedError(sorted([*rejected, *beyond], key=lambda one: one.row))
-    stored = await _store(conn, judge, batch_id, hash_request(asked), valid, [*rejected, *beyond, *replayed])
+    stored = await _store(conn, new, valid, [*rejected, *beyond, *replayed])
     payouts = [structs.replace(one.payout, batch_pk=stored) for one in valid]
     await debit_and_queue(conn, context, judge.settings, payouts, judge.limits)
     return await _batch(conn, actor.project_pk, batch_id)
@@ -186,24 +210,14 @@ async def _same_batch(conn: AsyncConnection, project_pk: int, request_hash: byte
     return found
 
 
-async def _store(  # noqa: PLR0913, PLR0917  what is stored
-    conn: AsyncConnection,
-    judge: Judge,
-    batch_id: str,
-    request_hash: bytes,
-    valid: Sequence[Valid],
-    others: Sequence[Rejected | Replayed],
+async def _store(
+    conn: AsyncConnection, batch: _NewBatch, valid: Sequence[Valid], others: Sequence[Rejected | Replayed]
 ) -> int:
     new = insert(PayoutBatch).values(
-        batch_id=batch_id,
-        request_hash=request_hash,
-        project_pk=judge.actor.project_pk,
-        chain=judge.asset.chain.id,
-        token=judge.asset.token.symbol,
+        **structs.asdict(batch),
         total_units=sum(one.payout.units for one in valid),
         accepted=len(valid),
         rejected=msgspec.to_builtins(sorted(others, key=lambda one: one.row)),
-        created_at=judge.context.clock.now(),
     )
     return (await conn.execute(new.returning(PayoutBatch.id))).scalar_one()
 

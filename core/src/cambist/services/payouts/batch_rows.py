@@ -135,14 +135,37 @@ async def judge_rows(
     conn: AsyncConnection, judge: Judge, request: BatchRequest
 ) -> tuple[Sequence[Valid], Sequence[Rejected], Sequence[Replayed]]:
     """Judge every row, and take the keys of those that are valid. A row with a used key is not judged again."""
-    claims, rejected = _claimed(judge, request)
+    claims, rejected = _claimed(judge.actor, request)
     used = await _used(conn, [claim for claim in claims.values() if claim is not None])
     new = {row: claim for row, claim in claims.items() if claim is None or claim.key not in used}
     valid, refused = _judged(judge, request, new)
     rejected += refused
     late = await _take_keys(conn, judge, valid)
     used |= await _used(conn, late)
-    replayed: list[Replayed] = []
+    replayed, refused = _replayed(request, claims, used)
+    valid = [one for one in valid if one.claim is None or one.claim.key not in used]
+    return valid, rejected + refused, replayed
+
+
+async def paid_before(
+    conn: AsyncConnection, actor: Actor, request: BatchRequest
+) -> Sequence[Rejected | Replayed] | None:
+    """Return what becomes of the rows where their keys leave none to be paid; None where one is, or none ever was."""
+    claims, rejected = _claimed(actor, request)
+    if any(claim is None for claim in claims.values()):
+        return None
+    used = await _used(conn, [claim for claim in claims.values() if claim is not None])
+    if len(used) < len(claims):
+        return None
+    replayed, refused = _replayed(request, claims, used)
+    return [*rejected, *refused, *replayed] if replayed else None
+
+
+def _replayed(
+    request: BatchRequest, claims: Mapping[int, Claim | None], used: Mapping[str, AnyRow]
+) -> tuple[list[Replayed], list[Rejected]]:
+    """Return the rows whose keys were used before: those that are paid, and those whose key stands for another."""
+    replayed, rejected = list[Replayed](), list[Rejected]()
     for row, claim in claims.items():
         if claim is None or claim.key not in used:
             continue
@@ -151,23 +174,22 @@ async def judge_rows(
         except ServiceError as error:
             # Alone, a payout may have its key in the header; a row has it in this field.
             rejected.append(structs.replace(reject(row, request.destinations[row], error), field=KEY))
-    valid = [one for one in valid if one.claim is None or one.claim.key not in used]
-    return valid, rejected, replayed
+    return replayed, rejected
 
 
 def check_rows(judge: Judge, request: BatchRequest) -> tuple[list[Valid], list[Rejected]]:
     """Judge every row as if no key had been used, and take none."""
-    claims, rejected = _claimed(judge, request)
+    claims, rejected = _claimed(judge.actor, request)
     valid, refused = _judged(judge, request, claims)
     return valid, rejected + refused
 
 
-def _claimed(judge: Judge, request: BatchRequest) -> tuple[dict[int, Claim | None], list[Rejected]]:
+def _claimed(actor: Actor, request: BatchRequest) -> tuple[dict[int, Claim | None], list[Rejected]]:
     claims: dict[int, Claim | None] = {}
     rejected, taken = list[Rejected](), set[str]()
     for row, destination in enumerate(request.destinations):
         try:
-            claims[row] = _row_claim(judge.actor, request, destination, taken)
+            claims[row] = _row_claim(actor, request, destination, taken)
         except ServiceError as error:
             rejected.append(reject(row, destination, error))
     return claims, rejected
