@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from cambist.services.sending.engine import Engine
+from cambist.testing.memory.blocks import Output
 from tests.support.fragile import Fragile, KilledError, Life
 from tests.support.treasury import Treasury
 
@@ -123,6 +124,29 @@ async def test_a_gap_that_a_wrong_count_has_left_is_filled(treasury):
     assert (await treasury.payout(payout_id)).status == "completed"
     assert await treasury.on_chain(to_address, "USDX") == AMOUNT
     assert treasury.alerts["gap"] >= 1
+    assert await treasury.is_idle()
+
+
+async def test_a_gap_is_filled_that_a_reorg_leaves_where_something_else_had_taken_our_nonce(treasury):
+    """Whoever holds the same key has sent something, and a reorg deeper than what was final takes it away for good."""
+    engine, to_address, follower = await treasury.ready(), await treasury.stranger(1), await treasury.stranger(2)
+    payout_id = await sends(treasury, to_address)
+    before, wallet = treasury.chain.height, treasury.wallet.address
+    nothing = Output(contract=None, recipient=wallet, amount=0)
+    treasury.chain.submit([nothing], sender=wallet, sequence=treasury.chain.accounts.sequence(wallet))
+    await treasury.mine()
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert treasury.alerts["dead"] == 1
+    treasury.chain.reorg(treasury.chain.height - before)
+    await treasury.poll()
+    second = await treasury.pay_out("USDX", AMOUNT, follower)
+    for _ in range(6):
+        await treasury.work(engine, rounds=3, until="enough")
+        treasury.clock.advance(10)
+    assert [(await treasury.payout(one)).status for one in (payout_id, second)] == ["completed"] * 2
+    assert [await treasury.on_chain(one, "USDX") for one in (to_address, follower)] == [AMOUNT] * 2
+    assert treasury.alerts["gap"] == 1
     assert await treasury.is_idle()
 
 

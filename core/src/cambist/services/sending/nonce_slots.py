@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain, count
 
 import structlog
 from msgspec import Struct
@@ -13,7 +14,7 @@ from cambist.domain.intents import CANCELLABLE, AskedBy, IntentKind
 from cambist.plugin import ChainError, Dated, SignedTx, Step, Unprepared
 from cambist.signer.protocol import ALREADY_SIGNED, DENIED, VOIDED, SignReply
 
-from . import store
+from . import gap_store, store
 from .context import EngineContext
 from .gas.loans import retry_after
 from .handler import updated
@@ -107,9 +108,13 @@ async def _reserve(
         ready = [(intent, step) for intent, step in ready if intent.id in still]
         dead = {**await store.dead_slots(conn, [intent for intent, _ in ready]), **proven}
         nonces: Sequence[int | None] = [None] * len(ready)
+        vacated: Sequence[int] = []
         if mined is not None:
-            gaps = await store.gaps(conn, chain_scope, source.pk, mined, following, len(ready))
-            nonces = [*gaps, *range(following, following + len(ready) - len(gaps))]
+            gaps = await gap_store.gaps(conn, chain_scope, source.pk, mined, following, len(ready))
+            repairs = sum(intent.update.kind is IntentKind.REPAIR for intent, _ in ready)
+            if repairs:
+                vacated = await gap_store.vacated(conn, chain_scope, source.pk, mined, following, repairs)
+            nonces = _numbered(ready, gaps, vacated, following)
         found = await _sign(context, source, ready, nonces, dead)
         refused = len(found.txs)
         signed_before = None if proven or mined is not None else _signed_before(found.refusal, ready[refused:])
@@ -117,7 +122,10 @@ async def _reserve(
             again = await _retry_slot(context, conn, source, found, ready[refused], nonces[refused], mined)
             found = _Signed(txs=[*found.txs, *again.txs], refusal=again.refusal, impossible=again.impossible)
         if found.txs:
-            following = max([following, *(tx.sequence + 1 for tx in found.txs if tx.sequence is not None)])
+            used = [tx.sequence for tx in found.txs if tx.sequence is not None]
+            following = max([following, *(sequence + 1 for sequence in used)])
+            if vacated:
+                await gap_store.give_up_vacated(conn, chain_scope, source.pk, used)
             await store.open_slots(conn, chain_scope, source.pk, found.txs, next_sequence=following, now=now)
             sent = [updated(tx.intent.update, tx_id=tx.signed.tx_id) for tx in found.txs]
             await context.handlers.on_broadcast(conn, sent, now)
@@ -129,6 +137,18 @@ async def _reserve(
         signed_before=signed_before,
         impossible=found.impossible,
     )
+
+
+def _numbered(
+    ready: Sequence[Ready], gaps: Sequence[int], vacated: Sequence[int], following: int
+) -> Sequence[int | None]:
+    """Return each one's nonce: gaps first. What something else had used up before a reorg is for repairs alone.
+
+    Whatever was signed there before may be mined after all, in place of a repair, which moves nothing.
+    """
+    free = chain(gaps, count(following))
+    for_repairs = chain(vacated, free)
+    return [next(for_repairs if intent.update.kind is IntentKind.REPAIR else free) for intent, _ in ready]
 
 
 def _signed_before(refusal: SignReply | None, refused: Sequence[Ready]) -> SignedBefore | None:
@@ -216,6 +236,8 @@ async def fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPa
     """
     if await is_coming(conn, context.chain_scope, sender.pk, IntentKind.REPAIR):
         return 0
+    span = (context.chain_scope, sender.pk, mined, first, GAPS_MAX)
+    found = [*await gap_store.gaps(conn, *span), *await gap_store.vacated(conn, *span)]
     repairs = [
         internal_intent(
             IntentKind.REPAIR,
@@ -226,7 +248,7 @@ async def fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPa
             recipient=sender,
             units=0,
         )
-        for _ in await store.gaps(conn, context.chain_scope, sender.pk, mined, first, GAPS_MAX)
+        for _ in found[:GAPS_MAX]
     ]
     await submit(conn, repairs, context.clock.now())
     return len(repairs)

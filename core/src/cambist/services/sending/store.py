@@ -33,8 +33,6 @@ OPEN_MAX = 5_000
 """Nonce slots followed in one tick; the rest are followed in the next."""
 NODES_APART_MAX = 3
 """Blocks by which the node that tells a balance may be behind the one that told of a receipt."""
-GAPS_SPAN_MAX = 10_000
-"""How far above the mined nonces gaps are looked for: more than nodes would ever keep waiting."""
 
 
 async def open_txs(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[TxRow]:
@@ -186,20 +184,6 @@ async def lock_sender(conn: AsyncConnection, chain_scope: ChainScope, address_pk
         )
     ).one()
     return int(row.next_sequence)
-
-
-async def gaps(  # noqa: PLR0913, PLR0917  each by name
-    conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, first: int, end: int, limit: int
-) -> Sequence[int]:
-    """Return the first nonces from ``first`` to before ``end`` that no intent ever had."""
-    if first >= end:
-        return []
-    rows = await conn.exec_driver_sql(
-        "SELECT n FROM generate_series($4::bigint, $5::bigint) n WHERE NOT EXISTS (SELECT FROM outbound_slots s"
-        " WHERE s.address_pk = $3 AND s.chain = $1 AND s.scope = $2 AND s.sequence = n) ORDER BY n LIMIT $6",
-        (*chain_scope.key, address_pk, first, min(end, first + GAPS_SPAN_MAX) - 1, limit),
-    )
-    return list(rows.scalars())
 
 
 class SlotUse(NamedTuple):
