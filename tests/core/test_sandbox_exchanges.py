@@ -216,6 +216,24 @@ async def test_a_reorg_of_both_chains_at_once_pays_a_bridge_once(booth):
     assert await booth.balance("memory/USDX") == {"available": 70 * ONE}
 
 
+async def test_a_reorg_takes_back_what_a_bridge_paid_to_somebody_until_it_is_mined_again(booth):
+    txn_id = await booth.exchange("memory/USDX", 30 * ONE, "other/USDX", recipient=person())
+    await booth.mine(blocks=DEEP + 1)
+    await booth.mine("other", DEEP + 1)
+    filled = await booth.row(txn_id)
+    assert (filled.status, filled.step) == ("succeeded", "ended")
+    for transactions in ("return", "drop"):
+        await booth.payment_env.reorg(DEEP + 1, transactions, "other")
+        assert await booth.state(txn_id) == ("pending", "filling")
+        assert await booth.balance("memory/USDX") == {"available": 70 * ONE, "pending": 30 * ONE}
+        assert await booth.lies("memory/USDX") == {"custody_deposits": 70 * ONE, "between_chains": 30 * ONE}
+        await booth.check_books()
+        await booth.mine("other", DEEP + 1)
+        again = await booth.row(txn_id)
+        assert (again.status, again.step, again.dest_tx_id) == ("succeeded", "ended", filled.dest_tx_id)
+        assert await booth.lies("memory/USDX") == {"custody_deposits": 70 * ONE}
+
+
 async def test_a_reorg_takes_a_refund_back_and_the_next_block_has_it_again(booth):
     txn_id = await booth.exchange("memory/USDX", 30 * ONE, "other/USDX")
     await booth.fail(txn_id, "expire")

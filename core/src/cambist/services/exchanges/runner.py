@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy import delete, func, select
@@ -23,6 +23,7 @@ from cambist.domain.exchanges import Kind, Step
 from . import posting
 from .arriving import find_output
 from .clearing import clear, give_back_turn
+from .ending import Endings
 from .filling import find_fill
 from .handler import NOT_SEEN
 from .outputs import lock_cursors
@@ -204,7 +205,13 @@ async def _reopen(worker: ExchangeWorker, conn: AsyncConnection, pk: int) -> Non
     if row.kind is Kind.SWAP:
         await worker.endings.reopen(conn, row, now, Step.ARRIVING)
         return
-    is_refund = "refund" in roles
+    await reopen_bridge(worker.endings, conn, row, now, is_refund="refund" in roles)
+
+
+async def reopen_bridge(
+    endings: Endings, conn: AsyncConnection, row: ExchangeRow, now: datetime, *, is_refund: bool
+) -> None:
+    """Look again for the fill or the refund that had ended a bridge: what it took is between two chains once more."""
     await posting.post_closed(conn, row, refunded=is_refund, back=True)
     step = Step.REFUNDING if is_refund else Step.FILLING
     changed: dict[str, object] = {
@@ -214,4 +221,4 @@ async def _reopen(worker: ExchangeWorker, conn: AsyncConnection, pk: int) -> Non
         "refunds": {},
         **NOT_SEEN,
     }
-    await worker.endings.reopen(conn, row, now, step, **changed)
+    await endings.reopen(conn, row, now, step, **changed)

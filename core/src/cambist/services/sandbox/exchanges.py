@@ -35,7 +35,7 @@ from cambist.services.exchanges.arriving import find_call
 from cambist.services.exchanges.ending import Endings
 from cambist.services.exchanges.outputs import are_confirmed, claim, lock_cursors, lock_free
 from cambist.services.exchanges.rows import SELECT, ExchangeRow, exchange_row, lock, save
-from cambist.services.exchanges.runner import reopen_orphaned
+from cambist.services.exchanges.runner import reopen_bridge, reopen_orphaned
 from cambist.services.exchanges.worker import ExchangeWorker
 
 from . import blocks
@@ -59,6 +59,18 @@ _IS_UNREFUNDED = and_(
     Exchange.step.in_((Step.FILLING, Step.REFUNDING)),
     Exchange.sandbox_fails == "expire",
     Exchange.sandbox_refund_tx_id.is_(None),
+)
+_IS_UNFILLED_AGAIN = and_(
+    Exchange.mode == "sandbox",
+    Exchange.kind == Kind.BRIDGE,
+    Exchange.status == "succeeded",
+    Exchange.recipient_pk.is_(None),
+    exists().where(
+        SandboxTransfer.project_pk == Exchange.project_pk,
+        SandboxTransfer.chain == Exchange.dest_chain,
+        SandboxTransfer.tx_id == Exchange.dest_tx_id,
+        SandboxTransfer.height.is_(None),
+    ),
 )
 
 EXCHANGES_DUE = """EXISTS (
@@ -155,6 +167,7 @@ class Exchanging:
     async def claim_arrived(self, project_pk: int) -> Collection[str]:
         """Claim what has come for a project's exchanges; return the chains on which something has to be paid out."""
         await reopen_orphaned(self._worker, project_pk)
+        await self._reopen_unfilled(project_pk)
         own = Exchange.project_pk == project_pk, Exchange.mode == "sandbox"
         async with self._worker.db.autocommit() as conn:
             waiting = SELECT.where(*own, Exchange.status == "pending", _HAS_COME)
@@ -165,6 +178,19 @@ class Exchanging:
         for row in rows:
             await self._claim(row)
         return sorted(unpaid)
+
+    async def _reopen_unfilled(self, project_pk: int) -> None:
+        """Open bridges again whose fill to somebody else a reorg has taken back: no deposit of ours was it."""
+        unfilled = select(Exchange.id).where(Exchange.project_pk == project_pk, _IS_UNFILLED_AGAIN)
+        async with self._worker.db.autocommit() as conn:
+            pks = (await conn.scalars(unfilled.order_by(Exchange.id).limit(LOOKED_AT_MAX))).all()
+        for pk in pks:
+            async with self._worker.db.transaction() as conn:
+                await lock_cursors(conn, exchange_row((await conn.execute(SELECT.where(Exchange.id == pk))).one()))
+                row = await lock(conn, pk)
+                if await conn.scalar(unfilled.where(Exchange.id == pk)) is not None:
+                    await _lock_accounts(conn, row)
+                    await reopen_bridge(self._worker.endings, conn, row, self._now, is_refund=False)
 
     async def _claim(self, row: ExchangeRow) -> None:
         """End an exchange whose output or refund is confirmed."""
