@@ -2,10 +2,13 @@
 
 import msgspec
 import pytest
+from msgspec import structs
 
+from cambist.plugin import Token
 from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.payouts import coin_settings
 from cambist.services.payouts.coin_settings import Coin, CoinPatch, EnabledCoins
+from cambist.testing.memory.family import named_address
 from tests.support.payout_env import person
 
 
@@ -130,3 +133,21 @@ async def test_a_coin_to_convert_to_is_kept_and_never_the_coin_itself(payout_env
     assert await change(payout_env, "bsc", "USDC", autoConvertEnabled=False) == coin
     with pytest.raises(InvalidError, match="itself"):
         await change(payout_env, "bsc", "USDT", **target)
+
+
+async def test_amounts_are_read_in_the_decimals_of_the_token_that_has_just_replaced_another(payout_env):
+    """Of which this process has not heard yet."""
+    registry = payout_env.payment_env.registry
+    info = registry.chains["memory"]
+    old = Token(symbol="NEW", contract=named_address("old"), decimals=6, label="New")
+    registry.chains["memory"] = structs.replace(info, tokens=(*info.tokens, old))
+    async with payout_env.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_tokens (token_id, chain, contract, origin, symbol, decimals, label, state, revision,"
+            " created_at, changed_at) SELECT 'tok_' || state, 'memory', contract, 'added', 'NEW', decimals, 'New',"
+            " state, 1, $3, $3 FROM (VALUES ($1, 6, 'replaced'), ($2, 18, 'enabled')) AS t (contract, decimals, state)",
+            (old.contract, named_address("new"), payout_env.clock.now()),
+        )
+    changed = await change(payout_env, symbol="NEW", minDeposit="0.5")
+    assert (changed.min_deposit, changed.token.decimals) == (5 * 10**17, 18)
+    assert (await change(payout_env, minDeposit="0.5")).min_deposit == 500_000

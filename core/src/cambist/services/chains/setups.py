@@ -94,6 +94,21 @@ async def lock_tokens(conn: AsyncConnection, chain: str) -> None:
     await conn.exec_driver_sql(_LOCK, (f"chain tokens {chain}",))
 
 
+async def lock_token(conn: AsyncConnection, registry: Registry, chain: str, token: Token) -> Token:
+    """Return what the symbol of this process' token stands for now, and let it be nothing else until the end.
+
+    Another process may have put another contract in its place, of other decimals, which this one learns of in seconds.
+    """
+    await lock_tokens(conn, chain)
+    file = registry.file_chains.get(chain)
+    if file is not None and file.token(token.symbol) is not None:
+        return token
+    row = (
+        await conn.execute(_TOKENS.where(ChainToken.chain == chain, ChainToken.symbol == token.symbol))
+    ).one_or_none()
+    return token if row is None or row.contract == token.contract else to_struct(StoredToken, row).token
+
+
 async def lock_endpoints(conn: AsyncConnection, chain: str) -> None:
     """Let nobody else change a chain's endpoints until the transaction ends: several at once would leave none."""
     await conn.exec_driver_sql(_LOCK, (f"chain endpoints {chain}",))

@@ -19,6 +19,7 @@ from cambist.plugin import ChainInfo, Token, Units
 from cambist.registry import Registry
 from cambist.services.actor import Actor
 from cambist.services.addresses.checks import check_destination
+from cambist.services.chains.setups import lock_token
 from cambist.services.errors import ForbiddenError, InvalidError
 from cambist.services.pricing.quotes import AmountText, Asset, Name
 from cambist.services.supported import find_chain, find_token
@@ -167,7 +168,8 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
     coins would be converted in a circle.
     """
     chain = find_chain(registry.chains, coin.chain)
-    token = find_token(chain, coin.token)
+    # Amounts are kept in units: those of a token that was just replaced would be read as the next one's.
+    token = await lock_token(conn, registry, chain.id, find_token(chain, coin.token))
     new = insert(models.CoinSettings).values(
         merchant_pk=actor.merchant_pk, mode=actor.mode, chain=chain.id, symbol=token.symbol, updated_at=now
     )
