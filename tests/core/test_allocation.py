@@ -41,13 +41,16 @@ class Case(Struct, frozen=True, kw_only=True):
     held: dict[str | None, int]
     outflow: PendingOutflow
     gas: int | None
+    kept: int
     counts_waiting: bool
     room: int
     plans: Sequence[Plan]
 
     @property
     def balance(self) -> SpendableBalance:
-        return spendable_balance(self.held, self.outflow, self.gas, balances_count_waiting=self.counts_waiting)
+        return spendable_balance(
+            self.held, self.outflow, self.gas, kept=self.kept, balances_count_waiting=self.counts_waiting
+        )
 
     def run(self) -> tuple[Funding[Transfer], Allocation[Transfer]]:
         funding = fund(self.intents, self.balance, self.room)
@@ -74,12 +77,14 @@ def cases(draw: st.DrawFn) -> Case:
     count = draw(st.integers(0, 8))
     intents = [Transfer(number, draw(st.sampled_from(contracts)), draw(UNITS)) for number in range(count)]
     amounts = st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.sampled_from([0, 0, 5, 20])))
+    gas = None if purpose == "gas" else draw(st.integers(-10, 150))
     return Case(
         purpose=purpose,
         intents=intents,
         held=draw(st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.integers(0, 200)))),
         outflow=PendingOutflow(0, 0, draw(amounts), draw(amounts)),
-        gas=None if purpose == "gas" else draw(st.integers(-10, 150)),
+        gas=gas,
+        kept=0 if gas is None else draw(st.sampled_from([0, max(0, gas)])),
         counts_waiting=draw(st.booleans()),
         room=draw(st.integers(0, 8)),
         plans=[draw(plans(one)) for one in intents],
@@ -142,6 +147,14 @@ def test_fees_are_never_paid_out_of_a_merchants_coin(case):
 
 @settings(deadline=None)
 @given(cases())
+def test_what_is_kept_for_fees_is_sent_to_nobody(case):
+    funding, _ = case.run()
+    sent = sum(one.outgoing_units for one in funding.funded if one.contract is None)
+    assert not sent or sent <= case.balance.units[None] - case.kept
+
+
+@settings(deadline=None)
+@given(cases())
 def test_behind_who_waits_for_a_fee_all_others_wait(case):
     _, allocated = case.run()
     if allocated.needs_gas:
@@ -157,7 +170,8 @@ def test_what_is_short_has_not_been_there_for_those_before_it(case):
     for intent in funding.short:
         before = [one for one in funding.funded if one.contract == intent.contract and one.number < intent.number]
         left = spendable.units[intent.contract] - sum(one.outgoing_units for one in before)
-        assert left + spendable.maybe_spent[intent.contract] < intent.outgoing_units
+        kept = case.kept if intent.contract is None and intent.outgoing_units else 0
+        assert left + spendable.maybe_spent[intent.contract] < intent.outgoing_units + kept
 
 
 @settings(deadline=None)

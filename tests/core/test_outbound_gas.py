@@ -55,6 +55,29 @@ async def test_a_deposit_that_is_not_confirmed_yet_pays_no_fee_for_the_one_befor
     assert (await treasury.balance("MEM")).available == 0
 
 
+async def test_what_is_kept_for_fees_pays_nobody_while_the_merchants_own_coin_is_to_be_collected(treasury):
+    """Too little to be collected for its own sake: the platform would lend it out again and again."""
+    units = 5 * 10**15
+    await treasury.receive("USDX", 10**6)
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    kept = await treasury.on_chain(treasury.wallet.address, "MEM")
+    assert kept > 3 * units
+    deposit = await treasury.receive("MEM", 2 * units)
+    await treasury.work(engine)
+    for left in (units, 0):
+        await treasury.pay_out("MEM", units, to_address)
+        await treasury.work(engine)
+        assert await treasury.on_chain(deposit, "MEM") < units
+        assert await treasury.on_chain(treasury.wallet.address, "MEM") > left + kept // 2
+        async with treasury.db.autocommit() as conn:
+            rows = await conn.exec_driver_sql(
+                "SELECT -balance FROM ledger_accounts WHERE purpose = 'custody_wallet' AND asset = $1",
+                (treasury.asset("MEM"),),
+            )
+            assert rows.scalar_one() == left
+    assert await treasury.on_chain(to_address, "MEM") == 2 * units
+
+
 async def test_a_fee_that_was_paid_out_of_a_merchants_coin_is_replaced(treasury):
     await treasury.receive("MEM", 10 * COIN)
     to_address, engine = await treasury.stranger(1), treasury.engine()

@@ -53,15 +53,17 @@ class PendingOutflow(Struct, frozen=True):
 class SpendableBalance(Struct, kw_only=True):
     """What an address can spend: what the chain says, less what is already on its way out.
 
-    ``gas`` is the part of its native coin that may be spent on fees; None: all of it. ``maybe_spent`` is what it may
-    have beyond ``units``, unless the balance is older than the latest that left. ``counted_twice`` is the part of
-    it, in native coin, that the balance may lack already because it waits to be mined.
+    ``gas`` is the part of its native coin that may be spent on fees; None: all of it. Of that, ``kept`` is for nothing
+    else, as there is something to collect in its place. ``maybe_spent`` is what it may have beyond ``units``, unless
+    the balance is older than the latest that left. ``counted_twice`` is the part of it, in native coin, that the
+    balance may lack already because it waits to be mined.
     """
 
     units: dict[str | None, int]
     gas: int | None
     maybe_spent: Mapping[str | None, int]
     counted_twice: int = 0
+    kept: int = 0
 
     @property
     def for_fees(self) -> int:
@@ -73,9 +75,14 @@ class SpendableBalance(Struct, kw_only=True):
         """Return one that can be reserved from without changing this."""
         return structs.replace(self, units=dict(self.units))
 
+    def lacking(self, contract: str | None, units: int) -> int:
+        """Return how many units there are too few to send so many; zero or less where there are enough."""
+        kept = self.kept if contract is None and units else 0
+        return units + kept - self.units[contract]
+
     def reserve(self, contract: str | None, units: int) -> bool:
         """Set units aside, or return False where there are not enough."""
-        if self.units[contract] < units:
+        if self.lacking(contract, units) > 0:
             return False
         self.units[contract] -= units
         return True
@@ -91,7 +98,12 @@ class SpendableBalance(Struct, kw_only=True):
 
 
 def spendable_balance(
-    held: Mapping[str | None, int], outflow: PendingOutflow, gas: int | None, *, balances_count_waiting: bool
+    held: Mapping[str | None, int],
+    outflow: PendingOutflow,
+    gas: int | None,
+    *,
+    kept: int = 0,
+    balances_count_waiting: bool,
 ) -> SpendableBalance:
     """Return what can be spent of what the chain says is held; native coin is always among it.
 
@@ -106,6 +118,7 @@ def spendable_balance(
         gas=gas,
         maybe_spent={contract: outflow.just_mined.get(contract, 0) + twice.get(contract, 0) for contract in held},
         counted_twice=twice.get(None, 0),
+        kept=kept,
     )
 
 
@@ -127,7 +140,7 @@ def fund(intents: Sequence[T], balance: SpendableBalance, room: int) -> Funding[
             break
         if left.reserve(intent.contract, intent.outgoing_units):
             found.funded.append(intent)
-        elif left.units[intent.contract] + left.maybe_spent.get(intent.contract, 0) >= intent.outgoing_units:
+        elif left.lacking(intent.contract, intent.outgoing_units) <= left.maybe_spent.get(intent.contract, 0):
             found.maybe_spent.append(intent)
         else:
             found.short.append(intent)

@@ -167,7 +167,8 @@ async def _send_from(
     balance = allocation.spendable_balance(
         await _held(context, source, intents),
         outflow,
-        gas,
+        gas.units,
+        kept=gas.kept,
         balances_count_waiting=context.chain.balances_count_waiting,
     )
     funding = await _called(context, allocation.fund(intents, balance, room), now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,21 +15,28 @@ from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import OwnPath
 
 # What is mined and not posted yet: gas that has come, and fees at their highest while they are not known.
-_UNPOSTED = f"""
+_COMING = f"""
     + coalesce((SELECT sum(i.units) FROM outbound_intents i
         JOIN outbound_slots s ON s.intent_pk = i.id AND s.state = 'open'
         JOIN outbound_txs t ON t.slot_pk = s.id AND t.state = 'mined' AND t.role = 'main' AND t.succeeded
         WHERE i.recipient_address_pk = $1 AND i.chain = $2 AND i.scope = $3 AND i.kind = '{IntentKind.TOP_UP}'
             AND i.state = 'sending'), 0)
+"""  # noqa: S608  a constant
+_FEES = """
     - coalesce((SELECT sum(paid.fee) FROM outbound_slots s
         CROSS JOIN LATERAL (SELECT coalesce(max(t.fee_paid) FILTER (WHERE t.state = 'mined'),
             max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra)) AS fee
             FROM outbound_txs t WHERE t.slot_pk = s.id) paid
         WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open'), 0)
-"""  # noqa: S608  a constant
+"""
+# What came just now is left out of what is kept: the node that tells the balance may not know of it yet.
 _WALLET_GAS = f"""
-SELECT coalesce((SELECT -balance FROM ledger_accounts WHERE merchant_pk = $4 AND mode = $5 AND asset = $6
-    AND purpose = '{Purpose.FLOAT_WALLET}'), 0) {_UNPOSTED}
+WITH books AS (
+    SELECT coalesce(-sum(balance) FILTER (WHERE purpose = '{Purpose.FLOAT_WALLET}'), 0) AS gas,
+        coalesce(-sum(balance) FILTER (WHERE purpose = '{Purpose.CUSTODY_DEPOSITS}'), 0) AS deposits
+    FROM ledger_accounts WHERE merchant_pk = $4 AND mode = $5 AND asset = $6
+)
+SELECT gas {_COMING} {_FEES} AS units, greatest(0, gas {_FEES}) AS kept, deposits FROM books
 """  # noqa: S608  constants
 # The ledger does not tell one deposit address of a merchant from another; each has a short history of its own.
 _DEPOSIT_GAS = f"""
@@ -36,25 +44,34 @@ SELECT coalesce((SELECT sum(units) FROM outbound_intents WHERE recipient_address
         AND kind = '{IntentKind.TOP_UP}' AND state = 'done'), 0)
     - coalesce((SELECT sum(t.fee_paid) FROM outbound_slots s JOIN outbound_txs t ON t.slot_pk = s.id
         AND t.state = 'final' WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state <> 'open'), 0)
-    {_UNPOSTED}
+    {_COMING} {_FEES} AS units, 0 AS kept, 0 AS deposits
 """  # noqa: S608  constants
 
 
-async def gas_left(conn: AsyncConnection, context: EngineContext, source: OwnPath) -> int | None:
-    """Return how much of an address' native coin is the platform's, which alone pays fees; None: all of it.
+class GasLeft(NamedTuple):
+    """How much of an address' native coin is the platform's, which alone pays fees; None: all of it.
 
     Below zero where fees were paid out of a merchant's coin all the same, as when a transaction had to be replaced by
-    a dearer one.
+    a dearer one. ``kept`` is how much of it goes to nobody else, as the merchant's own is on addresses to be collected;
+    what one fee takes is not worth that.
     """
+
+    units: int | None
+    kept: int = 0
+
+
+async def gas_left(conn: AsyncConnection, context: EngineContext, source: OwnPath) -> GasLeft:
     where = (source.pk, *context.chain_scope.key)
     if source.purpose == "gas":
-        return None
+        return GasLeft(None)
     if source.purpose == "wallet":
         asset = asset_key(context.chain_scope.info.id, None)
         found = await conn.exec_driver_sql(_WALLET_GAS, (*where, source.merchant_pk, context.chain_scope.mode, asset))
     else:
         found = await conn.exec_driver_sql(_DEPOSIT_GAS, where)
-    return int(found.scalar_one())
+    row = found.one()
+    fee = int(row.kept) // context.settings.wallet_gas_transfers
+    return GasLeft(int(row.units), int(row.kept) - fee if row.deposits > fee else 0)
 
 
 async def ask_for_gas(
