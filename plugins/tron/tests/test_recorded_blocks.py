@@ -85,18 +85,23 @@ def test_real_blocks_stand_on_each_other_and_on_their_genesis_block() -> None:
 
 
 def test_a_whole_real_block_gives_the_transfers_that_it_holds() -> None:
-    """Six calls of games, of which three pay TRX out; what contracts call themselves with moves nothing."""
+    """Six calls of games, of which three bring TRX and get some; what contracts call themselves with moves nothing."""
     whole, number = decoded_block(recorded("tatum_getblock_1000000")), 1_000_000
     infos = decoded_infos(recorded("tatum_gettransactioninfobyblocknum_1000000"))
     check_transactions(whole, number)
     transfers = transfers_of(whole, check_infos(whole, infos, number), CONTRACTS, EveryAddress())
+    game, player = address("8d9dd663cf90256fdf2faba2a1be71f8a0147f8c"), "f07e117a4b5f1fda66f8fcedf44065f1dafc5ad7"
     assert told(transfers) == [
+        ("98d0f414", "native", game, 14_000_000),
         ("98d0f414", "trace:1", address("3a5bfb715d2086ec513b64e98531e2f58154c44c"), 700_000),
-        ("4ef51a57", "trace:2", address("f07e117a4b5f1fda66f8fcedf44065f1dafc5ad7"), 2_457_950_000),
+        ("4ef51a57", "native", game, 1_982_000_000),
+        ("4ef51a57", "trace:2", address(player), 2_457_950_000),
+        ("80e07e3f", "native", game, 11_000_000),
         ("80e07e3f", "trace:1", address("3a5bfb715d2086ec513b64e98531e2f58154c44c"), 550_000),
     ]
     assert {one.block_hash for one in transfers} == {whole.id}
-    assert {one.sender for one in transfers} == {address("8d9dd663cf90256fdf2faba2a1be71f8a0147f8c")}
+    assert {one.sender for one in transfers[1::2]} == {game}
+    assert transfers[2].sender == address(player)
 
 
 def test_real_usdt_transfers_are_found_with_their_recipients_and_amounts() -> None:

@@ -92,6 +92,25 @@ async def test_what_contracts_pay_out_is_found(
     assert len({(one.tx_id, one.position) for one in found}) == 5
 
 
+async def test_coin_that_goes_along_with_a_call_is_found(
+    node: TronNode, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """It leaves who calls, and comes to the contract, unless the call failed."""
+    splitter, payer = await node.deploy("Splitter"), node.accounts[2]
+    first = node.head + 1
+    paid = await splitter.send("splitNative", [customer], [30], sender=payer, call_value=30)
+    failed = await splitter.send("payOrRevert", customer, 5, True, sender=payer, call_value=5)
+    await node.mine()
+    assert (node.info(failed) or {}).get("result") == "FAILED"
+    async with connect(node.url) as chain:
+        for watched in (payer, splitter.address):
+            found = (await scan(chain, first, watched)).transfers
+            assert [(one.tx_id, one.position, one.sender, one.recipient, one.amount) for one in found][:1] == [
+                (paid, "native", payer, splitter.address, 30)
+            ]
+            assert {one.tx_id for one in found} == {paid}
+
+
 async def test_what_failed_is_not_found(
     node: TronNode, usdt: TronToken, tokens: Any, connect: Connect, scan: Scan, customer: str
 ) -> None:

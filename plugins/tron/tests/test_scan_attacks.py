@@ -88,6 +88,40 @@ def test_what_was_signed_outweighs_what_the_node_says_of_it(name: str, value: in
         transfers((one, info(one)))
 
 
+def paying_call(source: str, contract: str, sun: int) -> Json:
+    """Return a call that takes coin along, whose bytes are real, with an id that is theirs."""
+    one = call(source, contract)
+    told = one["raw_data"]["contract"][0]["parameter"]["value"]
+    told["call_value"] = sun
+    ends = {1: bytes.fromhex(hex_of(source)), 2: bytes.fromhex(hex_of(contract))}
+    value = encode({**ends, 3: sun, 4: bytes.fromhex(told["data"])})
+    parameter = encode({1: b"type.googleapis.com/protocol.TriggerSmartContract", 2: value})
+    return signed(one, encode({1: b"\xa3\x58", 11: encode({1: 31, 2: parameter})}))
+
+
+@pytest.mark.parametrize("ends", [(OURS, THEIRS), (OTHERS, OURS)])
+@pytest.mark.parametrize("ret", RESULTS)
+def test_coin_that_goes_along_with_a_call_moves_if_that_succeeded(ends: tuple[str, str], ret: str) -> None:
+    """To the contract that is called, whoever of both is watched."""
+    one = {**paying_call(*ends, 5), "ret": [{"contractRet": ret}]}
+    found = transfers((one, info(one, result=ret)))
+    assert told(found) == ([(one["txID"][:8], "native", ends[1], 5)] if ret == "SUCCESS" else [])
+
+
+@pytest.mark.parametrize("name, value", [("call_value", 0), ("call_value", 6), ("contract_address", THEIRS)])
+def test_coin_that_goes_along_is_what_was_signed(name: str, value: int | str) -> None:
+    """None may be left out, nor invented."""
+    one = paying_call(OTHERS, OURS, 5)
+    said = one["raw_data"]["contract"][0]["parameter"]["value"]
+    said[name] = hex_of(value) if isinstance(value, str) else value
+    with pytest.raises(InconsistentChainError, match="something else than was signed"):
+        transfers((one, info(one)))
+    none = paying_call(OTHERS, OURS, 0)
+    none["raw_data"]["contract"][0]["parameter"]["value"]["call_value"] = 5
+    with pytest.raises(InconsistentChainError, match="something else than was signed"):
+        transfers((none, info(none)))
+
+
 def test_a_payment_that_is_called_something_else_is_found_out() -> None:
     """As a vote, or as a payment where a vote was signed."""
     one = payment(OTHERS, OURS, 5)

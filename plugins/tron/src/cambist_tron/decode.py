@@ -17,7 +17,7 @@ from cambist_chainkit.contracts import first_word
 from .addresses import ADDRESS_BYTES, PREFIX, spell_hex
 from .headers import NOTHING
 from .protobuf import NUMBER_MAX
-from .signed import NATIVE, check_signed
+from .signed import CALL, NATIVE, Payment, check_signed, payment_told
 from .wire import InternalTx, TronBlock, TronLog, TronTx, TxInfo
 
 TRANSFER_TOPIC: Final = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -84,15 +84,21 @@ def check_infos(block: TronBlock, infos: Sequence[TxInfo], height: int) -> list[
 def native_hits(transactions: Sequence[TronTx], watch: Watch) -> list[tuple[int, TronTx]]:
     """Return (index, transaction) for each that sends native coin to or from a watched address, whatever came of it.
 
-    Raises ValueError.
+    By a transfer, or along with a call. Raises ValueError.
     """
-    return [
-        (index, tx)
-        for index, tx in enumerate(transactions)
-        for contract in tx.raw_data.contract  # nodes take exactly one
-        if contract.type == NATIVE
-        and _is_watched(contract.parameter.value.owner_address, contract.parameter.value.to_address, watch)
-    ]
+    hits = []
+    for index, tx in enumerate(transactions):
+        for contract in tx.raw_data.contract:  # nodes take exactly one
+            value = contract.parameter.value
+            if contract.type == NATIVE:
+                recipient = value.to_address
+            elif contract.type == CALL and value.call_value:
+                recipient = value.contract_address
+            else:
+                continue
+            if _is_watched(value.owner_address, recipient, watch):
+                hits.append((index, tx))
+    return hits
 
 
 def _is_watched(sender: str, recipient: str, watch: Watch) -> bool:
@@ -167,7 +173,9 @@ def transfers_of(
     inside = Block(height=block.raw.number, hash=block.id, parent_hash="", time=0)
     try:
         for index, tx in native_hits(block.transactions, watch):
-            if _took_effect(tx, infos[index]) and (native := _native(inside, tx)) is not None:
+            (contract,) = tx.raw_data.contract
+            happened = _took_effect if contract.type == NATIVE else _ran
+            if happened(tx, infos[index]) and (native := _native(inside, tx.id, payment_told(contract))) is not None:
                 found.append((index, native))
         for index, ordinal, inner in internal_hits(infos, watch) if internal else ():
             if _ran(block.transactions[index], infos[index]):
@@ -207,7 +215,7 @@ def _took_effect(tx: TronTx, info: TxInfo) -> bool:
 def _ran(tx: TronTx, info: TxInfo) -> bool:
     """Return whether a contract ran to its end: a failed one may show logs and payments that never were.
 
-    Raises InconsistentChainError where it left something behind and has no result.
+    Raises InconsistentChainError where it left something behind, or took coin along, and has no result.
     """
     took_effect = _took_effect(tx, info)
     if took_effect and info.receipt.result != SUCCESS:
@@ -228,12 +236,11 @@ def _coin(amount: int) -> int:
     return amount
 
 
-def _native(inside: Block, tx: TronTx) -> Transfer | None:
-    value = tx.raw_data.contract[0].parameter.value
+def _native(inside: Block, tx_id: str, paid: Payment | None) -> Transfer | None:
     # What an address sends to itself changes nothing it holds.
-    if _coin(value.amount) <= 0 or value.to_address == value.owner_address:
+    if paid is None or _coin(paid.amount) <= 0 or paid.to_address == paid.owner_address:
         return None
-    return _transfer(inside, tx.id, "native", value.owner_address, value.to_address, value.amount)
+    return _transfer(inside, tx_id, "native", paid.owner_address, paid.to_address, paid.amount)
 
 
 def _internal(inside: Block, info: TxInfo, ordinal: int, inner: InternalTx) -> Transfer | None:

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from cambist.plugin import InconsistentChainError, UnreadablePayloadError
 
-from .protobuf import bytes_in, decode, fields_of, number_in
-from .wire import TronTx
+from .protobuf import Kind, bytes_in, decode, fields_of, number_in
+from .wire import TronTx, TxContract
 
 NATIVE: Final = "TransferContract"
+CALL: Final = "TriggerSmartContract"
 
 _NAME: Final = f"protocol.{NATIVE}".encode()
+_GOES_ALONG: Final = re.compile(rb"\x12\x15\x41.{20}\x18", re.DOTALL)
+"""The contract that a call is for, and behind it the field of the coin that goes along, which most calls leave out."""
+
 _NATIVE_TYPE: Final = 1
+_CALL_TYPE: Final = 31
 _CONTRACT, _TYPE, _PARAMETER, _VALUE = 11, 1, 2, 2
 _OWNER, _TO, _AMOUNT = 1, 2, 3
+_NATIVE_FIELDS: Final[Mapping[int, Kind]] = {_OWNER: "bytes", _TO: "bytes", _AMOUNT: "number"}
+_CALL_FIELDS: Final[Mapping[int, Kind]] = {**_NATIVE_FIELDS, 4: "bytes", 5: "number", 6: "number"}
 _NAME_SHOWN: Final = 64
 
 
 class Payment(NamedTuple):
-    """A transfer of native coin as it was signed: addresses of 21 bytes in hex, and an amount in sun."""
+    """Native coin as it was signed: addresses of 21 bytes in hex, and an amount in sun.
+
+    Of a transfer, or of a call that takes coin along to its contract.
+    """
 
     owner_address: str
     to_address: str
@@ -40,8 +52,8 @@ def check_signed(tx: TronTx) -> None:
         raise InconsistentChainError(f"transaction {tx.id[:_NAME_SHOWN]} is not what its id says")
     if len(tx.raw_data.contract) != 1:
         raise InconsistentChainError(f"transaction {tx.id[:_NAME_SHOWN]} does more, or less, than one thing")
-    told = _told(tx)
-    if told is None and _NAME not in raw:
+    told = payment_told(tx.raw_data.contract[0])
+    if told is None and _NAME not in raw and _GOES_ALONG.search(raw) is None:
         return
     try:
         signed = payment_in(raw)
@@ -53,24 +65,30 @@ def check_signed(tx: TronTx) -> None:
 
 
 def payment_in(raw: bytes) -> Payment | None:
-    """Return the transfer of native coin that was signed, None where it is something else.
+    """Return the native coin that was signed away, None where it is something else.
 
     Raises ValueError or UnreadablePayloadError for one that is not spelled as everybody spells it.
     """
     contract = _last(raw, _CONTRACT)
     parameter = _last(contract, _PARAMETER)
-    if _last(contract, _TYPE) != _NATIVE_TYPE:
+    kind = _last(contract, _TYPE)
+    if kind not in {_NATIVE_TYPE, _CALL_TYPE}:
         return None
-    value = decode(_bytes(_last(parameter, _VALUE)), {_OWNER: "bytes", _TO: "bytes", _AMOUNT: "number"})
-    return Payment(bytes_in(value, _OWNER).hex(), bytes_in(value, _TO).hex(), number_in(value, _AMOUNT))
+    value = decode(_bytes(_last(parameter, _VALUE)), _NATIVE_FIELDS if kind == _NATIVE_TYPE else _CALL_FIELDS)
+    amount = number_in(value, _AMOUNT)
+    if kind == _CALL_TYPE and not amount:
+        return None
+    return Payment(bytes_in(value, _OWNER).hex(), bytes_in(value, _TO).hex(), amount)
 
 
-def _told(tx: TronTx) -> Payment | None:
-    contract = tx.raw_data.contract[0]
+def payment_told(contract: TxContract) -> Payment | None:
+    """Return the native coin that a contract sends as the node says, None where it sends none."""
     value = contract.parameter.value
-    if contract.type != NATIVE:
-        return None
-    return Payment(value.owner_address, value.to_address, value.amount)
+    if contract.type == NATIVE:
+        return Payment(value.owner_address, value.to_address, value.amount)
+    if contract.type == CALL and value.call_value:
+        return Payment(value.owner_address, value.contract_address, value.call_value)
+    return None
 
 
 def _last(message: int | bytes | None, field: int) -> int | bytes | None:

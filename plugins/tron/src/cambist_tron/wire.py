@@ -82,11 +82,16 @@ class MaybeHeader(Struct, gc=False):
 
 
 class ContractValue(Struct, gc=False):
-    """What a contract's parameter says, as far as it moves native coin. Other kinds of contracts have other fields."""
+    """What a contract's parameter says, as far as it moves native coin. Other kinds of contracts have other fields.
+
+    A transfer has ``to_address`` and ``amount``; a call has ``contract_address``, and ``call_value`` which goes along.
+    """
 
     owner_address: str = ""
     to_address: str = ""
     amount: int = 0
+    contract_address: str = ""
+    call_value: int = 0
 
 
 class Parameter(Struct, gc=False):
