@@ -77,6 +77,27 @@ async def test_a_fee_that_cannot_be_is_believed_of_nobody(net: Net, count: int, 
             await chain.transactions([tx.tx_id for tx in txs])
 
 
+class Reticent(Face):
+    """An address that does not tell what waits, as its operator or a proxy before it has decided."""
+
+    async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
+        if path.endswith("frompending"):
+            return web.json_response({"Error": "this API is unavailable due to config"}, status=404)
+        return await super().before(path, body, request)
+
+
+@pytest.mark.parametrize("count", [2, 20])
+async def test_a_node_that_does_not_tell_what_waits_tells_what_is_mined(net: Net, count: int) -> None:
+    """Nothing else is sent while nobody can tell what became of what is out."""
+    txs = await out(net, count)
+    async with Reticent(net.node.chain) as face, net.connected(face.url) as chain:
+        for _ in range(2):
+            assert [one.state for one in await chain.transactions([tx.tx_id for tx in txs])] == ["unknown"] * count
+        assert sum(asked for path, asked in face.calls.items() if path.endswith("frompending")) <= count + 1
+        await net.node.mine()
+        assert [one.state for one in await chain.transactions([tx.tx_id for tx in txs])] == ["succeeded"] * count
+
+
 async def test_many_cost_two_questions_a_block(net: Net) -> None:
     """However many they are, and while they wait; the head is asked for once each time."""
     txs = await out(net, 30)

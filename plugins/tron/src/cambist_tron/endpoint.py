@@ -38,14 +38,16 @@ class Endpoint(Record):
     """One node's HTTP interface.
 
     ``has_node_info`` says whether it offers ``getnodeinfo``, the one question that answers for the head and the newest
-    solid block at once, and ``has_headers`` whether it gives blocks without their transactions. ``proven`` holds the
-    blocks that it gave last, which need not be the chain's any more.
+    solid block at once, ``has_headers`` whether it gives blocks without their transactions, and ``has_pending`` whether
+    it tells what waits to be mined. ``proven`` holds the blocks that it gave last, which need not be the chain's any
+    more.
     """
 
     def __init__(self, http: HttpClient, setup: ChainSetup, pace: Pace | None) -> None:
         super().__init__(http.name)
         self.has_node_info = True
         self.has_headers = True
+        self.has_pending = True
         self.proven: OrderedDict[int, Block] = OrderedDict()
         self._http = http
         self._setup = setup

@@ -187,7 +187,12 @@ async def _result(endpoint: Endpoint, tx_id: str) -> Result | None:
 
 
 async def _waiting(endpoint: Endpoint, tx_ids: Sequence[str]) -> set[str]:
-    """Return which of them wait at the endpoint to be mined."""
+    """Return which of them wait at the endpoint to be mined; none where it does not tell.
+
+    Whoever asks sends them again, which is no harm: that they are in no block is what counts.
+    """
+    if not endpoint.has_pending:
+        return set()
     if len(tx_ids) > SINGLY_MAX:
         try:
             listed = await endpoint.post("wallet/gettransactionlistfrompending", {}, Waiting)
@@ -195,7 +200,11 @@ async def _waiting(endpoint: Endpoint, tx_ids: Sequence[str]) -> set[str]:
             pass
         else:
             return set(tx_ids).intersection(listed.tx_ids)
-    found = await gather_all(
-        *(endpoint.post("wallet/gettransactionfrompending", {"value": tx_id}, Listed) for tx_id in tx_ids)
-    )
+    try:
+        found = await gather_all(
+            *(endpoint.post("wallet/gettransactionfrompending", {"value": tx_id}, Listed) for tx_id in tx_ids)
+        )
+    except UnsupportedError:
+        endpoint.has_pending = False
+        return set()
     return {tx_id for tx_id, one in zip(tx_ids, found, strict=True) if one.tx_id == tx_id}
