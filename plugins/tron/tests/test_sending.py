@@ -185,12 +185,15 @@ class Misplaced(Face):
 
 @pytest.mark.parametrize(
     "block_id, time_ms",
-    [("", None), ("z" * 64, None), (" " * 60 + "abcd", None), (None, 0), (None, -1), (None, 2**63), (None, 10**30)],
+    [
+        *(("", None), ("z" * 64, None), (" " * 60 + "abcd", None), ("0" * 64, None)),
+        *((None, 0), (None, -1), (None, 2**63), (None, 10**30), (None, 4_000_000_000_000)),
+    ],
 )
 async def test_a_tip_that_is_none_is_an_error_of_its_endpoint(
     net: Net, block_id: str | None, time_ms: int | None
 ) -> None:
-    """And whoever else has one is believed."""
+    """And whoever else has one is believed. A time that no header proves is none: nothing would die until then."""
     (step,) = await net.planned(net.intent(net.rich, net.customer, 5))
     async with Misplaced(net, block_id, time_ms) as face:
         async with net.connected(face.url) as chain:

@@ -14,7 +14,7 @@ from cambist_chainkit.remembered import Remembered
 
 from .addresses import raw_of
 from .endpoint import Endpoint
-from .headers import BLOCK_ID
+from .headers import check_header
 from .payload import TxFields, bandwidth_of, write_payload
 
 LIFETIME_S: Final = 300
@@ -49,10 +49,15 @@ PLACEHOLDER_TIP: Final = Tip(solid_id="0" * _ID_CHARS, head_time_ms=1 << 40)
 
 
 async def read_tip(endpoint: Endpoint) -> Tip:
-    """Ask a node for its newest and its newest solid block."""
+    """Ask a node for its newest and its newest solid block, whose headers prove what they are.
+
+    What is signed until a wrong time long after the real one could neither be mined nor be proven to be dead.
+    """
     head, solid = await gather_all(endpoint.latest(), endpoint.latest("walletsolidity"))
-    if BLOCK_ID.fullmatch(solid.id) is None:
-        raise InconsistentChainError(f"{endpoint.name} has no solid block")
+    for block, which in ((head, "newest"), (solid, "solid")):
+        if block.header is None:
+            raise InconsistentChainError(f"{endpoint.name} has no {which} block")
+        check_header(block.header, block.header.raw.number)
     if not 0 < head.time_ms < TIME_MS_MAX:
         raise InconsistentChainError(f"{endpoint.name} has no newest block")
     return Tip(solid_id=solid.id, head_time_ms=head.time_ms, lagging=endpoint.lagging)
