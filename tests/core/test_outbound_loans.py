@@ -98,6 +98,21 @@ async def test_a_loan_costs_less_than_what_would_be_burned(treasury):
     assert 0 < await booked(treasury) - before < burned
 
 
+async def test_a_sender_for_whom_no_free_bandwidth_is_left_pays_for_it(treasury):
+    """All accounts share it, and no node tells what is left: it shows when a transfer is refused for it."""
+    await treasury.change_stake("stake", STAKE_SUN)
+    treasury.change_parameters(free_bandwidth_of_all=0)
+    (address,) = await treasury.receive_many("USDT", [200 * ONE])
+    engine = treasury.engine()
+    await treasury.work(engine, until="enough")
+    assert await treasury.open_intents() == [("collection", "sending", None)]
+    for _ in range(2):
+        await treasury.outlive(engine)
+    await treasury.work(engine)
+    assert await treasury.on_chain(address, "USDT") == 0
+    assert await treasury.intents("collection") == [("done", False)]
+
+
 async def test_what_the_stake_is_too_small_for_is_burned(treasury):
     await treasury.change_stake("stake", 2 * SUN)
     (address,) = await treasury.receive_many("USDT", [200 * ONE])

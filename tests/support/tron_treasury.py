@@ -47,8 +47,12 @@ class TronTreasury(NodeTreasury):
 
     def price_energy(self, sun: int) -> None:
         """Have the network ask for another price."""
+        self.change_parameters(energy_fee=sun)
+
+    def change_parameters(self, **values: int) -> None:
+        """Have the network decide on other values, from now on."""
         chain = self.node.chain
-        chain.parameters = chain.state.parameters = structs.replace(chain.parameters, energy_fee=sun)
+        chain.parameters = chain.state.parameters = structs.replace(chain.parameters, **values)
 
     async def outlive(self, engine: Engine) -> None:
         """Let the time pass after which nothing that is signed now can be mined, with the engine at work."""

@@ -69,7 +69,7 @@ def _staked(state: State, account: Account, size: int) -> Bill | None:
 
 def _free(state: State, account: Account, size: int) -> Bill | None:
     used = decayed(account.free_used, 0, account.free_used_at, state.slot)
-    if size > state.parameters.free_bandwidth - used:
+    if size > min(state.parameters.free_bandwidth - used, state.parameters.free_bandwidth_of_all):
         return None
     used = decayed(used, size, state.slot, state.slot)
     state.change(account.address, free_used=used, free_used_at=state.slot, operated_ms=state.now_ms)

@@ -44,7 +44,10 @@ _SWITCHED_ON: Final = (
 
 
 class Parameters(msgspec.Struct, frozen=True):
-    """The numbers; amounts in sun. The weights are what everybody else has staked, in TRX."""
+    """The numbers; amounts in sun. The weights are what everybody else has staked, in TRX.
+
+    ``free_bandwidth_of_all`` is what is left of the free bandwidth that all accounts share, which no node tells.
+    """
 
     energy_fee: int = 100
     transaction_fee: int = 1_000
@@ -56,6 +59,7 @@ class Parameters(msgspec.Struct, frozen=True):
     memo_fee: int = 1_000_000
     fee_limit_max: int = 15_000_000_000
     free_bandwidth: int = 600
+    free_bandwidth_of_all: int = 14_400_000_000
     bandwidth_total: int = 43_200_000_000
     bandwidth_weight: int = 27_908_390_830
     energy_total: int = 180_000_000_000

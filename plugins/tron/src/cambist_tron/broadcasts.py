@@ -15,6 +15,9 @@ from .payload import read_signed
 from .refusals import RefusedError
 from .replies import Submitted, text_of
 
+NO_BANDWIDTH: Final = "BANDWITH_ERROR"
+"""Neither bandwidth nor coin to burn for it; the spelling is the network's."""
+
 State: TypeAlias = Literal["accepted", "rejected", "unfunded", "expired", "unknown"]
 
 _STATES: Final[Mapping[str, State]] = {
@@ -26,7 +29,7 @@ _STATES: Final[Mapping[str, State]] = {
     "TAPOS_ERROR": "expired",  # the node stands on another fork, or is far behind
     "TOO_BIG_TRANSACTION_ERROR": "rejected",
     "TRANSACTION_EXPIRATION_ERROR": "expired",  # by this node's head, which proves nothing
-    "BANDWITH_ERROR": "unfunded",  # neither bandwidth nor coin to burn for it; the spelling is the network's
+    NO_BANDWIDTH: "unfunded",
 }
 """What is not here passes with time (SERVER_BUSY, NO_CONNECTION, BLOCK_UNSOLIDIFIED...), or nobody knows what it is."""
 
@@ -82,8 +85,22 @@ def verdict_on(said: Submitted, tx: SignedTx) -> Broadcast:
 
 def _is_owner(told: str, tx: SignedTx) -> bool:
     """Return whether the account that a message misses is the sender's: the message names it, in one form or other."""
+    owner = _owner(tx)
+    return owner is not None and (spell(owner) in told or (PREFIX + owner).hex() in told.lower())
+
+
+def without_bandwidth(txs: Sequence[SignedTx], verdicts: Sequence[Broadcast]) -> set[str]:
+    """Return the senders for whose bytes nobody finds bandwidth, nor coin to burn."""
+    owners = [
+        _owner(tx)
+        for tx, said in zip(txs, verdicts, strict=True)
+        if said.state == "unfunded" and said.reason.startswith(NO_BANDWIDTH)
+    ]
+    return {spell(owner) for owner in owners if owner is not None}
+
+
+def _owner(tx: SignedTx) -> bytes | None:
     try:
-        owner = read_signed(tx.raw).owner
+        return read_signed(tx.raw).owner
     except UnreadablePayloadError:
-        return False
-    return spell(owner) in told or (PREFIX + owner).hex() in told.lower()
+        return None

@@ -28,7 +28,7 @@ from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.pooled import PooledChain
 
 from .balances import balances_at
-from .broadcasts import send
+from .broadcasts import send, without_bandwidth
 from .config import ChainSetup
 from .doctor import problems, token_answers
 from .endpoint import Endpoint
@@ -92,7 +92,9 @@ class TronChain(PooledChain[Endpoint], LendingChain):
         return await self._writer.prepare(steps)
 
     async def broadcast(self, txs: Sequence[SignedTx]) -> Sequence[Broadcast]:
-        return await broadcast_to_all(self.pool, txs, send, size=lambda _: self._setup.config.requests_at_once_max)
+        said = await broadcast_to_all(self.pool, txs, send, size=lambda _: self._setup.config.requests_at_once_max)
+        self._planner.count_no_free_bandwidth(without_bandwidth(txs, said))
+        return said
 
     async def stake(self, address: str) -> Stake:
         return await self.pool.ask_any(lambda endpoint: stake(endpoint, address))

@@ -7,7 +7,7 @@ has of it: energy is covered in part, the rest is burned; bandwidth wholly or no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Final
 
@@ -32,6 +32,14 @@ from .writing import bandwidth_for
 
 AMOUNT_MAX: Final = 2**256 - 1
 
+PAYS_FOR_BYTES_S: Final = 3600.0
+"""How long nobody counts on the free bandwidth of a sender who was refused for want of it.
+
+All accounts together have only so much of it, and no node tells how much is left of that. Longer than it takes until
+what was refused is dead, and what is sent in its place has the coin to burn.
+"""
+REFUSED_KEPT: Final = 10_000
+
 _SLACK: Final = 50  # what was measured counts as covered with a fiftieth more, also where the limit is above that
 
 
@@ -53,13 +61,23 @@ class Facts(Struct, kw_only=True):
 
 
 class Planner:
-    """Plans on one chain. Remembers prices for some seconds, and nothing else."""
+    """Plans on one chain. Remembers prices for some seconds, and who has to pay for bytes for a while."""
 
     def __init__(self, setup: ChainSetup, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
         self._setup = setup
         self._pool = pool
         self._random = context.random
+        self._now = context.monotonic
+        self._pays_for_bytes: dict[str, float] = {}
         self._prices = Remembered(lambda: pool.ask_any(read_prices), context.monotonic, seconds=PRICES_TTL_S)
+
+    def count_no_free_bandwidth(self, senders: Iterable[str]) -> None:
+        """Have these senders pay for their bytes for a while: a node has found no bandwidth for them."""
+        for sender in senders:
+            self._pays_for_bytes.pop(sender, None)
+            self._pays_for_bytes[sender] = self._now() + PAYS_FOR_BYTES_S
+        while len(self._pays_for_bytes) > REFUSED_KEPT:
+            del self._pays_for_bytes[next(iter(self._pays_for_bytes))]
 
     async def plan(self, intents: Sequence[Intent], sponsor: str | None, promised: Mapping[str, int]) -> list[Plan]:
         refusals = [self._refusal(intent) for intent in intents]
@@ -123,6 +141,9 @@ class Planner:
             endpoint.each(lambda intent: measure_least(endpoint, intent, prices), to_unused),
             Stakes.read(endpoint, staking),
         )
+        for address, sender in senders.items():
+            if self._pays_for_bytes.get(address, 0.0) > self._now():
+                sender.lose_free_bandwidth()
         trials, firsts = dict(zip(tokens, measured, strict=True)), dict(zip(emptied, least, strict=True))
         return Facts(
             prices=prices,

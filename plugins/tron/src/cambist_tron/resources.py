@@ -37,6 +37,10 @@ class Spendable:
         self.energy = max(self.energy - energy, 0)
         self._staked = self._free = 0
 
+    def lose_free_bandwidth(self) -> None:
+        """Count on no free bandwidth, although the account has some of its own left."""
+        self._free = 0
+
     def pay(self, amount: int) -> None:
         """Subtract native coin, down to zero."""
         self.balance = max(self.balance - amount, 0)
