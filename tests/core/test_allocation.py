@@ -7,6 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cambist.domain.allocation import (
     Allocation,
@@ -67,6 +68,7 @@ def fees(draw: st.DrawFn) -> Fee:
         price_now=draw(st.none() | st.integers(1, price)),
         covered=draw(st.integers(0, 6)),
         reserve=Units(draw(st.sampled_from([0, 0, 2]))),
+        spare=draw(st.sampled_from([0, 0, 3])),
     )
 
 
@@ -103,6 +105,10 @@ def plans(draw: st.DrawFn, intent: Transfer) -> Plan:
         above_ceiling=above_ceiling,
         loan=Units(draw(st.sampled_from([0, 0, 7]))),
     )
+
+
+def without_spare(plan: Plan) -> Plan:
+    return plan if plan.step is None else replace(plan, step=replace(plan.step, fee=replace(plan.step.fee, spare=0)))
 
 
 def numbers(intents: Sequence[Transfer]) -> list[int]:
@@ -151,6 +157,22 @@ def test_what_is_kept_for_fees_is_sent_to_nobody(case):
     funding, _ = case.run()
     sent = sum(one.outgoing_units for one in funding.funded if one.contract is None)
     assert not sent or sent <= case.balance.units[None] - case.kept
+
+
+@settings(deadline=None)
+@given(cases())
+def test_spare_work_is_allowed_where_there_is_enough_and_has_nobody_wait(case):
+    _, allocated = case.run()
+    _, before = replace(case, plans=[without_spare(plan) for plan in case.plans]).run()
+    assert numbers([one for one, _ in allocated.ready]) == numbers([one for one, _ in before.ready])
+    for intent, step in allocated.ready:
+        planned = case.plans[intent.number].step.fee
+        assert (step.fee.limit, step.fee.spare) in {
+            (planned.limit, planned.spare),
+            (planned.limit + planned.spare, 0),
+        }
+    for name in ("refused", "above_ceiling", "needs_gas", "needs_loan", "maybe_spent"):
+        assert len(getattr(allocated, name)) == len(getattr(before, name))
 
 
 @settings(deadline=None)

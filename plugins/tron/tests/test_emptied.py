@@ -88,6 +88,7 @@ async def test_a_stake_is_lent_for_it_where_there_is_enough_for_all(net: Net) ->
     short = await net.chain.plan([payout(net, one) for one in recipients[:5]], sponsor=net.sponsor)
     assert [plan.loan > 0 for plan in short] == [True] * 5
     assert [(fee_of(plan).limit, fee_of(plan).covered) for plan in short] == [(LIKELY, LIKELY)] * 5
+    assert [fee_of(plan).spare for plan in (*enough, *short)] == [0] * 2 + [DEAREST - LIKELY] * 5
     plan = await lent(net, payout(net, recipients[5]))
     assert (plan.loan, fee_of(plan).limit, fee_of(plan).covered) == (0, DEAREST, DEAREST)
     state, fee = await state_once_emptied(net, plan)
@@ -104,6 +105,9 @@ async def test_energy_of_its_own_is_set_aside_for_it_where_there_is_enough_for_a
     assert [(fee_of(plan).limit, fee_of(plan).covered) for plan in enough] == [(DEAREST, DEAREST)] * 2
     short = await net.chain.plan(wanted, sponsor=None)
     assert [(fee_of(plan).limit, fee_of(plan).covered) for plan in short] == [(LIKELY, LIKELY)] * 5
+    assert [fee_of(plan).spare for plan in (*enough, *short)] == [0] * 2 + [DEAREST - LIKELY] * 5
+    lean = await net.chain.plan([replace(one, recipient_may_empty=False) for one in wanted], sponsor=None)
+    assert [fee_of(plan).spare for plan in lean] == [0] * 5
 
 
 async def test_what_is_refused_has_nothing_set_aside(net: Net) -> None:

@@ -189,7 +189,16 @@ def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Alloca
             found.needs_loan.append((intent, plan.loan))
         else:
             found.ready.append((intent, step))
+    if not (found.needs_gas or found.maybe_spent):
+        found.ready[:] = [(intent, _with_spare(step, left)) for intent, step in found.ready]
     return found
+
+
+def _with_spare(step: Step, left: SpendableBalance) -> Step:
+    """Return the step with its spare work allowed, where what is left when all have their fees pays for it."""
+    fee = structs.replace(step.fee, limit=step.fee.limit + step.fee.spare, spare=0)
+    more = fee.cost_max - step.fee.cost_max
+    return structs.replace(step, fee=fee) if more and left.reserve_fee(more) else step
 
 
 def fee_within(fee: Fee, units: int) -> Fee:

@@ -47,7 +47,8 @@ class Fee(Struct, frozen=True, kw_only=True):
     the least price at which the next block takes it, where that is less than ``price``: the gateway may pay less
     headroom than the plan offers, never less than this. ``covered`` is how much of the limit the sender need not pay
     for, out of what it has staked or was lent. ``reserve`` is what it must hold beside, and keeps: without it the
-    chain knows no such account.
+    chain knows no such account. ``spare`` is more work, which it may come to by what others do meanwhile: the gateway
+    allows it beside the limit where the sender holds what it would cost, and never brings it coin for that.
     """
 
     limit: int
@@ -57,6 +58,7 @@ class Fee(Struct, frozen=True, kw_only=True):
     price_now: int | None = None
     covered: int = 0
     reserve: Units = Units(0)
+    spare: int = 0
 
     @property
     def cost_max(self) -> Units:

@@ -204,7 +204,8 @@ class Planner:
         """Plan the call of a token: energy of the sender's first, then the cheapest way to get the rest.
 
         Energy for what it takes should its recipient be emptied first is used where that leaves the others theirs, and
-        what is burned is burned only if it comes to that: so much is allowed, up to the operator's ceiling.
+        what is burned is burned only if it comes to that: so much is allowed, up to the operator's ceiling. Where
+        energy is used for less, the rest is said to be spare: it is burned for where the sender holds the coin anyway.
         """
         sender, prices, own = facts.senders[intent.source], facts.prices, intent.source == sponsor
         tried = dearest if facts.lasts else trial
@@ -215,19 +216,20 @@ class Planner:
         size = bandwidth_for(intent, _fee(sender, limit=max(limit, dearest.limit), price=prices.energy))
         covered = sender.take_energy(limit)
         extra = 0 if sender.take_bandwidth(size) else size * prices.bandwidth
-        if covered == limit:
-            fee = _fee(sender, limit=limit, price=prices.energy, covered=covered, extra=extra)
-            return _plan(intent, fee, _top_up(sender, fee, 0, prices, own=own))
         allowed = covered + max(self._setup.fee_ceiling - extra, 0) // prices.energy
         burnable = max(trial.limit, min(dearest.limit, allowed))
+        spare = max(burnable - limit, 0)
+        held = spare if intent.recipient_may_empty else 0
+        if covered == limit:
+            fee = _fee(sender, limit=limit, price=prices.energy, covered=covered, extra=extra)
+            return _plan(intent, structs.replace(fee, spare=held), _top_up(sender, fee, 0, prices, own=own))
         burned = _fee(sender, limit=burnable, price=prices.energy, covered=covered, extra=extra)
         if own:
             return _plan(intent, burned, _top_up(sender, burned, 0, prices, own=own))
-        spare = max(burnable - limit, 0)
         need = Need(sender=sender, lacking=limit - covered, spare=spare, extra=extra, prices=prices)
         offer = cheapest(self._setup.config.energy, facts.lender, need)
         lent = _fee(sender, limit=limit, price=prices.energy, covered=limit, extra=extra)
-        fee = lent if offer.loan else burned
+        fee = structs.replace(lent, spare=held) if offer.loan else burned
         sender.pay(fee.cost_max)
         return _plan(intent, fee, offer.sponsoring, offer.loan)
 
