@@ -169,6 +169,19 @@ async def test_a_cursor_is_of_one_merchant_and_mode(client, merchant, gateway):
         refused(response, 400, "VALIDATION_ERROR", "cursor")
 
 
+async def test_a_cursor_goes_on_under_the_filters_that_it_was_made_under_alone(client, merchant, gateway):
+    books = await books_of(gateway, merchant)
+    for number in range(3):
+        await books.earn(number, 1)
+    cursor = (await entries(client, merchant, "?type=deposit&from=2020-01-01&limit=1"))["nextCursor"]
+    for filters in ("", "type=allocation", "type=deposit", "type=deposit&from=2020-01-02", "type=deposit&token=USDX"):
+        response = await client.get(f"{PATH}?limit=1&cursor={cursor}&{filters}", headers=merchant.key)
+        refused(response, 400, "VALIDATION_ERROR", "cursor")
+    # The same moment in other words.
+    same = await entries(client, merchant, f"?type=deposit&from=2020-01-01T00:00:00Z&limit=2&cursor={cursor}")
+    assert [entry["depositId"] for entry in same["transactions"]] == ["dep_1", "dep_0"]
+
+
 async def test_entries_are_filtered_by_chain_token_and_type(client, merchant, gateway):
     books = await books_of(gateway, merchant)
     await books.earn(1, 10)

@@ -80,8 +80,12 @@ class Asked(Struct, frozen=True):
 
     def of(self, web: Web, name: str, *owner: object, sort: str = Sort.NEWEST, filters: object = ()) -> Query:
         """Return what answers. A cursor is good for this list of this owner, in this order and with these filters."""
-        wanted = hashlib.sha256(msgspec.json.encode(filters)).hexdigest()[:32]
-        return Query(web, self, name, sort, web.cursors(name, *owner, sort, wanted))
+        return Query(web, self, name, sort, web.cursors(name, *owner, sort, digest_of(filters)))
+
+
+def digest_of(filters: object) -> str:
+    """Return what a cursor is bound to of a request's filters: it goes on under the same ones alone."""
+    return hashlib.sha256(msgspec.json.encode(filters)).hexdigest()[:32]
 
 
 async def provide_asked(

@@ -24,7 +24,7 @@ from cambist.services.listing import Sort
 from cambist.services.paging import LIMIT, TOTAL_MAX, parse_moment
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
-from cambist_web.lists import TimeSort, file_too_slow
+from cambist_web.lists import TimeSort, digest_of, file_too_slow
 from cambist_web.schemas import Cursor, CursorPageAnswer, Limit, NonEmptyFilter, Page, Since, Until
 
 TypeFilter = Annotated[
@@ -105,8 +105,8 @@ class Transactions(Controller):
         They are numbered as they were booked, so those of one minute may be in another order than their times.
         """
         filters = _filters(chain, token, kind, since, until)
-        cursors, oldest_first = web.cursors("statements", actor.merchant_pk, actor.mode, sort), sort == Sort.OLDEST
-        after = cursors.open(cursor)
+        cursors = web.cursors("statements", actor.merchant_pk, actor.mode, sort, digest_of(filters))
+        after, oldest_first = cursors.open(cursor), sort == Sort.OLDEST
         async with web.db.autocommit() as conn:
             scope = await entries.scope_of(conn, web.gateway.registry, actor.merchant_pk, actor.mode, filters)
             bounds = await entries.bounds_of(conn, filters)
