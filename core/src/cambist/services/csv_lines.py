@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 
 # A spreadsheet runs what begins like this as a formula. Where full-width signs are typed, they count like the others.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA = (*_SIGNS, "\t", "\r", "\n")
+
+# Where a comma is in numbers, spreadsheets part cells at semicolons: what stands behind one begins a cell there.
+_CELL_WITHIN = re.compile(f'([;\t][ "]*)([{re.escape(_SIGNS)}])')
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
-    """Return rows as lines, each ended by CR LF. Texts that others wrote go through ``harmless()`` first."""
+    """Return rows as lines, each ended by CR LF. Texts that others wrote go through ``harmless()`` first.
+
+    What would be a formula behind a semicolon has an apostrophe before it, too.
+    """
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows(rows)
-    return text.getvalue().encode()
+    return _CELL_WITHIN.sub(r"\1'\2", text.getvalue()).encode()
 
 
 def harmless(text: str) -> str:
