@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from itertools import cycle
 
 import pytest
@@ -259,6 +260,38 @@ async def test_a_receiver_that_never_answers_times_out() -> None:
             result = await open_door.send_once(f"http://127.0.0.1:{silent.getsockname()[1]}/", MESSAGE)
     assert result.error == "no answer within 300 ms"
     assert 250 < result.duration_ms < 1_000
+
+
+async def test_a_few_interim_answers_may_come_before_the_one_that_counts() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 8 + b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server, sender(allow_private=True) as open_door:
+        result = await open_door.send_once(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", MESSAGE)
+    assert (result.status_code, result.error) == (200, None)
+
+
+@pytest.mark.slow
+async def test_interim_answers_without_end_keep_nothing_else_waiting() -> None:
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        with suppress(OSError):
+            while True:
+                writer.write(b"HTTP/1.1 103 \r\n\r\n" * 1_000)
+                await writer.drain()
+                await asyncio.sleep(0)
+
+    server = await asyncio.start_server(flood, "127.0.0.1", 0)
+    async with server, sender(allow_private=True, timeout_ms=5_000) as open_door:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        results = await asyncio.gather(*(open_door.send_once(url, MESSAGE) for _ in range(10)))
+    for result in results:
+        assert (result.delivered, result.status_code) == (False, None)
+        assert result.error == "the answer is not HTTP as it should be (ClientResponseError)"
+        assert result.duration_ms < 4_000
 
 
 async def test_what_is_no_http_is_an_error_like_any_other() -> None:

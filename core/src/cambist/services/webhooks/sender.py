@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
+from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
 from cambist import __version__
@@ -24,6 +27,8 @@ RESPONSE_BYTES_MAX = 64 * 1024
 PREVIEW_CHARS_MAX = 500
 BODY_TIMEOUT_S = 1.0
 """A receiver has answered with its status; its words are waited for no longer than this."""
+INTERIM_MAX = 8
+"""Answers such as 103 that may come before the one that counts. Without end they would take the whole event loop."""
 RESOLVER_THREADS = 64
 USER_AGENT = f"Cambist-Webhooks/{__version__}"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,6 +92,30 @@ class Resolver(AbstractResolver):
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Answer(aiohttp.ClientResponse):
+    """An answer before which only so many others may come."""
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        """Read the head of the answer. Raises ClientResponseError, also where interim answers do not end."""
+        protocol, heads = connection.protocol, 0
+        if protocol is None:
+            return await super().start(connection)
+        read = protocol.read
+
+        async def counted() -> Any:  # noqa: ANN401  what aiohttp's parser makes of a head
+            nonlocal heads
+            heads += 1
+            if heads > INTERIM_MAX + 1:
+                raise HttpProcessingError(code=0, message="interim answers without end")
+            return await read()
+
+        protocol.read = counted  # type: ignore[method-assign]  # for this answer alone
+        try:
+            return await super().start(connection)
+        finally:
+            del protocol.read
 
 
 class Sender:
@@ -206,6 +235,7 @@ async def open_sender(
     )
     async with aiohttp.ClientSession(
         connector=connector,
+        response_class=_Answer,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"},
         auto_decompress=False,

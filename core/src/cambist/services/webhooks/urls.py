@@ -19,6 +19,8 @@ from cambist.services.errors import InvalidError
 from cambist.settings import WebhookTargets
 
 URL_CHARS_MAX = 2048
+RECEIVED_BYTES = 16 * 1024
+"""How much a receiver can send ahead of what is read."""
 CHECKED_URLS_MAX = 1024
 PORT_HIGH_MIN = 1024
 PORTS_REFUSED = frozenset(
@@ -105,7 +107,10 @@ def guarded_socket_factory(*, allow_private: bool) -> Callable[[AddrInfoType], s
         family, kind, protocol, _, address = info
         if not allow_private and not is_public_address(str(address[0])):
             raise OSError("the target's address is not public")
-        return socket.socket(family, kind, protocol)
+        made = socket.socket(family, kind, protocol)
+        # What is read at once keeps all others waiting while it is looked at.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)
+        return made
 
     return make
 
