@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import jwt
@@ -12,8 +13,9 @@ from cambist.services.identity.operators import ROLES
 from cambist_web.access_tokens import MERCHANTS_AUDIENCE, OPERATORS_AUDIENCE, AccessTokens
 from cambist_web.operator_auth import admin_routes
 from cambist_web.permissions import PERMISSIONS, permits
+from tests.support.checkout import serving
 from tests.support.operators import Officer
-from tests.support.web import ADMIN_KEY, Merchant, refused
+from tests.support.web import ADMIN_KEY, Merchant, lent_app, refused
 
 
 async def test_a_token_for_one_audience_is_refused_by_the_other_even_under_the_same_key(client, live_merchant):
@@ -68,6 +70,28 @@ def test_only_owners_manage_operators_settings_and_fees_and_everybody_reads():
         "reconcile.start",
         "webhooks.redeliver",
     }
+
+
+async def test_what_is_kept_inside_is_found_by_its_letters_alone(gateway):
+    """A proxy that keeps `/api/admin` from the public need not know how else a server may read a path."""
+    same = ("/api/admin/plans", "/api/admin/plans/", "/metrics", "/operator", "/operator/merchants")
+    others = (
+        "//api/admin/plans", "/api//admin/plans", "/api/%61dmin/plans", "/api%2Fadmin/plans", "/%61pi/admin/plans",
+        "/api/./admin/plans", "/api/x/../admin/plans", "/api/admi%6E/plans", "/%6detrics", "//metrics", "//operator",
+        "/%6Fperator/merchants",
+    )  # fmt: skip
+    async with lent_app(gateway) as app, serving(app) as url:
+
+        async def status(path):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+            head = f"GET {path} HTTP/1.1\r\nHost: gateway\r\nX-Admin-Key: {ADMIN_KEY}\r\nConnection: close\r\n\r\n"
+            writer.write(head.encode())
+            answer = await asyncio.wait_for(reader.read(), 20)
+            writer.close()
+            return int(answer.split()[1])
+
+        assert {path: await status(path) for path in same} == dict.fromkeys(same, 200)
+        assert {path: await status(path) for path in others} == dict.fromkeys(others, 404)
 
 
 async def test_without_an_admin_key_in_the_settings_no_key_is_good(client):

@@ -22,7 +22,7 @@ from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, Empty, Receive, Scope, Send
 
 from cambist.domain.text import hidden_in
-from cambist.services.errors import FieldProblem, InvalidError, check_text
+from cambist.services.errors import FieldProblem, InvalidError, NotFoundError, check_text
 from cambist.services.metadata import check_shown
 
 from .choices import values_at
@@ -31,6 +31,9 @@ from .errors import UnsupportedMediaTypeError, plain_problem
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`")
 
+
+KEPT_INSIDE = ("/api/admin", "/operator", "/metrics")
+"""What operators keep from the public at a proxy, which may know these paths by their letters alone."""
 
 LARGE_BYTES = 64 * 1024
 """From here on a body is decoded in a thread: what may hide in it takes long to look for."""
@@ -142,7 +145,8 @@ def _problem(message: str, body_type: object) -> InvalidError:
 class RefuseUnstorable(ASGIMiddleware):
     """Refuses text in path and query that is no UTF-8, or holds what nobody sees.
 
-    Also a query with a parameter twice: a proxy may judge the first of them, and a handler read the last.
+    Also a query with a parameter twice: a proxy may judge the first of them, and a handler read the last. And another
+    spelling of what is kept inside, such as ``/api//admin``, which the framework would find all the same.
 
     No guard, because it comes before those, and because Litestar copies the handler for each guard of a request.
     """
@@ -150,7 +154,10 @@ class RefuseUnstorable(ASGIMiddleware):
     scopes = (ScopeType.HTTP,)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Let the request pass, or raise InvalidError."""
+        """Let the request pass, or raise InvalidError and NotFoundError."""
+        kept = next((path for path in KEPT_INSIDE if scope["path"].startswith(path)), None)
+        if kept is not None and not scope["raw_path"].startswith(kept.encode()):
+            raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
         if not _storable(scope["path"]):
             raise InvalidError.field("path", "must be UTF-8 text with nothing hidden")
         if scope["query_string"]:
