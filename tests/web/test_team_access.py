@@ -35,6 +35,18 @@ async def test_the_tokens_of_trackers_in_other_projects_are_not_shown(client, li
     )
 
 
+async def test_a_tracker_without_a_project_is_made_for_the_first_one_that_is_open_to_its_maker(client, live_merchant):
+    first = live_merchant.project_id
+    await live_merchant.add_project(mode="sandbox")
+    second = live_merchant.project_id
+    tracker = {"name": "Mine", "url": "http://93.184.216.34/hook", "chain": "memory", "startBlock": 1}
+    whole = await Teammate(client, live_merchant).sign_in("developer")
+    some = await Teammate(client, live_merchant).sign_in("developer", name="eve", projects=[second])
+    for member, made_for in ((whole, first), (some, second)):
+        answer = await member.ask("POST", "/api/webhook/create", tracker)
+        assert (answer.status_code, answer.json()["webhook"]["projectId"]) == (201, made_for), answer.text
+
+
 def test_a_route_without_a_permission_cannot_be_mounted():
     class Forgotten(Controller):
         @get("/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
-from sqlalchemy import func, select, text
+from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -88,10 +88,11 @@ class CreatedTracker(Struct, frozen=True, kw_only=True):
 async def owner_in_person(conn: AsyncConnection, session: SessionPrincipal, project_id: str | None) -> Actor:
     """Return the project for which a merchant in person makes a tracker: the one that is named, or the first.
 
-    Raises ForbiddenError for another's or one that is switched off, NotFoundError where there is none.
+    That is of those that are open to the member. Raises ForbiddenError for another's or one that is switched off,
+    NotFoundError where there is none.
     """
     if project_id is None:
-        project_id = await _first_project(conn, session.merchant_pk)
+        project_id = await _first_project(conn, projects.open_to(session))
     actor = await projects.authorize(conn, session, project_id)
     if actor.mode == "live" and not session.live:
         raise live_not_granted()
@@ -111,7 +112,7 @@ async def owner_for_operator(conn: AsyncConnection, project_id: str | None, merc
         if merchant_pk is None:
             raise NotFoundError("MERCHANT_NOT_FOUND", "There is no such merchant.")
         if project_id is None:
-            project_id = await _first_project(conn, merchant_pk)
+            project_id = await _first_project(conn, project.merchant_pk == merchant_pk)
     columns = project.id, project.merchant_pk, project.mode, project.is_active, merchant.merchant_id
     wanted = select(*columns).join(merchant).where(project.project_id == project_id)
     row = (await conn.execute(wanted)).one_or_none()
@@ -127,9 +128,9 @@ async def owner_for_operator(conn: AsyncConnection, project_id: str | None, merc
     )
 
 
-async def _first_project(conn: AsyncConnection, merchant_pk: int) -> str:
+async def _first_project(conn: AsyncConnection, whose: ColumnElement[bool]) -> str:
     project = models.Project
-    owned = select(project.project_id).where(project.merchant_pk == merchant_pk, project.is_active)
+    owned = select(project.project_id).where(whose, project.is_active)
     found: str | None = await conn.scalar(owned.order_by(project.id).limit(1))
     if found is None:
         raise NotFoundError("PROJECT_NOT_FOUND", "The merchant has no active project. Make one first.")
