@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import time
 import unicodedata
 
 import pytest
@@ -55,6 +56,12 @@ def test_a_joiner_that_joins_nothing_is_hidden(text):
 )
 def test_what_people_write_is_left_alone(text):
     assert hidden_in(text) is None
+
+
+def test_a_long_text_that_is_full_of_joiners_is_read_once():
+    began = time.thread_time()
+    assert hidden_in("\u0628\u200c" * 400_000 + "\u0628") is None
+    assert time.thread_time() - began < 4
 
 
 def test_lines_are_for_texts_that_may_have_them():

@@ -23,7 +23,7 @@ from litestar.types import ASGIApp, Empty, Receive, Scope, Send
 
 from cambist.domain.text import hidden_in
 from cambist.services.errors import FieldProblem, InvalidError, NotFoundError, check_text
-from cambist.services.metadata import check_shown
+from cambist.services.metadata import Path, check_shown, written
 
 from .choices import values_at
 from .errors import UnsupportedMediaTypeError, plain_problem
@@ -39,7 +39,7 @@ LARGE_BYTES = 64 * 1024
 """From here on a body is decoded in a thread: what may hide in it takes long to look for."""
 
 JUDGED_ELSEWHERE = ("password", "amount", "address", "threshold")
-_OF_ROWS = re.compile(r"(addresses|destinations)\[")
+OF_ROWS = ("addresses", "destinations")
 """Rows of a bulk request: what is wrong with one of them is said of it alone, by who reads it."""
 
 
@@ -79,7 +79,7 @@ def decode_json(body: bytes, body_type: object) -> object:
     _refuse_quoted_numbers(value, body, body_type)
     # What is plain ASCII without an escape shows what it is. Most bodies are, and need no second look.
     if b"\\" in body or b"\x7f" in body or not body.isascii():
-        refuse_hidden(msgspec.json.decode(body), "")
+        refuse_hidden(msgspec.json.decode(body), [])
     return value
 
 
@@ -101,31 +101,35 @@ def _refuse_quoted_numbers(value: object, body: bytes, body_type: object) -> Non
                 raise InvalidError.field(name, "must be a number")
 
 
-def refuse_hidden(value: object, path: str) -> None:
+def refuse_hidden(value: object, path: Path) -> None:
     """Raise InvalidError where a string anywhere in the value, or the name of a field, holds what nobody sees.
 
     A merchant's own metadata may have lines. Passwords are shown to nobody, amounts and addresses have readers of their
     own, which say better what is wrong, and so have rows of bulk requests, each of which is refused alone: these are
-    only refused NUL.
+    only refused NUL. ``path`` is written out where something is refused alone, as in ``check_shown()``.
     """
-    of_row = _OF_ROWS.match(path) is not None
+    of_row = len(path) > 1 and path[0] in OF_ROWS and isinstance(path[1], int)
     if isinstance(value, str):
-        if not of_row and not path.lower().endswith(JUDGED_ELSEWHERE):
-            check_text(value, path or "body")
-        elif "\0" in value:
-            check_text("\0", path)
+        name = path[-1] if path else ""
+        if of_row or (isinstance(name, str) and name.lower().endswith(JUDGED_ELSEWHERE)):
+            value = "\0" if "\0" in value else ""
+        if hidden_in(value) is not None:
+            check_text(value, written(path) or "body")
     elif isinstance(value, dict):
         for name, item in value.items():
-            if not of_row or "\0" in name:
-                check_text(name, path or "body")
-            at = f"{path}.{name}" if path else name
+            if (not of_row or "\0" in name) and hidden_in(name) is not None:
+                check_text(name, written(path) or "body")
+            path.append(name)
             if name == "metadata" and not of_row and not isinstance(item, str):
-                check_shown(item, at)
+                check_shown(item, path)
             else:
-                refuse_hidden(item, at)
+                refuse_hidden(item, path)
+            path.pop()
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            refuse_hidden(item, f"{path}[{index}]")
+            path.append(index)
+            refuse_hidden(item, path)
+            path.pop()
 
 
 def _problem(message: str, body_type: object) -> InvalidError:

@@ -10,6 +10,8 @@ _LINES = "\t\n\r"
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _VIRAMA = 9
 _EMOJI_MARKS = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+_MARKS_MAX = 8
+"""Of one emoji. It has two at most."""
 
 
 def hidden_in(text: str, *, lines: bool = False) -> str | None:
@@ -28,7 +30,8 @@ def hidden_in(text: str, *, lines: bool = False) -> str | None:
 
 
 def _is_needed(text: str, at: int) -> bool:
-    before, after = text[:at].rstrip(_EMOJI_MARKS)[-1:], text[at + 1 : at + 2]
+    # Not of all that stands before: a text may be long, and full of joiners.
+    before, after = text[max(0, at - _MARKS_MAX - 1) : at].rstrip(_EMOJI_MARKS)[-1:], text[at + 1 : at + 2]
     if not before or not after:
         return False
     if unicodedata.combining(before) == _VIRAMA:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
+
+from cambist.domain.text import hidden_in
 
 from .errors import InvalidError, check_text
 
 METADATA_BYTES_MAX = 16 * 1024
 METADATA_DEPTH_MAX = 8
+
+Path: TypeAlias = list[str | int]
+"""Names and places in lists that lead to a part of a body."""
 
 
 def metadata_text(value: dict[str, Any], field: str = "metadata", *, bytes_max: int = METADATA_BYTES_MAX) -> str:
@@ -22,17 +27,33 @@ def metadata_text(value: dict[str, Any], field: str = "metadata", *, bytes_max: 
     return text.decode()
 
 
-def check_shown(value: object, field: str = "metadata") -> None:
-    """Refuse text that nobody sees in metadata that is not nested too deep. Raises InvalidError."""
+def check_shown(value: object, path: Path | None = None) -> None:
+    """Refuse text that nobody sees in metadata that is not nested too deep. Raises InvalidError.
+
+    ``path`` is where it stands. It is written out where something is refused, and not for every value: with a name as
+    long as a body may be, that would take minutes.
+    """
+    path = ["metadata"] if path is None else path
     if isinstance(value, str):
-        check_text(value, field, lines=True)
+        if hidden_in(value, lines=True) is not None:
+            check_text(value, written(path), lines=True)
     elif isinstance(value, dict):
         for name, item in value.items():
-            check_text(name, field)
-            check_shown(item, f"{field}.{name}")
+            if hidden_in(name) is not None:
+                check_text(name, written(path))
+            path.append(name)
+            check_shown(item, path)
+            path.pop()
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            check_shown(item, f"{field}[{index}]")
+            path.append(index)
+            check_shown(item, path)
+            path.pop()
+
+
+def written(path: Path) -> str:
+    """Return where something stands in a body, such as ``metadata.tags[0]``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 def _depth(value: object) -> int:
