@@ -11,7 +11,7 @@ import stat
 import struct
 import subprocess
 import sys
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
@@ -264,6 +264,23 @@ async def test_stopping_lets_what_was_begun_be_answered(tmp_path):
         await asyncio.sleep(0.1)
     assert (await task)[0].signature == asked.payload
     idle[1].close()
+    await remote.aclose()
+
+
+async def test_a_signer_that_ends_leaves_the_socket_of_the_next_one_alone(tmp_path, local):
+    """Of two that overlap, the first still answers what was begun when the second begins to listen."""
+    path = tmp_path / "s.sock"
+    asking, remote = RemoteSigner(path), RemoteSigner(path)
+    async with AsyncExitStack() as second:
+        async with SignerServer(Slow()).listen(path):
+            task = asyncio.create_task(asking.sign([request(stranger("a"), 1)]))
+            await asyncio.sleep(0.1)
+            path.unlink()  # as whoever finds that nobody listens there any more does
+            await second.enter_async_context(SignerServer(local).listen(path))
+        assert (await task)[0].signature
+        assert (await remote.sign([request(stranger("a"), 1)]))[0].signature
+    assert not path.exists()
+    await asking.aclose()
     await remote.aclose()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import socket
@@ -44,7 +45,7 @@ class SignerServer:
 
         Raises SettingsError where that cannot be.
         """
-        listener = await asyncio.to_thread(_bind, path, group)
+        listener, made = await asyncio.to_thread(_bind, path, group)
         self._group = None if group is None else group_id(group)
         server = await asyncio.start_unix_server(self._accept, sock=listener)
         try:
@@ -52,7 +53,7 @@ class SignerServer:
         finally:
             server.close()
             await self._finish()
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+            await asyncio.to_thread(_remove_own, path, made)
 
     async def _finish(self) -> None:
         """Let what is being answered be answered, and hang up on the rest."""
@@ -145,8 +146,11 @@ class SignerServer:
         return frames.Answered(await self._signer.answer(call.answer))
 
 
-def _bind(path: Path, group: str | None) -> socket.socket:
-    """Make the socket, for its owner alone or for a group too, in the place of one that nobody serves any more."""
+def _bind(path: Path, group: str | None) -> tuple[socket.socket, tuple[int, int]]:
+    """Make the socket, for its owner alone or for a group too, in the place of one that nobody serves any more.
+
+    Return it with what tells its file from another one of this name.
+    """
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
         raise SettingsError(f"signer.socket: {path} is too long for a socket; choose a shorter path.")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -159,6 +163,7 @@ def _bind(path: Path, group: str | None) -> socket.socket:
         if group is not None:
             shutil.chown(path, group=group)
             path.chmod(0o660)
+        made = _identity(path)
     except (OSError, LookupError) as error:
         listener.close()
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -166,7 +171,20 @@ def _bind(path: Path, group: str | None) -> socket.socket:
     except BaseException:
         listener.close()
         raise
-    return listener
+    return listener, made
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    # Numbers of files are used again, at once; the time of its making tells it from the next one.
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns
+
+
+def _remove_own(path: Path, made: tuple[int, int]) -> None:
+    """Remove the socket that was made, and not one of the next signer, who began while the last calls were answered."""
+    with contextlib.suppress(FileNotFoundError):
+        if _identity(path) == made:
+            path.unlink()
 
 
 def _remove_dead(path: Path) -> None:
