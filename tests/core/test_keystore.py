@@ -226,3 +226,19 @@ def test_nothing_secret_shows_in_representations():
     keystore = Keystore(MNEMONIC)
     assert "abandon" not in repr(keystore)
     assert master_node(b"\x01" * 32).key.hex() not in repr(master_node(b"\x01" * 32))
+
+
+def test_what_a_killed_process_of_the_same_number_left_is_not_in_the_way(tmp_path):
+    """In a container each start has the same number."""
+    for name in ("keystore.json", "other.json"):
+        for left in (f"{name}.{os.getpid()}.partial", f"{name}.{os.getpid()}.new"):
+            (tmp_path / left).touch()
+    path = tmp_path / "keystore.json"
+    save_keystore(path, Keystore(MNEMONIC), PASSPHRASE, os.urandom, QUICK)
+    change_passphrase(path, PASSPHRASE, "another long passphrase", os.urandom, QUICK)
+    assert open_keystore(path, "another long passphrase").mnemonic == MNEMONIC
+
+
+def test_a_passphrase_in_another_encoding_is_told(saved):
+    with pytest.raises(KeystoreError, match="The passphrase is not UTF-8 text"):
+        open_keystore(saved, b"correct h\xf6rse battery".decode("utf-8", "surrogateescape"))

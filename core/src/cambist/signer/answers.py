@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cambist.ports import RandomBytes
 
-from .files import KeystoreError, write_new
+from .files import KeystoreError, sync_folder, write_new
 from .reports import Verdict
 
 KEY_FILE = "answers.key"
@@ -40,9 +40,11 @@ def enrol(folder: Path, random_bytes: RandomBytes, *, renew: bool = False) -> st
     """
     key, path = random_bytes(KEY_BYTES), folder / KEY_FILE
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if renew:
-        path.unlink(missing_ok=True)
-    write_new(path, typed(key).encode())
+    fresh = folder / f"{KEY_FILE}.{random_bytes(8).hex()}.new" if renew else path
+    write_new(fresh, typed(key).encode())
+    if renew:  # the old one goes when the new one is on disk
+        fresh.replace(path)
+        sync_folder(folder)
     return typed(key)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -12,9 +13,11 @@ class KeystoreError(Exception):
 
 def write_new(path: Path, content: bytes) -> None:
     """Write a file that did not exist, whole or not at all, for its owner's eyes only. Raises KeystoreError."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # A name of its own each time: one that a killed process left would stand in the way of the next of its number,
+        # and in a container each start has the same one.
+        descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".partial", dir=path.parent)
+        partial = Path(name)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(content)

@@ -120,7 +120,7 @@ def change_passphrase(path: Path, old: str, new: str, random_bytes: RandomBytes,
     keystore = open_keystore(path, old)
     # A link is followed, so that the file is replaced, and not what points to it.
     file = path.resolve()
-    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
+    fresh = file.with_name(f"{file.name}.{random_bytes(8).hex()}.new")
     write_new(fresh, _sealed(keystore, new, random_bytes, kdf))
     try:
         if open_keystore(fresh, new).mnemonic != keystore.mnemonic:
@@ -166,9 +166,11 @@ def open_keystore(path: Path, passphrase: str) -> Keystore:
 
 def _key(file: KeystoreFile, passphrase: str) -> bytes:
     kdf = file.kdf
-    return hash_secret_raw(
-        passphrase.encode(), file.salt, kdf.time_cost, kdf.memory_kib, kdf.parallelism, hash_len=32, type=Type.ID
-    )
+    try:
+        secret = passphrase.encode()
+    except UnicodeEncodeError:  # bytes of another encoding, as a terminal or a variable can hold
+        raise KeystoreError("The passphrase is not UTF-8 text.") from None
+    return hash_secret_raw(secret, file.salt, kdf.time_cost, kdf.memory_kib, kdf.parallelism, hash_len=32, type=Type.ID)
 
 
 def _header(file: KeystoreFile) -> bytes:
