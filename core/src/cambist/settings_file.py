@@ -78,11 +78,11 @@ def load_settings(
     keys, signer = settings.keys, settings.signer
 
     def placed(path: Path | None) -> Path | None:
-        return path and folder / path.expanduser()
+        return path and folder / path
 
     settings = replace(
         settings,
-        data_dir=(data_dir or folder / settings.data_dir.expanduser()).absolute(),
+        data_dir=(data_dir or folder / settings.data_dir).absolute(),
         keys=replace(keys, keystore=placed(keys.keystore)),
         signer=replace(signer, socket=placed(signer.socket), store=placed(signer.store)),
         audit=replace(settings.audit, seals_file=placed(settings.audit.seals_file)),
@@ -154,7 +154,10 @@ def explain(message: str) -> str:
 
 def _decode_path(kind: type, value: object) -> Path:
     if kind is Path and isinstance(value, str) and value and "\0" not in value:
-        return Path(value)
+        try:
+            return Path(value).expanduser()
+        except RuntimeError:
+            raise ValueError("Expected a path, and this one begins with a user who has no home directory") from None
     raise ValueError("Expected a path")
 
 
@@ -162,7 +165,7 @@ def _read(config: Path) -> dict[str, Any]:
     try:
         if config.stat().st_size > FILE_BYTES_MAX:
             raise SettingsError(f"{config} is larger than {FILE_BYTES_MAX} bytes.")
-        return tomllib.loads(config.read_text("utf-8"))
+        return tomllib.loads(config.read_text("utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"{config} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -212,7 +215,7 @@ class _Secrets:
             case {"env": str(name)} if len(value) == 1:
                 return self._variable(name, path)
             case {"file": str(name)} if len(value) == 1:
-                return self._file(self._folder / Path(name).expanduser(), path)
+                return self._file(name, path)
         return {key: self.resolve(item, (*path, key)) for key, item in value.items()}
 
     def _variable(self, name: str, path: Path_) -> str:
@@ -223,21 +226,24 @@ class _Secrets:
             )
         return text
 
-    def _file(self, file: Path, path: Path_) -> str:
-        where = f"{self._source}: {'.'.join(path)} refers to the file {file}"
+    def _file(self, name: str, path: Path_) -> str:
+        file = self._folder / name
         try:
+            file = self._folder / _decode_path(Path, name)
             with file.open("rb") as stream:
                 content = stream.read(SECRET_BYTES_MAX + 1)
             text = content.decode("utf-8").rstrip("\r\n")
         except OSError as error:
-            raise SettingsError(f"{where}, which cannot be read: {error.strerror}.") from None
+            reason = f"cannot be read: {error.strerror}"
         except UnicodeDecodeError:
-            raise SettingsError(f"{where}, which is not UTF-8 text.") from None
-        if len(content) > SECRET_BYTES_MAX:
-            raise SettingsError(f"{where}, which is larger than {SECRET_BYTES_MAX} bytes.")
-        if not text:
-            raise SettingsError(f"{where}, which is empty.")
-        return text
+            reason = "is not UTF-8 text"
+        except ValueError as error:
+            reason = f"is none: {str(error).lower()}"
+        else:
+            if text and len(content) <= SECRET_BYTES_MAX:
+                return text
+            reason = f"is larger than {SECRET_BYTES_MAX} bytes" if text else "is empty"
+        raise SettingsError(f"{self._source}: {'.'.join(path)} refers to the file {file}, which {reason}.")
 
 
 def problems(settings: Settings) -> list[str]:
