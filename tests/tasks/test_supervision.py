@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
+from sqlalchemy.exc import SQLAlchemyError
 from structlog.testing import capture_logs
 
+from cambist.db.engine import connect
 from cambist_tasks.supervision import Backoff, keep_running, run_all
 
 pytestmark = pytest.mark.slow
@@ -46,6 +50,40 @@ async def test_a_task_that_crashes_or_ends_is_started_again_and_the_crash_is_log
             await asyncio.Event().wait()
 
     assert await events_of(work, third) == ["task_crashed", "task_ended"]
+
+
+async def test_a_server_that_is_away_is_told_in_a_line_and_a_defect_with_its_traceback(database_url: str) -> None:
+    strange = urlsplit(database_url)._replace(netloc="cambist:hunter2@").geturl()
+    told: dict[str | None, Exception] = {
+        "Connection refused.": RedisConnectionError("Connection refused."),
+        None: ValueError("a defect"),
+    }
+    for why, url in (
+        ("No such file or directory", "postgresql://cambist:hunter2@/x?host=/nowhere"),
+        ("Connection refused", "postgresql://cambist:hunter2@127.0.0.1:1/x"),
+        ('password authentication failed for user "cambist"', strange),
+    ):
+        database = connect(url, application_name="cambist-tests")
+        with pytest.raises((SQLAlchemyError, OSError)) as raised:
+            async with database.autocommit():
+                pass
+        told[why] = raised.value
+        await database.close()
+
+    for words, error in told.items():
+
+        async def work(error: Exception = error) -> None:
+            raise error
+
+        with capture_logs() as logs:
+            task = asyncio.create_task(keep_running("it", work))
+            while not logs:  # noqa: ASYNC110  the log tells nobody
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        (crash,) = logs
+        assert (crash["event"], crash.get("error"), crash.get("exc_info")) == ("task_crashed", words, not words or None)
+        assert "hunter2" not in str(crash)
 
 
 async def test_a_task_that_ends_as_cancelled_though_nobody_stopped_it_is_started_again() -> None:

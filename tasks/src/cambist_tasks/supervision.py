@@ -7,6 +7,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import structlog
+from asyncpg import PostgresError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from sqlalchemy.exc import SQLAlchemyError
+
+from cambist.db.engine import why_unreached
 
 log = structlog.get_logger(__name__)
 
@@ -49,11 +55,21 @@ async def keep_running(name: str, work: Callable[[], Coroutine[Any, Any, None]])
             # These ask for the end of the process. asyncio has raised them out of the loop already, so that going on
             # here would only run until the loop is closed.
             raise
-        except BaseException:  # nobody has stopped it: it was cancelled from within, or what it called has panicked
-            log.exception("task_crashed", task=name)
+        except BaseException as error:  # nobody stopped it: it was cancelled from within, or what it called panicked
+            if (away := _why_away(error)) is None:
+                log.exception("task_crashed", task=name)
+            else:  # which lasts, and says all that there is to say
+                log.warning("task_crashed", task=name, error=away)
         if loop.time() - started >= STABLE_S:
             pauses.reset()
         await asyncio.sleep(pauses.next_s())
+
+
+def _why_away(error: BaseException) -> str | None:
+    """Return why PostgreSQL or Redis is away, where that is what the error says."""
+    if isinstance(error, RedisConnectionError | RedisTimeoutError):
+        return str(error)
+    return why_unreached(error) if isinstance(error, OSError | SQLAlchemyError | PostgresError) else None
 
 
 async def run_all(

@@ -20,7 +20,7 @@ from cambist.services.audit.verify import Report
 from cambist.services.audit.verify import verify as compare
 from cambist.settings import Settings, SettingsError
 
-from .opened import opened_database
+from .opened import opened_database, reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -43,7 +43,7 @@ def audit(invocation: Invocation, merchant: str | None, action: str | None, limi
     try:
         found = asyncio.run(_listed(invocation.settings(), merchant, action, limit))
     except (SQLAlchemyError, OSError) as error:
-        raise SettingsError(f"The database cannot be read: {type(error).__name__}.") from error
+        raise SettingsError(f"The database cannot be read: {reason(error)}.") from error
     for entry in found:
         echo(msgspec.json.encode(entry) if as_json else _line(entry))
     if not found and not as_json:
@@ -70,7 +70,7 @@ def verify(invocation: Invocation, path: Path | None, *, as_json: bool) -> None:
     try:
         report = asyncio.run(_verified(settings, path or settings.audit.seals_file))
     except (SQLAlchemyError, OSError) as error:
-        echo(f"cambist: The audit log cannot be read: {type(error).__name__}.", err=True)
+        echo(f"cambist: The audit log cannot be read: {reason(error)}.", err=True)
         raise SystemExit(EXIT_UNREADABLE) from error
     if as_json:
         echo(msgspec.json.encode(report))

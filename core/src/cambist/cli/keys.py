@@ -30,7 +30,7 @@ from cambist.signer.keystore import (
     save_keystore,
 )
 
-from .opened import opened_database, person
+from .opened import opened_database, person, reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -130,7 +130,7 @@ def reencrypt(invocation: Invocation) -> None:
     try:
         done = asyncio.run(_reencrypted(settings))
     except (SQLAlchemyError, OSError) as error:
-        raise click.ClickException(f"The database cannot be written: {type(error).__name__}.") from error
+        raise click.ClickException(f"The database cannot be written: {reason(error)}.") from error
     except SecretsError as error:
         raise click.ClickException(f"{error}. Put the key that is missing into keys.previous_keys.") from error
     echo(f"Encrypted anew: {done.encrypted}. All that is encrypted in the database is under keys.application_key now.")

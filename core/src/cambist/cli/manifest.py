@@ -13,7 +13,7 @@ from cambist.services.recovery import restore
 from cambist.services.recovery.restore import Manifest
 from cambist.settings import Settings
 
-from .opened import opened_database, opened_registry
+from .opened import opened_database, opened_registry, reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -27,7 +27,7 @@ def manifest(invocation: Invocation, path: Path) -> None:
     try:
         found, accounts = asyncio.run(_write(settings, path))
     except SQLAlchemyError as error:
-        raise click.ClickException(f"The database cannot be read: {type(error).__name__}.") from error
+        raise click.ClickException(f"The database cannot be read: {reason(error)}.") from error
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror or error}.") from error
     echo(f"{len(found.merchants)} merchants and {len(found.chains)} chains are in {path}.")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.bootstrap import open_database
-from cambist.db.engine import Database
+from cambist.db.engine import Database, why_unreached
 from cambist.embedded import EmbeddedError, reached_database
 from cambist.ports import system_ids
 from cambist.registry import Registry, RegistryError
@@ -29,14 +29,38 @@ from .terminal import echo
 async def opened_database(settings: Settings, command: str, why: str) -> AsyncIterator[Database]:
     """Yield the database: the one that is configured, or else what 'cambist up' has made in the data directory.
 
-    Raises SettingsError where there is neither, saying why the command needs one.
+    Raises SettingsError where there is neither, saying why the command needs one, and UnreachedError.
     """
     with _with_database(settings, why) as found:
-        database = open_database(found, command)
         try:
+            database = open_database(found, command)
+        except (ValueError, SQLAlchemyError) as error:  # whose words repeat what may be part of a password
+            raise SettingsError(f"database.url is no address that can be used: {type(error).__name__}.") from None
+        try:
+            await _reach(database)
             yield database
         finally:
             await database.close()
+
+
+class UnreachedError(SQLAlchemyError):
+    """The database does not let us in. The message says why, and holds no secret."""
+
+
+async def _reach(database: Database) -> None:
+    """Connect once, so that what fails afterwards is not the way to the database. Raises UnreachedError."""
+    try:
+        async with database.autocommit() as conn:
+            await conn.exec_driver_sql("SELECT 1")
+    except Exception as error:  # noqa: BLE001  the driver raises anything for what it does not understand of an address
+        raise UnreachedError(reason(error)) from None
+
+
+def reason(error: BaseException) -> str:
+    """Return why the database cannot be used, without secrets or what is stored there."""
+    if isinstance(error, UnreachedError):
+        return str(error)
+    return why_unreached(error) or type(error).__name__
 
 
 def answer(lines: Coroutine[Any, Any, Sequence[str]]) -> None:
@@ -46,7 +70,7 @@ def answer(lines: Coroutine[Any, Any, Sequence[str]]) -> None:
     except ServiceError as error:
         raise click.ClickException(error.message) from error
     except (SQLAlchemyError, OSError) as error:
-        raise SettingsError(f"The database cannot be used: {type(error).__name__}.") from error
+        raise SettingsError(f"The database cannot be used: {reason(error)}.") from error
     for line in found:
         echo(line)
 

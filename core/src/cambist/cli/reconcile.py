@@ -19,7 +19,7 @@ from cambist.services.chains import setups
 from cambist.services.recovery.reconcile import ChainReport, Impossible, as_text, compare_chain
 from cambist.settings import Settings, SettingsError
 
-from .opened import opened_database, opened_registry
+from .opened import opened_database, opened_registry, reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -47,7 +47,7 @@ def reconcile(invocation: Invocation, only: str | None, *, as_json: bool) -> Non
     try:
         answer = asyncio.run(_compare(settings, only))
     except (SQLAlchemyError, OSError) as error:
-        echo(f"cambist: The database cannot be read: {type(error).__name__}.", err=True)
+        echo(f"cambist: The database cannot be read: {reason(error)}.", err=True)
         raise SystemExit(EXIT_UNREADABLE) from error
     if as_json:
         echo(msgspec.json.encode(answer))

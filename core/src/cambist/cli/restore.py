@@ -25,6 +25,7 @@ from cambist.settings import Settings, SettingsError
 from cambist.signer import SignerUnavailableError
 from cambist.signer.files import KeystoreError
 
+from .opened import reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -54,7 +55,7 @@ def restore(invocation: Invocation, gap: int, **wanted: Any) -> None:  # noqa: A
     except RegistryError as error:
         raise SettingsError(str(error)) from error
     except (SQLAlchemyError, OSError) as error:
-        raise click.ClickException(f"The database cannot be used: {type(error).__name__}: {error}.") from error
+        raise click.ClickException(f"The database cannot be used: {reason(error)}.") from error
     _print(summary)
     if not summary.agrees:
         raise SystemExit(EXIT_DIFFERENCES)

@@ -15,7 +15,7 @@ from cambist.services.audit.entries import Action, record
 from cambist.services.stored_settings import StoredValue
 from cambist.settings import Settings, SettingsError
 
-from .opened import answer, opened_database, person
+from .opened import answer, opened_database, person, reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -35,7 +35,7 @@ def settings(invocation: Invocation) -> None:
     try:
         found = asyncio.run(_listed(invocation.settings()))
     except (SQLAlchemyError, OSError) as error:
-        raise SettingsError(f"The database cannot be read: {type(error).__name__}.") from error
+        raise SettingsError(f"The database cannot be read: {reason(error)}.") from error
     for one in found:
         echo(_line(one))
     if not found:

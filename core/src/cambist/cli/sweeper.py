@@ -13,7 +13,7 @@ from cambist.ports import SystemClock, system_random
 from cambist.services.addresses.wallets import gas_station
 from cambist.settings import Settings, SettingsError
 
-from .opened import opened_database, opened_registry
+from .opened import opened_database, opened_registry, reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -26,7 +26,7 @@ def sweeper(invocation: Invocation, chain_id: str) -> None:
     try:
         made, configured = asyncio.run(_find(invocation.settings(), chain_id))
     except (SQLAlchemyError, OSError) as error:
-        raise SettingsError(f"The database cannot be read: {type(error).__name__}.") from error
+        raise SettingsError(f"The database cannot be read: {reason(error)}.") from error
     delegate = made.delegate or made.address
     echo(f"address: {made.address}")
     if configured == made.address:

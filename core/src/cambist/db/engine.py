@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 
+import asyncpg
 import msgspec
 from sqlalchemy import URL, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -119,6 +122,26 @@ def connect(
 def took_too_long(error: BaseException) -> bool:
     """Say whether this is the server's word that a statement was given up, as ``statement_timeout`` has it do."""
     return getattr(getattr(error, "orig", error), "sqlstate", None) == _CANCELED
+
+
+def why_unreached(error: BaseException) -> str | None:
+    """Return why the database was not reached, without secrets; None where the error is another one."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, asyncpg.PostgresError):
+            return str(found).rstrip(".") if (found.sqlstate or "").startswith(_OF_THE_SERVER) else None
+        if isinstance(found, OSError) and found.filename is None and found.errno not in _OF_FILES:
+            if found.errno is None or found.errno <= 0:  # several addresses, or a name that nobody knows
+                return found.strerror or str(found) or type(found).__name__
+            return os.strerror(found.errno)
+        found = found.__cause__
+    return None
+
+
+_OF_THE_SERVER = ("08", "28", "3D", "53", "57P")
+"""What PostgreSQL's errors begin with that are about the connection, who asks for it, and the server itself."""
+_OF_FILES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+"""Errors of writing to a file, which name none."""
 
 
 def driver_url(url: str) -> URL:
