@@ -112,6 +112,13 @@ async def test_the_file_of_a_job_is_written_once_it_is_whole(typed, job, db, clo
         await leases.succeed(conn, held, {}, clock.now())
     shown = json.loads((await in_a_thread(typed, "show", job.job_id, "--output", str(file))).output)
     assert (shown["state"], file.read_bytes()) == ("succeeded", b"file")
+    for path, words in (
+        (tmp_path / "nowhere" / "file", "cannot be written: No such file"),
+        ("/dev/full", "not whole: No"),
+    ):
+        answer = await in_a_thread(typed, "show", job.job_id, "--output", str(path))
+        assert answer.exit_code == 1
+        assert f"{path} {'is ' if 'whole' in words else ''}{words}" in answer.output
 
 
 async def test_workers_are_told_at_once_of_what_a_command_has_queued(typed, job, redis_url):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import click
@@ -102,13 +102,26 @@ def show(invocation: Invocation, job_id: str, output: Path | None) -> None:
                 raise ConflictError(
                     "JOB_NOT_SUCCEEDED", f"The job is {job.state}; there is no file before it succeeded."
                 )
-            with output.open("wb") as stream:
-                async for piece in requests.output(database, job):
-                    stream.write(piece)
+            await _write_out(output, requests.output(database, job))
         facts = {name: value for name, value in msgspec.to_builtins(job).items() if name not in {"pk", "merchant_pk"}}
         return [msgspec.json.format(msgspec.json.encode(facts), indent=2).decode()]
 
     _answer(invocation, shown)
+
+
+async def _write_out(path: Path, pieces: AsyncIterator[bytes]) -> None:
+    """Write a job's file. Raises ClickException where it cannot be, and what reading the pieces raises."""
+    try:
+        stream = path.open("wb")
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
+    async for piece in pieces:
+        try:
+            stream.write(piece)
+            stream.flush()
+        except OSError as error:
+            raise click.ClickException(f"{path} is not whole: {error.strerror}.") from error
+    stream.close()
 
 
 @jobs.command()

@@ -29,6 +29,8 @@ from .options import Invocation, settings_options
 from .processes import stop_with_the_supervisor
 from .terminal import echo, forget_typed
 
+SECRET_FILE_BYTES_MAX = 4_096
+
 log = structlog.get_logger(__name__)
 
 
@@ -120,7 +122,12 @@ def enrol(invocation: Invocation, *, renew: bool) -> None:
 @click.argument("secret_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def code(secret_file: Path) -> None:
     """Make a code for one question, on your own device: nothing is asked of any gateway."""
-    key = answers.parse(secret_file.read_text(encoding="utf-8"))
+    try:
+        with secret_file.open("rb") as stream:
+            typed = stream.read(SECRET_FILE_BYTES_MAX)
+    except OSError as error:
+        raise click.ClickException(f"{secret_file} cannot be read: {error.strerror}.") from error
+    key = answers.parse(typed.decode("utf-8", "replace"))
     if key is None:
         raise click.ClickException(f"{secret_file} holds no secret of 'cambist signer enrol'.")
     question = click.prompt("The whole question, as it is shown")
