@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import msgspec
 import pytest
@@ -211,3 +212,12 @@ async def test_the_worker_writes_new_accounts_at_once_and_changes_within_the_hou
     clock.advance(ACCOUNTS_INTERVAL_S)
     assert await file.write_if_due()
     assert '"isActive":false' in path.read_text()
+
+
+async def test_what_killed_processes_left_half_written_is_removed_and_what_is_being_written_is_not(treasury, path):
+    long_ago, now = path.with_name(f"{path.name}.1.partial"), path.with_name(f"{path.name}.2.partial")
+    for file in (long_ago, now):
+        file.touch()
+    os.utime(long_ago, (0, 0))
+    await restore.write_accounts(treasury.db, path)
+    assert [one.name for one in sorted(path.parent.glob(f"{path.name}*"))] == [path.name, now.name]

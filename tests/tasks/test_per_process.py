@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
+from msgspec import structs
 from structlog.testing import capture_logs
 
 from cambist.secrets import SecretsBox
+from cambist.services.addresses.account_keys import claim_accounts
 from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.audit.seals import read_lines, seal
 from cambist.services.receiving.deposits import AddressCache
-from cambist.services.recovery.restore import read_manifest
+from cambist.services.recovery.restore import accounts_path, read_manifest, write_manifest
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
-from cambist_tasks.per_process import copy_missing_seals, save_filters
+from cambist_tasks.jobs.account_keys import derive_account_keys
+from cambist_tasks.per_process import copy_missing_seals, save_filters, write_manifests
 from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import gateway_of, settings, working
 
@@ -28,6 +32,57 @@ async def test_the_worker_keeps_the_recovery_manifest_in_its_data_directory(db, 
         manifest = read_manifest(folder / "recovery.json")
     assert [family.family for family in manifest.families] == ["memory"]
     assert (folder / "recovery.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+async def test_a_worker_on_a_database_that_knows_less_keeps_what_the_lost_one_is_restored_from(
+    db, database_url, redis_url, clock, ids, tmp_path
+):
+    """As where somebody starts workers on a new database, or on one of before, before anything is restored."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    shop = await Shop(db, MemoryFamily(), clock, ids).open()
+    path = folder / "recovery.json"
+    async with gateway_of(settings(database_url, redis_url, folder), ids) as gateway:
+
+        async def written():
+            """Have the worker's task write once, and return what it said of what was there."""
+            before = path.stat().st_mtime_ns if path.exists() else 0
+            with capture_logs() as logs:
+                writing = asyncio.create_task(write_manifests(gateway))
+                try:
+                    async with asyncio.timeout(60):
+                        while not path.exists() or path.stat().st_mtime_ns == before:  # noqa: ASYNC110
+                            await asyncio.sleep(0.01)
+                finally:
+                    writing.cancel()
+            return [entry for entry in logs if entry["event"] == "recovery_manifest_kept"]
+
+        await derive_account_keys(gateway)
+        async with db.transaction() as conn:
+            await claim_accounts(conn, shop.merchant)
+        assert await written() == []
+        known = read_manifest(path)
+        (mine,) = known.merchants
+        others = structs.replace(mine, merchant_id="mer_lost", email="lost@example.com", account=mine.account + 1)
+        further = structs.replace(mine, indexes={key: 1 + index for key, index in mine.indexes.items()})
+        kept = []
+        for lost in (structs.replace(known, merchants=[mine, others]), structs.replace(known, merchants=[further])):
+            write_manifest(path, lost)
+            accounts_path(path).write_text(f"accounts of {len(kept)}")
+            (told,) = await written()
+            kept.append(Path(told["kept"]))
+            assert "not in the database" in told["reason"]
+            assert read_manifest(kept[-1]) == lost
+            assert accounts_path(kept[-1]).read_text() == f"accounts of {len(kept) - 1}"
+            assert read_manifest(path).merchants == known.merchants
+        path.write_text('{"version": 2}')
+        (told,) = await written()
+        assert "no recovery manifest of this version" in told["reason"]
+        kept.append(Path(told["kept"]))
+        assert kept[-1].read_text() == '{"version": 2}'
+        assert await written() == [], "what is of this database is written over"
+    assert len({*kept, path}) == 4
 
 
 @pytest.mark.slow

@@ -37,14 +37,21 @@ log = structlog.get_logger(__name__)
 async def write_manifests(gateway: Gateway) -> None:
     """Leave what a restore needs in the data directory, for backups that are made of files; again every minute."""
     folder = gateway.settings.data_dir
-    accounts = AccountsFile(gateway.db, folder / MANIFEST_FILE, gateway.clock)
+    path = folder / MANIFEST_FILE
+    accounts = AccountsFile(gateway.db, path, gateway.clock)
     writing: asyncio.Task[bool] | None = None
     try:
         while True:
+            before, trouble = await asyncio.to_thread(restore.read_before, path)
             async with gateway.db.transaction() as conn:
                 manifest = await restore.compose(conn, gateway.registry, gateway.clock.now())
+            if before is not None and restore.knows_more(before, manifest):
+                trouble = "it knows merchants or addresses that are not in the database"
+            if trouble:  # a lost database is restored from it
+                kept = await asyncio.to_thread(restore.move_aside, path)
+                log.error("recovery_manifest_kept", kept=str(kept), reason=trouble)
             folder.mkdir(parents=True, exist_ok=True)
-            await asyncio.to_thread(restore.write_manifest, folder / MANIFEST_FILE, manifest)
+            await asyncio.to_thread(restore.write_manifest, path, manifest)
             # Many accounts take minutes to write. The manifest, which says what is used, does not wait for them.
             if writing is not None and writing.done():
                 writing.result()

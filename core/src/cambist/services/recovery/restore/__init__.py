@@ -1,12 +1,13 @@
 """A new database from the seed, a recovery manifest and the chains.
 
-``manifest`` writes down what only the database knows, ``accounts`` whose each permanent address is; ``rebuild`` makes
-merchants, keys and addresses of it again, and ``account_rows`` accounts; ``scan`` reads the chains anew; ``balances``
-books what had happened to the money; ``service`` does one after the other.
+``manifest`` writes down what only the database knows, ``accounts`` whose each permanent address is, both into ``files``
+that are whole or not there; ``rebuild`` makes merchants, keys and addresses of it again, and ``account_rows`` accounts;
+``scan`` reads the chains anew; ``balances`` books what had happened to the money; ``service`` does one after the other.
 """
 
-from .accounts import Line, accounts_path, newest_account, read_accounts, write_accounts
-from .manifest import Manifest, RestoreError, by_hand, compose, read_manifest, write_manifest
+from .accounts import Line, newest_account, read_accounts, write_accounts
+from .files import accounts_path, knows_more, move_aside, read_before, write_manifest
+from .manifest import Manifest, RestoreError, by_hand, compose, read_manifest
 from .service import Restorer, Summary
 
 __all__ = [
@@ -18,8 +19,11 @@ __all__ = [
     "accounts_path",
     "by_hand",
     "compose",
+    "knows_more",
+    "move_aside",
     "newest_account",
     "read_accounts",
+    "read_before",
     "read_manifest",
     "write_accounts",
     "write_manifest",

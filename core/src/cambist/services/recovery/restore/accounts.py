@@ -21,11 +21,9 @@ One JSON object in each line; a project's stands before those of its accounts::
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -34,6 +32,7 @@ from sqlalchemy import func, select
 from cambist.db import models
 from cambist.db.engine import Database
 
+from .files import replacing
 from .manifest import INDEX_MAX, RestoreError, Text
 
 ROWS_AT_ONCE = 2_000
@@ -80,11 +79,6 @@ WHERE a.id > $1 AND a.mode = 'live' ORDER BY a.id LIMIT $2
 """
 
 
-def accounts_path(manifest: Path) -> Path:
-    """Return where the accounts are that belong to a manifest."""
-    return manifest.with_name(f"{manifest.name}.accounts")
-
-
 async def newest_account(db: Database) -> int:
     """Return a number that grows with every account."""
     async with db.autocommit() as conn:
@@ -97,7 +91,7 @@ async def write_accounts(db: Database, path: Path) -> int:
     Raises OSError.
     """
     written = 0
-    with _replacing(path) as stream:
+    with replacing(path) as stream:
         async for lines, accounts in _lines(db):
             await asyncio.to_thread(stream.write, lines)
             written += accounts
@@ -151,18 +145,3 @@ async def _lines(db: Database) -> AsyncIterator[tuple[bytes, int]]:
         yield b"".join(msgspec.json.encode(line) + b"\n" for line in lines), len(rows)
         if len(rows) < ROWS_AT_ONCE:
             return
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Give a stream whose content takes the place of a file when all of it was written."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(descriptor)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -16,7 +16,6 @@ much of them was paid out for the merchant, whose own coin had not been collecte
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -164,21 +163,6 @@ def by_hand(registry: Registry, accounts: range, indexes: int, first_heights: Ma
         ],
         chains=[ChainEntry(chain=chain, first_height=height) for chain, height in first_heights.items()],
     )
-
-
-def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write it in one piece over what was there, for its owner's eyes. Raises OSError."""
-    content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content + b"\n")
-            stream.flush()
-            os.fsync(descriptor)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_manifest(path: Path) -> Manifest:
