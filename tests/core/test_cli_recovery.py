@@ -94,3 +94,25 @@ def test_a_restore_that_finds_nothing_ends_well(cambist, keystore, tmp_path):
     (merchant,) = json.loads((tmp_path / "again.json").read_text())["merchants"]
     indexes = {"live/60": 7, "sandbox/60": 4, "live/195": 4, "sandbox/195": 4}
     assert (merchant["account"], merchant["indexes"]) == (2, indexes)
+
+
+def test_a_backup_is_told_what_was_handed_out_since(cambist, keystore, tmp_path):
+    manifest = tmp_path / "recovery.json"
+    known = {"merchantId": "mer_1", "email": "a@b.c", "name": "A", "account": 1, "indexes": {"live/60": 3}}
+    manifest.write_text(json.dumps({"merchants": [known], "chains": []}))
+    alone = cambist("restore", "--backup", settings=keystore)
+    assert (alone.returncode, "--backup takes a MANIFEST" in alone.stderr) == (2, True)
+    empty = cambist("restore", "--backup", "recovery.json", settings=keystore)
+    assert (empty.returncode, "The database has no merchants, so it is no backup" in empty.stderr) == (1, True)
+    assert cambist("restore", "recovery.json", "--gap", "0", settings=keystore).returncode == 0
+    newer = known | {"merchantId": "mer_2", "email": "b@b.c", "account": 2, "indexes": {"live/60": 5}}
+    manifest.write_text(json.dumps({"merchants": [known | {"indexes": {"live/60": 10}}, newer], "chains": []}))
+    answer = cambist("restore", "--backup", "recovery.json", "--gap", "0", settings=keystore)
+    assert answer.returncode == 0, answer.stderr
+    assert "Added: 1 merchants and 24 addresses that the backup does not know." in answer.stdout
+    assert cambist("manifest", "again.json").returncode == 0
+    found = json.loads((tmp_path / "again.json").read_text())["merchants"]
+    assert [(one["merchantId"], one["account"], one["indexes"]["live/60"]) for one in found] == [
+        ("mer_1", 1, 10),
+        ("mer_2", 2, 5),
+    ]

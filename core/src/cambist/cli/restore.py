@@ -19,7 +19,7 @@ from cambist.provision import provision
 from cambist.registry import Registry, RegistryError
 from cambist.services.recovery import restore as services
 from cambist.services.recovery.reconcile import as_text
-from cambist.services.recovery.restore import Line, Manifest, RestoreError, Restorer, Summary
+from cambist.services.recovery.restore import Added, Line, Manifest, RestoreError, Restorer, Summary
 from cambist.services.recovery.restore.service import GAP
 from cambist.settings import Settings, SettingsError
 from cambist.signer import SignerUnavailableError
@@ -42,22 +42,32 @@ HEIGHT = re.compile(r"([^=]{1,64})=([0-9]{1,15})", re.ASCII)
 @click.option("--indexes", type=click.IntRange(0, 10_000_000), help="Without a manifest: addresses of each account.")
 @click.option("--first-height", "heights", multiple=True, metavar="CHAIN=N", help="Without a manifest, per chain.")
 @click.option("--gap", type=click.IntRange(0, 1_000_000), default=GAP, help=f"Addresses beyond those [default: {GAP}].")
-def restore(invocation: Invocation, gap: int, **wanted: Any) -> None:  # noqa: ANN401  checked by click
+@click.option(
+    "--backup", is_flag=True, help="The database is a backup: add what MANIFEST knows beyond it, and scan nothing."
+)
+def restore(invocation: Invocation, gap: int, *, backup: bool, **wanted: Any) -> None:  # noqa: ANN401  checked by click
     """Rebuild addresses, deposits and balances in an empty database that 'cambist migrate' has made.
 
     Nothing else may use the database meanwhile. When it stops, the same command goes on from there.
     """
+    if backup and wanted["path"] is None:
+        raise click.UsageError("--backup takes a MANIFEST, which knows what was handed out since.")
     settings = _settings(invocation)
+    manifest, accounts = partial(_manifest, **wanted), _accounts(wanted["path"])
     try:
-        summary = asyncio.run(_restore(settings, partial(_manifest, **wanted), _accounts(wanted["path"]), gap))
+        made = asyncio.run(_restore(settings, manifest, accounts, gap, backup=backup))
     except (RestoreError, KeystoreError, SignerUnavailableError) as error:
         raise click.ClickException(str(error)) from error
     except RegistryError as error:
         raise SettingsError(str(error)) from error
     except (SQLAlchemyError, OSError) as error:
         raise click.ClickException(f"The database cannot be used: {reason(error)}.") from error
-    _print(summary)
-    if not summary.agrees:
+    if isinstance(made, Added):
+        echo(f"Added: {made.merchants} merchants and {made.addresses} addresses that the backup does not know.")
+        echo(f"{made.accounts} accounts have their addresses. Start the workers: they read the chains on from there.")
+        return
+    _print(made)
+    if not made.agrees:
         raise SystemExit(EXIT_DIFFERENCES)
 
 
@@ -85,8 +95,8 @@ def _accounts(manifest: Path | None) -> Iterable[Line]:
 
 
 async def _restore(
-    settings: Settings, manifest: Callable[[Registry], Manifest], accounts: Iterable[Line], gap: int
-) -> Summary:
+    settings: Settings, manifest: Callable[[Registry], Manifest], accounts: Iterable[Line], gap: int, *, backup: bool
+) -> Summary | Added:
     async with open_gateway(settings, role="worker") as gateway:
         wanted = manifest(gateway.registry)
         if gateway.signer is None:
@@ -102,7 +112,7 @@ async def _restore(
             ids=gateway.ids,
             gap=gap,
         )
-        return await restorer.restore(wanted, echo, accounts)
+        return await (restorer.add(wanted, accounts) if backup else restorer.restore(wanted, echo, accounts))
 
 
 def _manifest(

@@ -8,9 +8,10 @@ that are whole or not there; ``rebuild`` makes merchants, keys and addresses of 
 from .accounts import Line, newest_account, read_accounts, write_accounts
 from .files import accounts_path, knows_more, move_aside, read_before, write_manifest
 from .manifest import Manifest, RestoreError, by_hand, compose, read_manifest
-from .service import Restorer, Summary
+from .service import Added, Restorer, Summary
 
 __all__ = [
+    "Added",
     "Line",
     "Manifest",
     "RestoreError",

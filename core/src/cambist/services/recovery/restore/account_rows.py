@@ -42,6 +42,7 @@ FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
     JOIN accounts a ON a.account_id = n.account_id
 ON CONFLICT (mode, family, account_index, change, address_index)
     DO UPDATE SET account_pk = excluded.account_pk
+    WHERE addresses.account_pk IS NULL OR addresses.account_pk = excluded.account_pk
 """
 _CHAINS = """
 INSERT INTO account_chains (account_pk, chain, address_pk, address_mac, created_at)
@@ -109,7 +110,9 @@ class AccountRebuilder(Struct, frozen=True, kw_only=True):
             chains += self._chains(line, derived)
         await conn.exec_driver_sql(_INSERT, (MODE, now, *transposed(rows)))
         if addresses:
-            await conn.exec_driver_sql(_ADDRESSES, (MODE, PERMANENT_BRANCH, *transposed(addresses)))
+            given = await conn.exec_driver_sql(_ADDRESSES, (MODE, PERMANENT_BRANCH, *transposed(addresses)))
+            if given.rowcount != len(addresses):
+                raise RestoreError("The database has given an address of the accounts' file to another account.")
         if chains:
             await conn.exec_driver_sql(_CHAINS, (now, *transposed(chains)))
         for (merchant_pk, coin_type), index in highest.items():

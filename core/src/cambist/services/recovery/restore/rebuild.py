@@ -72,8 +72,29 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         addresses = 0
         for merchant in manifest.merchants:
             async with self.db.transaction() as conn:
-                addresses += await self._merchant(conn, merchant, now)
+                addresses += await self._merchant(conn, merchant, await _claim(conn, merchant, now))
         return addresses
+
+    async def add(self, manifest: Manifest, now: datetime) -> tuple[int, int]:
+        """Add to a database what a manifest knows beyond it; return how many merchants and addresses.
+
+        Repeating it adds nothing. Raises RestoreError for an empty database, and for a manifest of another gateway.
+        """
+        coin_types = {family.coin_type for family in self.registry.families.values()}
+        _check_coin_types(manifest, coin_types)
+        async with self.db.transaction() as conn:
+            if not await conn.scalar(select(exists().select_from(Merchant))):
+                raise RestoreError("The database has no merchants, so it is no backup: restore without --backup.")
+            await self._check_seed(conn, manifest)
+        await self._derive_keys(coin_types, max((merchant.account for merchant in manifest.merchants), default=0))
+        merchants = addresses = 0
+        for merchant in manifest.merchants:
+            async with self.db.transaction() as conn:
+                merchant_pk = await _known(conn, merchant)
+                if merchant_pk is None:
+                    merchant_pk, merchants = await _claim(conn, merchant, now), merchants + 1
+                addresses += await self._merchant(conn, merchant, merchant_pk, beyond=True)
+        return merchants, addresses
 
     async def _derive_keys(self, coin_types: Collection[int], highest: int) -> None:
         async with self.db.transaction() as conn:
@@ -93,9 +114,12 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
                     f"The keystore is not the one of the manifest: its gas station would not be {entry.gas_station}."
                 )
 
-    async def _merchant(self, conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
-        merchant_pk = await _claim(conn, merchant, now)
+    async def _merchant(
+        self, conn: AsyncConnection, merchant: MerchantEntry, merchant_pk: int, *, beyond: bool = False
+    ) -> int:
+        """Make a merchant's addresses, or those ``beyond`` what the database knows; return how many."""
         families = self.registry.families.values()
+        firsts = await _next_indexes(conn, merchant_pk) if beyond else {}
         for mode, coin_type in {(mode, family.coin_type) for mode in MODES for family in families}:
             # What was handed out since the manifest was written is searched, and never handed out again.
             first_unused = min(merchant.indexes.get(f"{mode}/{coin_type}", 0) + self.gap, INDEXES)
@@ -106,21 +130,40 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         for family in families:
             await main_wallet(conn, self.keys, family, merchant_pk, MODE)
             count = min(merchant.indexes.get(f"{MODE}/{family.coin_type}", 0) + self.gap, INDEXES)
+            indexes = range(firsts.get(family.coin_type, 0), count)
             for purpose, branch in _BRANCHES.items():
-                await self._addresses(conn, family, merchant_pk, count, purpose, branch)
-            addresses += len(_BRANCHES) * count + 1
+                await self._addresses(conn, family, merchant_pk, indexes, purpose, branch)
+            addresses += len(_BRANCHES) * len(indexes) + (not beyond)
         return addresses
 
     async def _addresses(  # noqa: PLR0913, PLR0917  which addresses, and whose
-        self, conn: AsyncConnection, family: AddressFamily, merchant_pk: int, count: int, purpose: str, branch: int
+        self, conn: AsyncConnection, family: AddressFamily, merchant_pk: int, wanted: range, purpose: str, branch: int
     ) -> None:
         key = await self.keys.get(conn, merchant_pk, MODE, family.coin_type)
-        for first in range(0, count, ADDRESSES_AT_ONCE):
-            indexes = list(range(first, min(count, first + ADDRESSES_AT_ONCE)))
+        for first in range(0, len(wanted), ADDRESSES_AT_ONCE):
+            indexes = list(wanted[first : first + ADDRESSES_AT_ONCE])
             derived = [family.derive_address(key.xpub, branch, index) for index in indexes]
             await conn.exec_driver_sql(
                 _ADDRESSES, (MODE, family.name, purpose, merchant_pk, key.account_index, branch, derived, indexes)
             )
+
+
+async def _known(conn: AsyncConnection, merchant: MerchantEntry) -> int | None:
+    """Return the primary key of a merchant that the database knows. Raises RestoreError for one with other keys."""
+    merchant_pk = await conn.scalar(select(Merchant.id).where(Merchant.merchant_id == merchant.merchant_id))
+    if merchant_pk is None:
+        return None
+    account = await conn.scalar(select(func.min(AccountKey.account_index)).where(AccountKey.merchant_pk == merchant_pk))
+    if account != merchant.account:
+        raise RestoreError(f"{merchant.merchant_id} has account {account} in the database, not {merchant.account}.")
+    return merchant_pk
+
+
+async def _next_indexes(conn: AsyncConnection, merchant_pk: int) -> dict[int, int]:
+    """Return by coin type the first index of live addresses that the database has not handed out."""
+    held = select(AccountKey.coin_type, AccountKey.next_index)
+    rows = await conn.execute(held.where(AccountKey.merchant_pk == merchant_pk, AccountKey.mode == MODE))
+    return {row.coin_type: row.next_index for row in rows}
 
 
 async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:

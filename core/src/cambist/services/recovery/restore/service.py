@@ -50,6 +50,14 @@ class Summary(Struct, frozen=True, kw_only=True):
         return not any(report.differences for report in self.reports)
 
 
+class Added(Struct, frozen=True, kw_only=True):
+    """What a manifest knew beyond a backup. ``accounts`` are all of its file, those of the backup too."""
+
+    merchants: int
+    addresses: int
+    accounts: int
+
+
 class Restorer(Struct, frozen=True, kw_only=True):
     """Restores one database. What was done is kept when it stops, and repeating it goes on from there.
 
@@ -107,6 +115,23 @@ class Restorer(Struct, frozen=True, kw_only=True):
             reports=reports,
             skipped=sorted(self.chains.keys() - named),
         )
+
+    async def add(self, manifest: Manifest, accounts: Iterable[Line] = ()) -> Added:
+        """Add to a backup what manifest and accounts know beyond it; workers then read the chains on from there.
+
+        Raises RestoreError; KeystoreError and SignerUnavailableError for keys.
+        """
+        now = self.clock.now()
+        rebuilder = Rebuilder(
+            db=self.db, registry=self.registry, signer=self.signer, box=self.box, keys=self.keys, gap=self.gap
+        )
+        merchants, addresses = await rebuilder.add(manifest, now)
+        rebuilt = AccountRebuilder(db=self.db, registry=self.registry, keys=self.keys, macs=AddressMacs(self.box))
+        found = await rebuilt.rebuild(accounts, now)
+        async with self.db.transaction() as conn:
+            told_of = {"merchants": merchants, "addresses": addresses, "accounts": found}
+            await record(conn, GATEWAY, Action.RESTORED, now, details=told_of)
+        return Added(merchants=merchants, addresses=addresses, accounts=found)
 
     async def _scan(self, chain: Chain, address_cache: AddressCache, first_height: int, told: Told) -> Pause:
         """Read a chain, and return what reads on after a moment, as a worker would."""

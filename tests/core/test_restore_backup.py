@@ -1,0 +1,125 @@
+"""A backup that was restored hands out no address again that was handed out since, and knows whose those are."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from cambist.db.engine import connect
+from cambist.services.receiving.deposits import AddressCache
+from cambist.services.recovery import restore
+from cambist.services.recovery.reconcile import reconcile_chain
+from cambist.services.recovery.restore import RestoreError
+from tests.support.account_rows import give_account
+from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
+from tests.support.treasury import Treasury
+
+pytestmark = pytest.mark.slow
+
+_NEXT = """
+SELECT m.merchant_id, k.next_index FROM account_keys k JOIN merchants m ON m.id = k.merchant_pk WHERE k.mode = 'live'
+"""
+_ACCOUNTS = "SELECT a.account_id, d.address FROM accounts a JOIN addresses d ON d.account_pk = a.id ORDER BY 1"
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        yield treasury
+
+
+@pytest.fixture
+async def backup(databases):
+    with databases.fresh() as url:
+        database = connect(url, application_name="cambist-tests", pool_size=5)
+        yield database
+        await database.close()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return restore.accounts_path(tmp_path / "recovery.json")
+
+
+async def rows(database, statement):
+    async with database.transaction() as conn:
+        return [tuple(row) for row in await conn.exec_driver_sql(statement)]
+
+
+async def pay(treasury, address, units):
+    treasury.chain.transfer(treasury.token("USDX"), address, units)
+    await treasury.mine(1 + treasury.info.confirmations)
+
+
+async def back_up(treasury, backup, path):
+    """Make a database that knows what the treasury's knows now."""
+    await restore.write_accounts(treasury.db, path)
+    made = restorer(treasury, backup, gap=0)
+    await made.restore(await manifest_of(treasury), print, restore.read_accounts(path))
+
+
+async def test_what_was_handed_out_since_is_added_and_never_handed_out_again(treasury, backup, path):
+    _, early = await give_account(treasury, "carol")
+    await pay(treasury, early, 5_000_000)
+    await back_up(treasury, backup, path)
+    other, shop = await treasury.new_merchant("mer_2")
+    treasury._index += 3 * GAP
+    _, late = await give_account(treasury, "dave")
+    _, theirs = await give_account(treasury, "erin", merchant=other, project=shop)
+    for address, units in ((early, 1_000_000), (late, 2_000_000), (theirs, 3_000_000)):
+        await pay(treasury, address, units)
+    manifest = await manifest_of(treasury)
+    await restore.write_accounts(treasury.db, path)
+
+    added = await restorer(treasury, backup).add(manifest, restore.read_accounts(path))
+    assert (added.merchants, added.accounts) == (1, 3)
+    assert await rows(backup, _ACCOUNTS) == await rows(treasury.db, _ACCOUNTS)
+    assert (await addresses(treasury.db)).items() <= (await addresses(backup)).items()
+    first_unused = treasury._index + 1 + GAP
+    assert set(await rows(backup, _NEXT)) == {("mer_1", first_unused), ("mer_2", first_unused)}
+
+    caches = AddressCache(backup, treasury.family, "live")
+    await restorer(treasury, backup)._scan(treasury.chain, caches, 0, print)
+    assert await money(backup) == await money(treasury.db)
+    assert (await reconcile_chain(backup, treasury.chain)).differences == []
+    again = await restorer(treasury, backup).add(manifest, restore.read_accounts(path))
+    assert (again.merchants, again.addresses, again.accounts) == (0, 0, 3)
+
+
+async def test_a_database_without_merchants_is_no_backup(treasury, backup):
+    with pytest.raises(RestoreError, match="it is no backup"):
+        await restorer(treasury, backup).add(await manifest_of(treasury))
+
+
+async def test_a_manifest_of_another_gateway_changes_nothing(treasury, backup, path):
+    await back_up(treasury, backup, path)
+    manifest = await manifest_of(treasury)
+    moved = replace(manifest, merchants=[replace(one, account=2) for one in manifest.merchants])
+    before = await rows(backup, _NEXT)
+    with pytest.raises(RestoreError, match="mer_1 has account 1 in the database, not 2"):
+        await restorer(treasury, backup).add(moved)
+    assert await rows(backup, _NEXT) == before
+
+
+async def test_an_address_that_the_backup_gave_to_somebody_else_meanwhile_is_not_taken_away(treasury, backup, path):
+    await back_up(treasury, backup, path)
+    _, address = await give_account(treasury, "carol")
+    await restore.write_accounts(treasury.db, path)
+    async with backup.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO projects (project_id, merchant_pk, name, mode)"
+            " SELECT 'prj_new', id, 'Shop', 'live' FROM merchants"
+        )
+        await conn.exec_driver_sql(
+            "INSERT INTO accounts (account_id, public_id, project_pk, merchant_pk, mode, external_id)"
+            " SELECT 'acc_new', 'pub_new', id, merchant_pk, mode, 'new' FROM projects"
+        )
+        await conn.exec_driver_sql(
+            "INSERT INTO addresses (mode, family, address, purpose, merchant_pk, account_pk, account_index, change,"
+            " address_index) SELECT 'live', $1, $2, 'account', merchant_pk, id, 1, 2, $3 FROM accounts",
+            (treasury.family.name, address, treasury._index),
+        )
+    with pytest.raises(RestoreError, match="has given an address of the accounts' file to another account"):
+        await restorer(treasury, backup).add(await manifest_of(treasury), restore.read_accounts(path))
+    assert await rows(backup, _ACCOUNTS) == [("acc_new", address)]
