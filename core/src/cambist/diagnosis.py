@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 from msgspec import Struct
 from redis.exceptions import RedisError
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from .bootstrap import open_database, open_redis, plugin_context
+from .bootstrap import open_database, open_redis, plugin_context, secrets_box
 from .db.migrations import current_revision, newest_revision
+from .db.structs import AnyRow
 from .logs import redact_text
 from .plugin import Chain
-from .ports import SystemClock, system_random
+from .ports import SystemClock, system_ids, system_random
 from .registry import ConnectProblem, Registry, RegistryError
+from .secrets import SecretsBox, SecretsError
+from .services.addresses.account_keys import check_origin
+from .services.recovery.reencryption import COLUMNS
+from .services.stored_settings import list_stored
 from .settings import Settings, SettingsError
-from .signer import SignerUnavailableError
+from .signer import SignerUnavailableError, XpubSource
 from .signer.files import KeystoreError
-from .signer.keystore import open_keystore
+from .signer.keystore import MODES, open_keystore
+from .signer.local import KeystoreXpubs
 from .signer.remote import RemoteSigner
 from .signer.rules import load_rules, said_unlimited, unlimited
+from .signer.startup import answers_key
+from .signer.store import FILE as STORE_FILE
+from .signer.store import StoreError
+from .signer.store_schema import check as check_store
 
 CHAIN_TIMEOUT_S = 30
 SIGNER_TIMEOUT_S = 10
+CLOCKS_APART_S_MAX = 60
 POSTGRES_VERSION_MIN = 15
 
 _NOT_LIVE = {
@@ -45,10 +60,15 @@ class Finding(Struct, frozen=True):
 
 async def diagnose(settings: Settings) -> AsyncIterator[Finding]:
     """Look at everything that the settings name; what hangs is given up after a while."""
-    yield await _database(settings)
+    database = await _database(settings)
+    yield database
     yield await _redis(settings)
+    xpubs: XpubSource | None = None
     if settings.signer_socket is None:
-        yield await asyncio.to_thread(_keystore, settings)
+        keystore, xpubs = await asyncio.to_thread(_keystore, settings)
+        yield keystore
+    for finding in await asyncio.to_thread(_files, settings):
+        yield finding
     try:
         registry = Registry(settings.plugins)
     except RegistryError as error:
@@ -59,6 +79,9 @@ async def diagnose(settings: Settings) -> AsyncIterator[Finding]:
         yield await _signer(settings.signer_socket, settings.signer.socket_group, registry)
     for finding in _rules(settings, registry):
         yield finding
+    if settings.database.url is not None and not database.problem:
+        for finding in await _stored(settings, registry, xpubs):
+            yield finding
     async for finding in _chains(registry):
         yield finding
 
@@ -108,30 +131,127 @@ async def _redis(settings: Settings) -> Finding:
     except Exception as error:  # noqa: BLE001  likewise
         return _unusable("redis", error)
     name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
+    if info.get("role") == "slave":
+        return Finding("redis", f"this {name} is a replica, which takes no writes: name the primary", problem=True)
     return Finding("redis", f"{name} {info[version]}")
 
 
 async def _server_info(url: str) -> Mapping[str, Any]:
     client = open_redis(url)
     try:
-        info: Mapping[str, Any] = await client.info("server")
+        info: Mapping[str, Any] = await client.info()
     finally:
         await client.aclose()
     return info
 
 
-def _keystore(settings: Settings) -> Finding:
+async def _stored(settings: Settings, registry: Registry, xpubs: XpubSource | None) -> list[Finding]:
+    """Look at what is stored: whether it can be written, read with these keys, and is of this keystore."""
+    database = open_database(settings, "doctor")
+    try:
+        async with database.autocommit() as conn:
+            found = _of_server((await conn.exec_driver_sql(_SERVER)).one(), SystemClock().now())
+            unread = [one for one in await list_stored(conn) if one.problem is not None]
+            if unread:
+                names = ", ".join(one.name for one in unread)
+                text = f"this version does not read {names}: 'cambist settings' says why"
+                found.append(Finding("platform settings", text, problem=True))
+            if settings.keys.application_key is not None:
+                found += await _of_keys(conn, secrets_box(settings, system_ids()), registry, xpubs)
+    except (OSError, SQLAlchemyError, asyncpg.PostgresError) as error:
+        return [Finding("database", f"what is stored cannot be read: {_words(error)}", problem=True)]
+    finally:
+        await database.close()
+    return found
+
+
+_SERVER = """
+SELECT pg_is_in_recovery() AS is_standby, clock_timestamp() AS at, current_user AS account,
+    (SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_class c
+        WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p')
+            AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT'))
+            AND c.relname <> 'schema_version') AS closed
+"""
+
+
+def _of_server(row: AnyRow, now: datetime) -> list[Finding]:
+    found = []
+    if row.is_standby:
+        found.append(Finding("database", "it is a standby, which takes no writes: name the primary", problem=True))
+    apart_s = round((now - row.at).total_seconds())
+    if abs(apart_s) > CLOCKS_APART_S_MAX:
+        side = "ahead of" if apart_s > 0 else "behind"
+        text = f"this machine's clock is {abs(apart_s)} s {side} the database's; set both right"
+        found.append(Finding("clock", text, problem=True))
+    if row.closed is not None:
+        text = f"the account {row.account} may not read and write {row.closed[:200]}: see 'Accounts of the database'"
+        found.append(Finding("database", text, problem=True))
+    return found
+
+
+async def _of_keys(
+    conn: AsyncConnection, box: SecretsBox, registry: Registry, xpubs: XpubSource | None
+) -> list[Finding]:
+    strange = []
+    for sealed in COLUMNS:
+        begins = func.substr(sealed.column, 1, len(box.prefix))
+        kinds = await conn.execute(select(begins).where(sealed.column.is_not(None)).distinct())
+        if not all(box.has_key_of(kind) for kind in kinds.scalars()):
+            strange.append(sealed.name)
+    if strange:
+        text = f"none that is configured opens all of {', '.join(strange)}: put what is missing into keys.previous_keys"
+        return [Finding("application key", text, problem=True)]
+    if xpubs is None:
+        return []
+    coin_types = {family.coin_type for family in registry.families.values()}
+    try:
+        await check_origin(conn, xpubs, box, {(mode, coin_type) for mode in MODES for coin_type in coin_types})
+    except (KeystoreError, SecretsError) as error:
+        return [Finding("keystore", str(error), problem=True)]
+    return []
+
+
+def _keystore(settings: Settings) -> tuple[Finding, XpubSource | None]:
     keys = settings.keys
     if keys.keystore is None:
         made = settings.data_dir / "keystore.json"
-        return Finding("keystore", f"none is configured; development makes one at {made}")
+        return Finding("keystore", f"none is configured; development makes one at {made}"), None
     if keys.passphrase is None:
-        return Finding("keystore", "keys.passphrase is not set, so the worker cannot open it", problem=True)
+        return Finding("keystore", "keys.passphrase is not set, so the worker cannot open it", problem=True), None
     try:
-        open_keystore(keys.keystore, keys.passphrase)
+        keystore = open_keystore(keys.keystore, keys.passphrase)
     except KeystoreError as error:
-        return Finding("keystore", str(error), problem=True)
-    return Finding("keystore", f"{keys.keystore} opens")
+        return Finding("keystore", str(error), problem=True), None
+    return Finding("keystore", f"{keys.keystore} opens"), KeystoreXpubs(keystore)
+
+
+def _files(settings: Settings) -> list[Finding]:
+    """Say which files cannot be used that nobody opens before the gateway runs."""
+    found = [] if settings.signer_socket is not None else _signers_files(settings)
+    wanted = [("data_dir", settings.data_dir, "the recovery manifest")]
+    if settings.audit.seals_file is not None:
+        wanted.append(("audit.seals_file", settings.audit.seals_file, "seals of the audit log"))
+    for setting, path, what in wanted:
+        there = next(one for one in (path, *path.parents) if one.exists())
+        is_right = there.is_file() if there == settings.audit.seals_file else there.is_dir()
+        if not is_right or not os.access(there, os.W_OK):
+            reason = "may not be written to" if is_right else "is not what it has to be"
+            found.append(Finding(setting, f"{what} cannot be written to {path}: {there} {reason}", problem=True))
+    return found
+
+
+def _signers_files(settings: Settings) -> list[Finding]:
+    """Look at what the worker signs with besides the keystore: without it, it does not start."""
+    found = []
+    try:
+        check_store(settings.signer_store / STORE_FILE)
+    except StoreError as error:
+        found.append(Finding("signer", str(error), problem=True))
+    try:
+        answers_key(settings)
+    except SettingsError as error:
+        found.append(Finding("signer", str(error), problem=True))
+    return found
 
 
 async def _signer(path: Path, group: str | None, registry: Registry) -> Finding:

@@ -53,6 +53,10 @@ class SecretsBox:
         """What every MAC begins with that the current key made."""
         return self._current
 
+    def has_key_of(self, ciphertext: bytes) -> bool:
+        """Say whether a configured key made this ciphertext, of which its beginning is enough: see ``prefix``."""
+        return ciphertext[:1] == VERSION and ciphertext[1 : 1 + KEY_ID_BYTES] in self._keys
+
     def encrypt(self, plaintext: bytes, *, field: str, row: str) -> bytes:
         """Return the ciphertext for one field (``table.column``) of one row, whose identity never changes."""
         if len(plaintext) > PLAINTEXT_BYTES_MAX:

@@ -52,7 +52,7 @@ async def open_local_signer(
     rules = load_rules(settings, registry.chains, registry.families)
     if settings.production:
         check_caps(rules, registry.chains)
-    answers_key = _answers_key(settings)
+    key = answers_key(settings)
     keystore = keystore or await _configured_keystore(settings)
     try:
         store = Store(settings.signer_store)
@@ -62,7 +62,7 @@ async def open_local_signer(
     chains = registry.file_chains
     exchanges = ExchangeReader(registry.call_readers(), chains, rules.floor_rates)
     reader = Reader(keystore, registry.families, chains, exchanges)
-    signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock, answers_key=answers_key)
+    signer = LocalSigner(keystore, reader, rules=rules, store=store, clock=clock, answers_key=key)
     try:
         yield signer
     finally:
@@ -77,8 +77,11 @@ async def _configured_keystore(settings: Settings) -> Keystore:
     return await asyncio.to_thread(open_keystore, keys.keystore, keys.passphrase)
 
 
-def _answers_key(settings: Settings) -> bytes | None:
-    """Return what codes are made of, where the operator's file lets questions be answered over the gateway."""
+def answers_key(settings: Settings) -> bytes | None:
+    """Return what codes are made of, where the operator's file lets questions be answered over the gateway.
+
+    Raises SettingsError.
+    """
     if not settings.signer.approvals_by_api:
         return None
     try:

@@ -19,7 +19,7 @@ from .outflows import Outflow
 from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, slot_number
 from .reading import Reading
 from .rules import Rules
-from .store_schema import VERSION, StoreError, connect
+from .store_schema import VERSION, StoreError, check_modes, connect
 
 __all__ = ["FILE", "VERSION", "Asked", "Book", "Store", "StoreError"]
 
@@ -72,12 +72,9 @@ class Store:
         """Open it, or make it in a folder that only its owner may enter. Raises StoreError."""
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if folder.stat().st_mode & 0o077:
-                raise StoreError(f"The signer's store {folder} is open to others: run 'chmod 700 {folder}'.")
             file = folder / FILE
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-            if file.stat().st_mode & 0o077:
-                raise StoreError(f"The signer's store {file} is open to others: run 'chmod 600 {file}'.")
+            check_modes(file)
             self._connection = connect(file, timeout_s=LOCK_TIMEOUT_S)
         except OSError as error:
             raise StoreError(f"The signer's store {folder} cannot be opened: {error.strerror}.") from error

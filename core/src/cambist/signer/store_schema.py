@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 # What each version adds to the one before. What is remembered keeps a signer from signing twice: it is never made anew.
@@ -72,10 +73,42 @@ def connect(file: Path, *, timeout_s: float) -> sqlite3.Connection:
     return connection
 
 
-def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()["user_version"]
+def check_modes(file: Path) -> None:
+    """Refuse a store that others may open. Raises StoreError and OSError."""
+    for path, mode in ((file.parent, 700), (file, 600)):
+        if path.stat().st_mode & 0o077:
+            raise StoreError(f"The signer's store {path} is open to others: run 'chmod {mode} {path}'.")
+
+
+def check(file: Path) -> None:
+    """Read all of a store, if there is one, and change nothing. Raises StoreError with what is wrong."""
+    try:
+        if not file.exists():
+            return
+        check_modes(file)
+        with file.open("r+b"):  # who may not write cannot sign
+            pass
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            _known_version(connection, file)
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except OSError as error:
+        raise StoreError(f"The signer's store {file} cannot be opened: {error.strerror}.") from error
+    except sqlite3.Error as error:
+        raise StoreError(f"The signer's store {file} cannot be used: {error}.") from error
+    if found != "ok":
+        raise StoreError(f"The signer's store {file} is damaged: {found}.")
+
+
+def _known_version(connection: sqlite3.Connection, file: Path) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()["user_version"]
     if version not in range(VERSION + 1):
         raise StoreError(f"The signer's store {file} is of version {version}, not {VERSION}.")
+    return version
+
+
+def _make_tables(connection: sqlite3.Connection, file: Path) -> None:
+    version = _known_version(connection, file)
     for statements in VERSIONS[version:]:
         for statement in filter(str.strip, statements.split(";")):
             connection.execute(statement)

@@ -123,7 +123,7 @@ async def top_up_stock(
     highest = await conn.scalar(select(func.max(_key.account_index))) or 0
     wanted = highest + max(0, stock - free)
     kinds = [(mode, coin_type) for mode in MODES for coin_type in sorted(coin_types)]
-    await _check_origin(conn, signer, box, kinds)
+    await check_origin(conn, signer, box, kinds)
     asked = ([mode for mode, _ in kinds], [coin_type for _, coin_type in kinds], wanted, ROWS_PER_TOP_UP_MAX)
     missing = (await conn.exec_driver_sql(_MISSING, asked)).all()
     if missing:
@@ -145,9 +145,13 @@ async def fill_stock(
             return level
 
 
-async def _check_origin(
+async def check_origin(
     conn: AsyncConnection, signer: XpubSource, box: SecretsBox, kinds: Collection[tuple[str, int]]
 ) -> None:
+    """Compare the platform's keys of these modes and coin types with the signer's.
+
+    Raises KeystoreError where they are of another keystore, SecretsError, and SignerUnavailableError.
+    """
     for mode, coin_type, encrypted in await conn.execute(_PLATFORMS):
         if (mode, coin_type) not in kinds:
             continue
