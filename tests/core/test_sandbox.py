@@ -8,7 +8,7 @@ import pytest
 
 from cambist.plugin import InconsistentChainError, Span
 from cambist.services.errors import ForbiddenError, InvalidError, NotFoundError
-from cambist.services.receiving.deposits.checking import check_span
+from cambist.services.receiving.deposits.checking import checked
 from cambist.services.sandbox.chain import SandboxChain
 from cambist.services.sandbox.requests import SECONDS_MAX, AdvanceTime, Deposit, Mine, Reorg
 from cambist.services.sandbox.service import _EveryAddress
@@ -362,7 +362,7 @@ async def test_what_was_forgotten_reads_as_empty_blocks_that_link_what_is_left(p
         for height in range(0, tip.height + 1, blocks_at_once):
             span = Span(first=height, last=min(tip.height, height + blocks_at_once - 1))
             result = await view.scan(span, everything)
-            check_span(result, span, parent, (await view.block(span.last)).hash)
+            checked(result, span, parent, (await view.block(span.last)).hash)
             parent = result.blocks[-1].hash
             found += result.transfers
         assert parent == tip.block_hash

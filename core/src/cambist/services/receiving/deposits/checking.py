@@ -19,11 +19,14 @@ class Scanned(Struct, frozen=True, kw_only=True):
     tokens_revision: int = 0
 
 
-def check_span(result: ScanResult, span: Span, parent: str | None, last_hash: str) -> None:
-    """Refuse a batch that does not lead link by link from the block before it to the block that was its aim.
+def checked(result: ScanResult, span: Span, parent: str | None, last_hash: str) -> ScanResult:
+    """Return a batch that leads link by link from the block before it to the block that was its aim.
 
-    ``parent`` is the hash of the block before it, None where that is not known.
+    ``parent`` is the hash of the block before it, None where that is not known. What is returned is the gateway's own:
+    a plugin may hand out what can be looked at once only, or what it empties for its next answer, and nothing of that
+    may be lost on the way to the database. Raises InconsistentChainError.
     """
+    result = ScanResult(blocks=tuple(result.blocks), transfers=tuple(result.transfers))
     if [block.height for block in result.blocks] != list(range(span.first, span.last + 1)):
         raise InconsistentChainError(f"blocks {span.first} to {span.last} were asked for, others were answered")
     hashes = {}
@@ -37,6 +40,10 @@ def check_span(result: ScanResult, span: Span, parent: str | None, last_hash: st
     for transfer in result.transfers:
         if hashes.get(transfer.height) != transfer.block_hash:
             raise InconsistentChainError(f"transaction {transfer.tx_id} is from a block outside the scan")
-        if transfer.amount <= 0 or (transfer.tx_id, transfer.position) in seen:
+        amount: object = transfer.amount  # a Struct takes whatever it is given
+        if type(amount) is not int:
+            raise InconsistentChainError(f"transaction {transfer.tx_id} moves {amount!r}, which is no whole number")
+        if amount <= 0 or (transfer.tx_id, transfer.position) in seen:
             raise InconsistentChainError(f"transaction {transfer.tx_id} moves nothing, or the same twice")
         seen.add((transfer.tx_id, transfer.position))
+    return result

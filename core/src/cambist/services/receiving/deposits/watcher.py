@@ -29,7 +29,7 @@ from cambist.services.trackers import movements
 from . import cursors, judging, opening_balances, store
 from .addresses import AddressCache
 from .blocks import height_before
-from .checking import Scanned, check_span
+from .checking import Scanned, checked
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
 from .pending import Pending, read_pending
 from .read_ahead import ReadAhead
@@ -284,8 +284,7 @@ class Watcher:
         last_hash = head.hash if span.last == head.height else (await view.block(span.last)).hash
         watch = await self._address_cache.refresh()
         known_xid = self._address_cache.known_xid
-        result = await view.scan(span, watch)
-        check_span(result, span, cursor.hash, last_hash)
+        result = checked(await view.scan(span, watch), span, cursor.hash, last_hash)
         return Scanned(result=result, known_xid=known_xid, tokens_revision=revision)
 
     async def _read_on(self, head: Head, cursor: Cursor) -> Scanned:

@@ -7,7 +7,7 @@ import asyncio
 from cambist.db.engine import Database
 from cambist.plugin import Chain, ChainView, InconsistentChainError, ScanResult, Span, Watch
 from cambist.services.chain_scope import ChainScope
-from cambist.services.receiving.deposits.checking import check_span
+from cambist.services.receiving.deposits.checking import checked
 
 from . import rows
 from .rows import Anchor
@@ -30,8 +30,7 @@ async def read_past(  # noqa: PLR0913  what is read, and what is known of it
     async with asyncio.timeout(SCAN_TIMEOUT_S), chain.view() as view:
         await _check_branch(view, anchor)
         last_hash = anchor.hash if anchor.height == span.last else (await view.block(span.last)).hash
-        result = await view.scan(span, watch)
-        check_span(result, span, parent, last_hash)
+        result = checked(await view.scan(span, watch), span, parent, last_hash)
     return result, anchor
 
 
