@@ -103,6 +103,27 @@ async def test_nothing_is_given_up_while_the_chain_cannot_prove_it(treasury):
     assert await arrived(treasury, to_address) == [AMOUNT]
 
 
+@pytest.mark.parametrize("kind", ["words", "nothing"])
+async def test_what_a_plugin_says_that_is_no_proof_pays_nothing_twice(treasury, monkeypatch, kind):
+    """An answer is True for each that is dead: whatever else is true by accident, as a coroutine is, proves nothing."""
+    engine, to_address = await treasury.ready(), await treasury.stranger(1)
+    await treasury.pay_out("USDX", AMOUNT, to_address)
+    treasury.chain.faults.mining_paused = True
+    await engine.tick()
+
+    async def expired(txs):
+        return ["not yet" for _ in txs] if kind == "words" else []
+
+    monkeypatch.setattr(treasury.chain, "expired", expired)
+    for _ in range(3):
+        treasury.clock.advance(60)
+        await engine.tick()
+    treasury.chain.faults.mining_paused = False
+    await treasury.work(engine)
+    assert await arrived(treasury, to_address) == [AMOUNT]
+    assert [state for state, _ in await treasury.transactions()].count("dead") == 0
+
+
 async def test_a_signature_that_a_crash_has_lost_is_made_again_only_when_the_lost_one_is_dead(treasury):
     """The signer remembers it; without it, nobody would know whether it was sent."""
     engine, to_address = await treasury.ready(), await treasury.stranger(1)
@@ -228,7 +249,9 @@ async def test_a_lost_signature_costs_no_other_transfer_its_own_while_nothing_ca
     assert await arrived(treasury, to_address) == [AMOUNT]
 
 
-async def test_a_database_out_of_a_backup_pays_nothing_twice(treasury):
+@pytest.mark.parametrize("proof", ["the chain's", "no answer", "another word"])
+async def test_a_database_out_of_a_backup_pays_nothing_twice(treasury, monkeypatch, proof):
+    """Neither where a plugin answers nothing, or no True, when it is asked what has expired."""
     engine, to_address = await treasury.ready(), await treasury.stranger(1)
     await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
@@ -239,6 +262,12 @@ async def test_a_database_out_of_a_backup_pays_nothing_twice(treasury):
         )
         await conn.exec_driver_sql("DELETE FROM outbound_slots WHERE state = 'open'")
         await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'waiting' WHERE state = 'sending'")
+    if proof != "the chain's":
+
+        async def expired(txs):
+            return [] if proof == "no answer" else ["not yet" for _ in txs]
+
+        monkeypatch.setattr(treasury.chain, "expired", expired)
     for _ in range(3):
         await treasury.outlive()
         treasury.clock.advance(120)

@@ -177,7 +177,7 @@ async def _expired(context: EngineContext, dated: Mapping[int, Dated]) -> set[in
     if not dated:
         return set()
     try:
-        answers = await context.chain.expired(list(dated.values()))
+        answers = await context.expired(list(dated.values()))
     except ChainError as error:
         log.warning("expiry_unproven", chain=context.chain_scope.info.id, txs=len(dated), error=str(error))
         return set()

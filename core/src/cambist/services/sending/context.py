@@ -11,7 +11,17 @@ from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.plugin import AddressFamily, Broadcast, Chain, SignedTx, Step, Unprepared, UnsignedTx
+from cambist.plugin import (
+    AddressFamily,
+    Broadcast,
+    Chain,
+    Dated,
+    InconsistentChainError,
+    SignedTx,
+    Step,
+    Unprepared,
+    UnsignedTx,
+)
 from cambist.ports import Clock, Ids
 from cambist.services.chain_pauses import ChainPauses, Pausable
 from cambist.services.chain_scope import ChainScope
@@ -83,6 +93,17 @@ class EngineContext(Struct, frozen=True, kw_only=True):
             key = await self.signer.public_key(self.chain_scope.mode, self.family.coin_type, source.key_path)
             steps = [(structs.replace(step, public_key=key), number) for step, number in steps]
         return await self.chain.prepare(steps)
+
+    async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
+        """Return of each transaction whether the chain proves that it will never be mined. Raises ChainError.
+
+        Another is signed in the place of one that is dead. So only True is a proof, and only where there is an answer
+        for each: what else a plugin says, such as a coroutine that it forgot to await, would pay twice.
+        """
+        answers = list(await self.chain.expired(txs))
+        if len(answers) != len(txs):
+            raise InconsistentChainError(f"{len(answers)} answers for {len(txs)} transactions that may have expired")
+        return [answer is True for answer in answers]
 
     async def sign(
         self, items: Sequence[tuple[IntentRow, UnsignedTx]], dead: Mapping[int, Sequence[int]]

@@ -125,7 +125,7 @@ class Follower:
         for first in range(0, len(asked), ASKED_AT_ONCE_MAX):
             some = asked[first : first + ASKED_AT_ONCE_MAX]
             try:
-                answers = await self._context.chain.expired(some)
+                answers = await self._context.expired(some)
             except ChainError as error:
                 log.warning("expiry_unproven", chain=self._context.chain_scope.info.id, txs=len(some), error=str(error))
                 break

@@ -78,7 +78,7 @@ async def reserve_again(context: EngineContext, source: OwnPath, signed_before: 
     The proof takes a while, so it is not made while others wait to be stored, or to be sent.
     """
     try:
-        is_dead = all(await context.chain.expired([signed_before.tx]))
+        (is_dead,) = await context.expired([signed_before.tx])
     except ChainError as error:
         log.warning("expiry_unproven", chain=context.chain_scope.info.id, txs=1, error=str(error))
         is_dead = False
