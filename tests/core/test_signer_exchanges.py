@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from cambist.domain.exchanges import AWAY_MAX_S
-from cambist.plugin import Allowance, Call, CallReader, ChainInfo, ExchangeEffects, Units
+from cambist.plugin import Allowance, Call, CallReader, ChainInfo, ExchangeEffects, Units, UnreadablePayloadError
 from cambist.services.exchanges.calls import Readers
 from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.signer.exchanges import ExchangeReader
@@ -186,8 +186,10 @@ async def test_a_reader_that_fails_or_says_what_cannot_be_signs_nothing(make, ef
 
 
 @pytest.mark.parametrize("spender", [stranger("pool"), None])
-async def test_a_reader_that_fails_on_what_others_read_changes_nothing_of_what_is_signed(make, spender):
-    failing, unread = LyingReader(KeyError("router"), spender), exchange_call(SWAP, to_address=stranger("router"))
+@pytest.mark.parametrize("error", [KeyError("router"), UnreadablePayloadError("an unknown function")], ids=repr)
+async def test_a_reader_that_fails_on_what_others_read_changes_nothing_of_what_is_signed(make, spender, error):
+    """Also where it calls unreadable what is none of its own, and should say None."""
+    failing, unread = LyingReader(error, spender), exchange_call(SWAP, to_address=stranger("router"))
     signer = make(readers=[failing, *FAIR, failing])
     assert await refusal(signer, calling(SWAP)) is None
     assert await refusal(signer, request(exchange_payload(sequence=1, call=unread))) == "UNREADABLE_PAYLOAD"
@@ -195,23 +197,25 @@ async def test_a_reader_that_fails_on_what_others_read_changes_nothing_of_what_i
     assert await refusal(signer, calling(lie, sequence=2)) == "UNREADABLE_PAYLOAD"
 
 
-async def test_what_others_say_of_a_call_counts_for_nothing_where_its_own_reader_fails(make):
-    signer = make(readers=[LyingReader(KeyError("flag"), ROUTER), *FAIR])
+@pytest.mark.parametrize("error", [KeyError("flag"), UnreadablePayloadError("an unknown flag")], ids=repr)
+async def test_what_others_say_of_a_call_counts_for_nothing_where_its_own_reader_fails(make, error):
+    signer = make(readers=[LyingReader(error, ROUTER), *FAIR])
     assert await refusal(signer, calling(SWAP)) == "UNREADABLE_PAYLOAD"
 
 
-def test_who_builds_a_call_passes_over_the_same_readers_as_who_signs_it():
+@pytest.mark.parametrize("error", [KeyError, UnreadablePayloadError])
+def test_who_builds_a_call_passes_over_the_same_readers_as_who_signs_it(error):
     def read(call: Call, *readers: CallReader) -> ExchangeEffects:
         infos = REGISTRY.chains
         return Readers(readers=readers, infos=infos).read(infos["memory"], address(WALLET), call)
 
-    failing, own = LyingReader(KeyError("router"), stranger("pool")), LyingReader(KeyError("flag"), ROUTER)
+    failing, own = LyingReader(error("router"), stranger("pool")), LyingReader(error("flag"), ROUTER)
     assert read(exchange_call(SWAP), failing, *FAIR) == SWAP
     for call, readers in (
         (exchange_call(SWAP, to_address=stranger("router")), (failing, *FAIR)),
         (exchange_call(SWAP), (own, *FAIR)),
     ):
-        with pytest.raises(KeyError):
+        with pytest.raises(error):
             read(call, *readers)
 
 

@@ -57,18 +57,16 @@ class ExchangeReader:
     def read(self, chain: ChainInfo, sender: str, call: Call) -> ExchangeEffects | Refusal:
         """Return what a call does, told by the one reader whose contract it calls.
 
-        What fails on a call that is none of its own is passed over, so that just that is signed which would be without
-        it. What fails on its own call leaves nobody who reads it.
+        What fails on a call that is none of its own, or calls that unreadable in place of None, is passed over, so that
+        just that is signed which would be without it. What fails on its own call leaves nobody who reads it.
         """
         failed: str | None = None
         for reader in self._readers:
             try:
                 found = reader.read(chain, sender, call, self._chains)
-            except UnreadablePayloadError as error:
-                return Refusal("UNREADABLE_PAYLOAD", f"The call of {call.to_address} cannot be read: {error}.")
             except Exception as error:  # whatever a plugin trips over, it has not read the call
                 log.exception("call_not_read", chain=chain.id, reader=type(reader).__module__)
-                failed = type(error).__name__
+                failed = str(error) if isinstance(error, UnreadablePayloadError) else type(error).__name__
                 if is_own_call(reader, chain, call):
                     break
                 continue

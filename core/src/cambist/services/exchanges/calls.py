@@ -58,9 +58,7 @@ class Readers(Struct, frozen=True, kw_only=True):
         for reader in self.readers:
             try:
                 effects = reader.read(chain, sender, call, self.infos)
-            except UnreadablePayloadError:
-                raise
-            except Exception as error:
+            except Exception as error:  # also one that it can read nothing of, said of a stranger's call
                 failed = error
                 if is_own_call(reader, chain, call):
                     break
