@@ -60,3 +60,21 @@ async def test_a_source_that_catches_its_cancellation_is_late_like_any_other(clo
     async with asyncio.timeout(5):
         assert (await book.rate("ETH", "usd")).source == "good"
     freed.set()
+
+
+async def test_a_source_that_takes_pairs_away_as_it_asks_for_them_takes_them_from_nobody_else(clock, monkeypatch):
+    odd, good = ShelfSource("odd", clock), ShelfSource("good", clock, ETH="2000", BTC="90000")
+
+    async def prices(pairs):
+        while pairs:
+            pairs.pop()
+        return {}
+
+    monkeypatch.setattr(odd, "prices", prices)
+    book = RateBook([odd, good], clock)
+    for _ in range(2):
+        for symbol in ("ETH", "BTC"):
+            assert (await book.rate(symbol, "usd")).source == "good"
+        clock.advance(60)
+        good.age_s = 0.0
+    assert {pair for asked in good.asked for pair in asked} == {("ETH", "usd"), ("BTC", "usd")}
