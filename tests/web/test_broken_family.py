@@ -24,6 +24,9 @@ class Broken(MemoryFamily):
     def address_uri(self, *_):
         raise KeyError("scheme")
 
+    def payment_uri(self, *_):
+        raise KeyError("scheme")
+
 
 @pytest.fixture
 def broken_too(gateway):
@@ -59,3 +62,19 @@ async def test_an_accounts_page_shows_an_address_whose_link_cannot_be_made(clien
     assert shown["uri"] == shown["address"] == account["addresses"][0]["address"]
     page = await client.get(account["depositUrl"].replace("http://gateway.example", ""))
     assert page.status_code == 200, page.text
+
+
+@pytest.mark.parametrize("said", [KeyError("scheme"), None, b"memory:", "", "memory:\n", "m" * 10_000])
+async def test_a_payments_page_shows_an_address_whose_link_cannot_be_made(client, gateway, merchant, monkeypatch, said):
+    """What a camera cannot read is no link, either."""
+    made = await client.post("/api/payment", json=ORDER, headers=merchant.key)
+
+    def payment_uri(*_):
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    monkeypatch.setattr(gateway.registry.families["memory"], "payment_uri", payment_uri)
+    page = await client.get(made.json()["checkoutUrl"].replace("http://gateway.example", ""))
+    assert page.status_code == 200, page.text
+    assert "Scan the address, then enter the amount" in page.text

@@ -10,7 +10,7 @@ from cambist.plugin import AddressFamily, ChainInfo, Token, Units
 from cambist.services.receiving.checkout import CheckoutDeposit, CheckoutPayment
 
 from . import returns
-from .links import address_parts, explorer_url, named, tx_short
+from .links import address_parts, explorer_url, named, payment_uri_of, tx_short
 from .steps import confirmations, steps
 from .view import CheckoutView, Countdown, PayBox, TransferLine
 from .wording import Amounts, clock_text, closed, moment_text, words
@@ -131,7 +131,7 @@ def _pay_box(
     uri = None
     if chain is not None and family is not None:
         token = Token(symbol=payment.token, contract=payment.contract, decimals=payment.decimals, label=payment.token)
-        uri = family.payment_uri(chain, payment.address, token, missing)
+        uri = payment_uri_of(family, chain, payment.address, token, missing)
     head, middle, tail = address_parts(payment.address)
     only_address = uri is None or uri == payment.address
     return PayBox(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from urllib.parse import quote
 
 import structlog
 
-from cambist.plugin import ChainInfo
+from cambist.plugin import AddressFamily, ChainInfo, Token, Units
 from cambist.registry import Registry
 
 log = structlog.get_logger(__name__)
@@ -14,6 +16,9 @@ log = structlog.get_logger(__name__)
 ADDRESS_HEAD_CHARS = 6
 ADDRESS_TAIL_CHARS = 6
 TX_SHORT_CHARS = 20
+
+_URI = re.compile(r"[!-~]{1,512}", re.ASCII)
+"""What fits into a code that cameras read."""
 
 
 def address_parts(address: str) -> tuple[str, str, str]:
@@ -45,8 +50,21 @@ def named(network: str, standard: str | None) -> str:
 
 def uri_of(registry: Registry, info: ChainInfo, address: str) -> str:
     """Return what the code of an address says: the address alone where its plugin fails, which hides no other chain."""
+    return _made(lambda: registry.families[info.family].address_uri(info, address), info, address)
+
+
+def payment_uri_of(family: AddressFamily, info: ChainInfo, address: str, token: Token, amount: Units) -> str:
+    """Return what the code of a payment says: the address alone where its plugin fails, for that is paid as well."""
+    return _made(lambda: family.payment_uri(info, address, token, amount), info, address)
+
+
+def _made(make: Callable[[], object], info: ChainInfo, address: str) -> str:
     try:
-        return registry.families[info.family].address_uri(info, address)
+        uri = make()
     except Exception:  # a plugin may raise anything
         log.exception("address_uri_not_made", chain=info.id)
         return address
+    if not isinstance(uri, str) or _URI.fullmatch(uri) is None:
+        log.error("address_uri_not_made", chain=info.id, made=repr(uri)[:200])
+        return address
+    return uri
