@@ -58,13 +58,15 @@ SELECT EXISTS (
     SELECT FROM exchanges e WHERE e.due_at <= $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[])
 ) OR EXISTS (SELECT {_ASLEEP})
 """  # noqa: S608  a constant
-# Each provider has permits of its own for what it builds, and what follows the chains has others: one that is slow is
-# in nobody's way.
+# Each provider has permits of its own for what it builds on a chain, and each two chains have some for what follows
+# them: one that is slow is in nobody's way.
 _CLAIM = """
 WITH lanes AS (
     SELECT e.id, e.due_at, row_number() OVER (PARTITION BY l.lane ORDER BY e.due_at) AS nth, coalesce(b.busy, 0) AS busy
     FROM exchanges e
-        CROSS JOIN LATERAL (SELECT CASE e.step WHEN 'queued' THEN e.provider ELSE '' END) l (lane)
+        CROSS JOIN LATERAL (
+            SELECT CASE e.step WHEN 'queued' THEN e.provider ELSE e.dest_chain END || '<' || e.source_chain
+        ) l (lane)
         LEFT JOIN unnest($4::text[], $5::bigint[]) AS b (lane, busy) ON b.lane = l.lane
     WHERE e.due_at <= $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[])
 ), due AS (
@@ -95,7 +97,7 @@ ORDER BY e.id LIMIT {REOPENED_MAX})
 
 def lane_of(row: ExchangeRow) -> str:
     """Return whose permits an exchange takes while it is looked at: its provider's while its call is built."""
-    return row.provider if row.step is Step.QUEUED else ""
+    return f"{row.provider if row.step is Step.QUEUED else row.dest_chain}<{row.source_chain}"
 
 
 async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = None) -> Sequence[ExchangeRow]:
