@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from cambist.deadlines import within
+from cambist import deadlines
+from cambist.deadlines import LEFT_BEHIND_MAX, obeying, within
 from tests.support.stubborn import stay
 
 
@@ -99,3 +100,58 @@ def test_an_interrupt_of_the_process_goes_through():
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(within(5, interrupted()))
+
+
+async def test_who_is_cancelled_waits_until_the_work_has_ended_too():
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await never()
+        finally:
+            await asyncio.sleep(0.01)
+            ended.set()
+
+    caller = asyncio.create_task(obeying(work()))
+    async with asyncio.timeout(5):
+        await begun.wait()
+        caller.cancel()
+        await asyncio.wait([caller])
+    assert caller.cancelled()
+    assert ended.is_set()
+
+
+async def test_who_is_cancelled_goes_on_though_the_work_does_not_end(monkeypatch):
+    monkeypatch.setattr(deadlines, "GIVE_UP_S", 0.01)
+    freed = asyncio.Event()
+    async with asyncio.timeout(5):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await obeying(stay(freed))
+    freed.set()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3), BaseException("panic")])
+async def test_work_without_a_deadline_ends_nobody_else_either(error):
+    async def end() -> None:
+        raise error
+
+    with pytest.raises(RuntimeError):
+        await obeying(end())
+    assert await obeying(answer()) == "answer"
+
+
+async def test_so_much_of_one_owner_is_left_behind_and_no_more():
+    owner, other, freed = object(), object(), asyncio.Event()
+    for _ in range(LEFT_BEHIND_MAX):
+        with pytest.raises(TimeoutError):
+            await within(0.001, stay(freed), of=owner)
+    with pytest.raises(RuntimeError, match="go on though they were cancelled"):
+        await within(5, answer(), of=owner)
+    assert await within(5, answer(), of=other) == "answer"
+    freed.set()
+    async with asyncio.timeout(5):
+        while deadlines._left_behind:  # noqa: ASYNC110  they end by themselves
+            await asyncio.sleep(0)
+    assert await within(5, answer(), of=owner) == "answer"

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from cambist.deadlines import LEFT_BEHIND_MAX
 from cambist.plugin import Price
 from cambist.services.pricing.prices import NotPricedError, RateBook, RateBookLimits, RateUnavailableError
 from cambist.testing.clock import START
@@ -78,3 +79,25 @@ async def test_a_source_that_takes_pairs_away_as_it_asks_for_them_takes_them_fro
         clock.advance(60)
         good.age_s = 0.0
     assert {pair for asked in good.asked for pair in asked} == {("ETH", "usd"), ("BTC", "usd")}
+
+
+async def test_a_source_that_never_ends_what_it_was_asked_is_asked_so_often_and_no_more(clock, monkeypatch):
+    """Else each refresh would leave some of it behind, until the process has no memory any more."""
+    odd, good, freed, asked = ShelfSource("odd", clock), ShelfSource("good", clock, ETH="2000"), asyncio.Event(), []
+
+    async def prices(pairs):
+        asked.append(pairs)
+        await stay(freed)
+        return {}
+
+    monkeypatch.setattr(odd, "prices", prices)
+    book = RateBook([odd, good], clock, limits=RateBookLimits(timeout_ms=1))
+    for _ in range(LEFT_BEHIND_MAX + 3):
+        assert (await book.rate("ETH", "usd")).source == "good"
+        clock.advance(60)
+    assert len(asked) == LEFT_BEHIND_MAX
+    freed.set()
+    async with asyncio.timeout(5):
+        while len(asked) == LEFT_BEHIND_MAX:
+            await book.rate("ETH", "usd")
+            clock.advance(60)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from msgspec.structs import replace
 
-from cambist.plugin import Chain, ChainPlugin, ChainUnavailableError, ConfigError, LendingChain, Token
+from cambist import deadlines
+from cambist.plugin import Chain, ChainPlugin, ChainUnavailableError, ConfigError, LendingChain, Span, Token
 from cambist.registry import ChainConnections, SetupError
 from cambist.registry.switching import switched
 from cambist.testing.memory import (
@@ -17,11 +19,13 @@ from cambist.testing.memory import (
     MemoryLendingChain,
     MemoryPlugin,
     MemoryRules,
+    MemoryView,
     memory_chain_info,
 )
 from cambist.testing.memory.family import named_address
 from tests.support.node_treasury import plugin_context
 from tests.support.payment_env import registry as memory_registry
+from tests.support.stubborn import stay
 
 INFO = memory_chain_info()
 EURX = Token(symbol="EURX", contract=named_address("memory/EURX"), decimals=2, label="Example euro")
@@ -84,6 +88,70 @@ async def test_a_view_stays_with_its_connection_which_is_closed_after_it():
     assert (second_closed.times, first_closed.times) == (1, 0)
     await chain.aclose()
     assert (second_closed.times, first_closed.times) == (1, 1)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError(), BaseException("panic")], ids=repr)
+async def test_what_a_plugin_raises_that_is_no_exception_ends_its_call_alone(monkeypatch, error):
+    """Neither the worker ends by it, nor is whoever has called taken for cancelled."""
+
+    async def end(*_):
+        raise error
+
+    connected = MemoryChain(INFO)
+    chain = switched(connected)
+    monkeypatch.setattr(connected, "balance", end)
+    monkeypatch.setattr(MemoryView, "head", end)
+    with pytest.raises(RuntimeError):
+        await chain.balance(named_address("somebody"), INFO.native)
+    with pytest.raises(RuntimeError):
+        async with chain.view() as view:
+            await view.head()
+
+
+async def test_a_call_that_catches_its_cancellation_is_left_behind(monkeypatch):
+    freed, connected = asyncio.Event(), MemoryChain(INFO)
+    chain = switched(connected)
+
+    async def never(*_):
+        await stay(freed)
+
+    monkeypatch.setattr(deadlines, "GIVE_UP_S", 0.01)
+    monkeypatch.setattr(connected, "balance", never)
+    monkeypatch.setattr(MemoryView, "scan", never)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await chain.balance(named_address("somebody"), INFO.native)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01), chain.view() as view:
+            await view.scan(Span(first=0, last=0), frozenset())
+    freed.set()
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), BaseException("panic")], ids=repr)
+async def test_a_view_that_panics_as_it_opens_ends_its_call_alone(error):
+    class Panicking(MemoryChain):
+        def view(self):
+            raise error
+
+    with pytest.raises(RuntimeError, match="its view raised"):
+        async with switched(Panicking(INFO)).view():
+            pass
+
+
+async def test_a_view_that_swallows_what_happened_in_it_hides_nothing():
+    class Swallowing(MemoryChain):
+        @asynccontextmanager
+        async def view(self):
+            with suppress(BaseException):
+                yield MemoryView(self)
+
+    chain = switched(Swallowing(INFO))
+    with pytest.raises(LookupError):
+        async with chain.view():
+            raise LookupError
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01), chain.view():
+            await asyncio.Event().wait()
 
 
 async def test_what_is_in_use_at_the_end_is_closed_all_the_same():

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from cambist.db.engine import Database, connect
 from cambist.ports import Ids, SystemClock
+from cambist.registry.switching import switched
 from cambist.services import chain_pauses
 from cambist.services.chain_pauses import Pausable, Pause
 from cambist.testing.memory import MemoryChain, MemoryChainConfig, MemoryFamily, memory_chain_info
@@ -19,6 +20,7 @@ from cambist_tasks.leases import Leases
 from cambist_tasks.watching import ChainWatch
 from tests.support.payment_env import registry
 from tests.support.shop import Shop
+from tests.support.stubborn import stay
 
 pytestmark = pytest.mark.slow
 
@@ -185,6 +187,46 @@ async def test_a_poll_that_hangs_is_given_up(
             await until(lambda: watch.state.failures > 0)
             chain.faults.before = None
             await until(lambda: watch.state.polls > 0)
+
+
+async def test_a_poll_that_catches_its_cancellation_is_given_up_like_one_that_hangs(
+    db: Database, database_url: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cambist_tasks.watching.POLL_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cambist.deadlines.GIVE_UP_S", 0.05)
+    connected, freed = memory(), asyncio.Event()
+    chain = switched(connected)
+
+    async def stubborn(_: str) -> None:
+        await stay(freed)
+
+    async with leases_of(database_url) as (_, leases):
+        watch = ChainWatch(shop.watcher(chain), chain, leases, shop.pauses)
+        connected.faults.before = stubborn
+        async with watching(watch):
+            await until(lambda: watch.state.failures > 0)
+            connected.faults.before = None
+            await until(lambda: watch.state.polls > 0)
+    freed.set()
+
+
+async def test_a_plugin_that_asks_for_the_end_of_the_process_ends_its_poll_alone(
+    db: Database, database_url: str, shop: Shop
+) -> None:
+    connected = memory("buggy")
+    buggy, well = switched(connected), memory("well")
+    async with leases_of(database_url) as (_, leases):
+        bad = ChainWatch(shop.watcher(buggy), buggy, leases, shop.pauses)
+        good = ChainWatch(shop.watcher(well), well, leases, shop.pauses)
+
+        async def exit_of_the_plugin(_: str) -> None:
+            raise SystemExit(3)
+
+        connected.faults.before = exit_of_the_plugin
+        async with watching(bad), watching(good):
+            await until(lambda: bad.state.failures > 0 and good.state.polls > 5)
+            connected.faults.before = None
+            await until(lambda: bad.state.polls > 0)
 
 
 async def test_a_long_way_behind_is_read_without_pauses(db: Database, database_url: str, shop: Shop) -> None:

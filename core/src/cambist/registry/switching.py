@@ -2,6 +2,9 @@
 
 Whoever holds the chain - watcher, engine, jobs - holds this, and asks whatever is connected at the moment of the call.
 A view stays with the connection that it was taken from. What was replaced is closed when its last call has ended.
+
+Every call runs in a task of its own: a plugin that catches its cancellation keeps nobody waiting, and one that raises
+what is no Exception, such as SystemExit, ends its call and not the worker.
 """
 
 from __future__ import annotations
@@ -15,7 +18,19 @@ from typing import Any, Final
 
 import structlog
 
-from cambist.plugin import Chain, ChainView, ContractChain, LendingChain, SweepingChain
+from cambist.deadlines import obeying
+from cambist.plugin import (
+    Block,
+    Chain,
+    ChainView,
+    ContractChain,
+    Head,
+    LendingChain,
+    ScanResult,
+    Span,
+    SweepingChain,
+    Watch,
+)
 
 KINDS: Final = (ContractChain, LendingChain, SweepingChain)
 """What a chain can be besides. The one that stands for it is the same."""
@@ -61,6 +76,23 @@ class _Connection:
             await self._close()
 
 
+class _ObeyingView(ChainView):
+    """A view whose calls end when they are cancelled, whatever its plugin makes of that."""
+
+    def __init__(self, view: ChainView, chain: Chain) -> None:
+        self._view = view
+        self._chain = chain
+
+    async def head(self) -> Head:
+        return await obeying(self._view.head(), of=self._chain)
+
+    async def block(self, height: int) -> Block:
+        return await obeying(self._view.block(height), of=self._chain)
+
+    async def scan(self, span: Span, watch: Watch) -> ScanResult:
+        return await obeying(self._view.scan(span, watch), of=self._chain)
+
+
 class SwitchedChain(Chain):
     """Stands for a chain. Made by ``switched``, as one of the kinds that the chain is of."""
 
@@ -93,9 +125,21 @@ class SwitchedChain(Chain):
 
     @asynccontextmanager
     async def view(self) -> AsyncIterator[ChainView]:
+        failed: BaseException | None = None
         with self._connection.used() as chain:
-            async with chain.view() as view:
-                yield view
+            try:
+                async with chain.view() as view:
+                    try:
+                        yield _ObeyingView(view, chain)
+                    except BaseException as error:
+                        failed = error
+                        raise
+            except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+                raise  # the last two end the process, or its loop
+            except BaseException as error:
+                raise RuntimeError(f"its view raised {type(error).__name__}: {error}") from error
+        if failed is not None:
+            raise failed  # a plugin's context has swallowed what it was left with
 
 
 def switched(chain: Chain) -> SwitchedChain:
@@ -123,7 +167,7 @@ def _made(kinds: tuple[type[Chain], ...]) -> type[SwitchedChain]:
 def _awaited(name: str) -> Callable[..., Awaitable[Any]]:
     async def call(self: SwitchedChain, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever the method takes
         with self._connection.used() as chain:
-            return await getattr(chain, name)(*args, **kwargs)
+            return await obeying(getattr(chain, name)(*args, **kwargs), of=chain)
 
     return call
 

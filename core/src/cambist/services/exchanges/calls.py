@@ -6,7 +6,6 @@ else than was asked for is thrown away.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -14,6 +13,7 @@ from fractions import Fraction
 import structlog
 from msgspec import Struct
 
+from cambist.deadlines import within
 from cambist.domain.exchanges import AWAY_MAX_S, BPS, Kind
 from cambist.domain.money import UNITS_MAX
 from cambist.plugin import (
@@ -131,8 +131,7 @@ async def build(worker: ExchangeWorker, row: ExchangeRow, fee_recipient: str | N
         fee_recipient=fee_recipient if row.fee_bps else None,
     )
     try:
-        async with asyncio.timeout(worker.build_timeout_s):
-            call = await provider.build(request, row.units_min)
+        call = await within(worker.build_timeout_s, provider.build(request, row.units_min), of=provider)
     except ExchangeRefusedError as error:
         sentence = f"{row.provider} will not do it: {printable(str(error))[:REASON_CHARS_MAX]}"
         if error.reason in {"price_moved", "no_liquidity"}:

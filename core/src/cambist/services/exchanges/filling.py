@@ -15,6 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import ChainBlock
+from cambist.deadlines import within
 from cambist.domain.exchanges import Step
 from cambist.plugin import (
     BridgeDeposit,
@@ -167,9 +168,10 @@ async def _hinted(
 ) -> tuple[BridgeFill, FoundLog] | None:
     """Return the fill in the transaction that the provider names, if the chain shows one there. A hint never raises."""
     try:
+        asked = sides.provider.status(sides.source.info, deposit)
+        said = await within(worker.build_timeout_s, asked, of=sides.provider)
+        tx_id = said.tx_id if said.state == "filled" else None
         async with asyncio.timeout(worker.build_timeout_s):
-            said = await sides.provider.status(sides.source.info, deposit)
-            tx_id = said.tx_id if said.state == "filled" else None
             receipt = None if tx_id is None else await sides.dest.receipt(tx_id)
     except Exception as error:  # noqa: BLE001  whatever a provider says, what follows must not depend on it
         log.info("bridge_status_unknown", txn_id=row.txn_id, chain=row.dest_chain, error=repr(error))

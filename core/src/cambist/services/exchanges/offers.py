@@ -208,7 +208,7 @@ async def _ask(context: ExchangeContext, provider: Quoting, request: ExchangeReq
     """Return a quote that makes sense, or why there is none. A bug of one provider hurts no other."""
     facts = {"provider": provider.name, "source": request.sells.chain.id, "dest": request.buys.chain.id}
     try:
-        quote = await within(context.quote_timeout_ms / 1000, provider.quote(request))
+        quote = await within(context.quote_timeout_ms / 1000, provider.quote(request), of=provider)
         _check(quote, request)
     except ExchangeRefusedError as error:
         log.info("exchange_refused", reason=error.reason, error=str(error), **facts)

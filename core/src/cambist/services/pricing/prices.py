@@ -198,7 +198,7 @@ class RateBook:
         """Return the source's prices, or None where it gave no answer."""
         try:
             # A list of its own: one that takes pairs out of it as it asks takes them from nobody else.
-            answer = await within(self._limits.timeout_ms / 1000, source.prices(list(pairs)))
+            answer = await within(self._limits.timeout_ms / 1000, source.prices(list(pairs)), of=source)
             return _read(source.name, pairs, answer)
         except PriceUnavailableError as error:
             _log.warning("prices.source_unavailable", source=source.name, reason=str(error))
