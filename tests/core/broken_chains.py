@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -460,3 +461,10 @@ class NamelessAddress(MemoryFamily):
 class Anonymous(MemoryFamily):
     def payment_uri(self, chain, address, token, amount):
         return f"memory:{chain.id}"
+
+
+@caught_by("test_nobody_else_waits_while_it_is_asked")
+class Sleepy(MemoryView):
+    async def scan(self, span, watch):
+        time.sleep(0.001)  # noqa: ASYNC251  what it is here for
+        return await super().scan(span, watch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -184,3 +185,10 @@ class Optimistic(FairBridge):
     async def status(self, origin, deposit):
         status = await super().status(origin, deposit)
         return structs.replace(status, state="filled")
+
+
+@caught_by("test_nobody_else_waits_while_it_is_asked")
+class Sleepy(FairSwaps):
+    async def quote(self, request):
+        time.sleep(0.001)  # noqa: ASYNC251  what it is here for
+        return await super().quote(request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -121,4 +122,11 @@ class Muddled(Shelf):
 class Deaf(Shelf):
     async def prices(self, pairs):
         self.down = False
+        return await super().prices(pairs)
+
+
+@caught_by("test_nobody_else_waits_while_it_is_asked")
+class Sleepy(Shelf):
+    async def prices(self, pairs):
+        time.sleep(0.001)  # noqa: ASYNC251  what it is here for
         return await super().prices(pairs)

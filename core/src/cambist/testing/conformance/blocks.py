@@ -7,10 +7,13 @@ import asyncio
 import pytest
 
 from cambist.plugin import ChainError, ChainUnavailableError
+from cambist.testing.blocking import blocking_noticed
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
 from .helpers import answers_again, block_at, head_of, needs, scan
+
+AMOUNT = 6_543_210
 
 
 class BlockConformance(Conformance):
@@ -100,6 +103,19 @@ class BlockConformance(Conformance):
         heights = [head.height - back for back in (0, 1, 2, 3)] * 2
         blocks = await asyncio.gather(*(block_at(harness, height) for height in heights))
         assert [block.height for block in blocks] == heights
+
+    async def test_nobody_else_waits_while_it_is_asked(self, harness: ChainHarness) -> None:
+        """Every chain, merchant and webhook of a process shares its event loop: whoever blocks it stops them all."""
+        native, recipient, chain = harness.chain.info.native, harness.fresh_address(), harness.chain
+        tx_id = await harness.transfer(native, recipient, AMOUNT)
+        await harness.mine()
+        with blocking_noticed() as blocking:
+            head = await head_of(harness)
+            await block_at(harness, head.height)
+            await scan(harness, head.height, head.height, recipient)
+            await chain.balance(recipient, native)
+            await chain.transaction(tx_id)
+        assert blocking == []
 
     async def test_an_outage_says_so_and_passes(self, harness: ChainHarness) -> None:
         """ChainUnavailableError for every question while nobody answers, and answers again afterwards."""

@@ -28,6 +28,7 @@ from cambist.plugin import (
     Units,
     UnreadablePayloadError,
 )
+from cambist.testing.blocking import blocking_noticed
 from cambist.testing.guard import Conformance
 
 MUTATIONS_COUNT = 200
@@ -99,6 +100,12 @@ class ExchangeConformance(Conformance):
         alone = [(await harness.provider.quote(one)).units for one in harness.requests]
         together = await asyncio.gather(*(harness.provider.quote(one) for one in [*harness.requests] * 2))
         assert [quote.units for quote in together] == alone * 2
+
+    async def test_nobody_else_waits_while_it_is_asked(self, harness: ExchangeHarness[ExchangeProvider]) -> None:
+        """Every merchant and webhook of a process shares its event loop: whoever blocks it stops them all."""
+        with blocking_noticed() as blocking:
+            await built(harness, harness.requests[0])
+        assert blocking == []
 
     async def test_a_call_reads_as_what_was_asked_for(self, harness: ExchangeHarness[ExchangeProvider]) -> None:
         """By its own reader: what it takes, what it gives at least, to whom and where; native coin goes along."""

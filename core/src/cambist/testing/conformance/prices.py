@@ -13,6 +13,7 @@ from decimal import Decimal
 import pytest
 
 from cambist.plugin import PricePair, PriceSource, PriceUnavailableError
+from cambist.testing.blocking import blocking_noticed
 from cambist.testing.guard import Conformance
 
 UNKNOWN: PricePair = ("NOSUCHTOKEN", "usd")
@@ -94,6 +95,12 @@ class PriceSourceConformance(Conformance):
         asked = [[pair] for pair in harness.known] * 3
         answers = await asyncio.gather(*(harness.source.prices(pairs) for pairs in asked))
         assert [set(answer) for answer in answers] == [set(pairs) for pairs in asked]
+
+    async def test_nobody_else_waits_while_it_is_asked(self, harness: PriceHarness) -> None:
+        """Every merchant and webhook of a process shares its event loop: whoever blocks it stops them all."""
+        with blocking_noticed() as blocking:
+            await harness.source.prices(harness.known)
+        assert blocking == []
 
     async def test_an_outage_says_so_and_passes(self, harness: PriceHarness) -> None:
         """PriceUnavailableError while nobody answers, and prices again afterwards."""
