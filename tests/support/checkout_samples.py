@@ -68,6 +68,7 @@ def deposit(units: int, *, confirmations: int = 4, confirmed: bool = False, **mo
     fields: dict[str, Any] = {
         "chain": "ethereum", "token": "USDC", "decimals": 6, "units": Units(units),
         "tx_id": "0x8f3a51c0e95f4a5be9d2c41d4a1b7e02ab19c6d5e7f8091a2b3c4d5e6f708192",
+        "mined_at": NOW - timedelta(hours=2),
         "height": 1000, "head": 1000 + confirmations, "finalized": None, "required_confirmations": 12,
         "confirmed": confirmed, "confirmed_at": NOW if confirmed else None,
         "matches": True,
@@ -113,6 +114,7 @@ SAMPLES: dict[str, CheckoutPayment] = {
         **_OVER,
     ),
     "expired": payment(Status.EXPIRED, **_OVER),
+    "late": payment(Status.EXPIRED, deposit(_WHOLE, mined_at=NOW - timedelta(minutes=2)), **_OVER),
     "failed": payment(Status.FAILED, **_OVER),
     "refunded": payment(Status.REFUNDED, deposit(_WHOLE, confirmed=True)),
     "pending-tron": payment(**_TRON),

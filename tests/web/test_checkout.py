@@ -81,6 +81,30 @@ async def test_what_arrived_before_expiry_is_named(checkout_client, checkout_env
     assert "4 of 10 USDX arrived before the time ran out." in text
 
 
+async def test_what_arrived_after_expiry_is_not_said_to_have_come_in_time(checkout_client, checkout_env, clock):
+    public_id, address = await checkout_env.payment(10 * ONE)
+    await checkout_env.change(public_id, "grace_s", 0)
+    clock.advance(3601)
+    await checkout_env.mine()
+    await checkout_env.send(address, 10 * ONE)
+    text = await text_of(checkout_client, f"/pay/{public_id}")
+    assert "This payment has expired 10 of 10 USDX arrived after the time had run out. The money is safe" in text
+    assert "Payment detected , done 10 USDX It came too late" in text
+    for wrong in ("before the time ran out", "0 USDX missing", "Part of the payment"):
+        assert wrong not in text
+
+
+async def test_what_arrived_after_expiry_makes_no_part_that_came_before_whole(checkout_client, checkout_env, clock):
+    public_id, address = await checkout_env.payment(10 * ONE)
+    await checkout_env.change(public_id, "grace_s", 0)
+    await checkout_env.send(address, 4 * ONE)
+    clock.advance(3601)
+    await checkout_env.send(address, 6 * ONE, blocks=4)
+    text = await text_of(checkout_client, f"/pay/{public_id}")
+    assert "Only a part arrived in time" in text
+    assert "10 of 10 USDX arrived, but not all of it before the time ran out." in text
+
+
 async def test_an_excess_is_said_to_be_held(checkout_client, checkout_env):
     public_id, address = await checkout_env.payment(10 * ONE)
     await checkout_env.send(address, 12 * ONE, blocks=4)

@@ -13,7 +13,7 @@ from . import returns
 from .links import address_parts, explorer_url, named, payment_uri_of, tx_short
 from .steps import confirmations, steps
 from .view import CheckoutView, Countdown, PayBox, TransferLine
-from .wording import Amounts, clock_text, closed, moment_text, words
+from .wording import Amounts, Late, clock_text, closed, moment_text, words
 
 RECEIPT_STATES = frozenset({Status.PAID, Status.OVERPAID, Status.UNDERPAID, Status.REFUNDED})
 
@@ -92,7 +92,18 @@ def _amounts(payment: CheckoutPayment) -> Amounts:
         excess=amount(max(0, payment.received - payment.expected)),
         share=f"{format_units(payment.received, payment.decimals)} of {amount(payment.expected)}",
         any_received=payment.received > 0,
+        is_whole=payment.received >= payment.expected,
+        late=_late(payment),
     )
+
+
+def _late(payment: CheckoutPayment) -> Late:
+    """Say how much of what counts was mined behind the payment's deadline, as ``domain.payments`` has it."""
+    deadline = payment.expires_at + payment.grace
+    counted = [deposit.mined_at > deadline for deposit in payment.deposits if deposit.matches]
+    if not any(counted):
+        return "nothing"
+    return "all" if all(counted) and not payment.deposits_left_out else "part"
 
 
 def _notes(payment: CheckoutPayment, amounts: Amounts) -> tuple[str, ...]:

@@ -79,10 +79,12 @@ def _paid(amounts: Amounts) -> Step:
 def _out_of_time(amounts: Amounts) -> tuple[Step, ...]:
     if not amounts.any_received:
         return ()
-    return (
-        Step(label="Part of the payment detected", detail=amounts.received, state="done"),
-        Step(label="Time ran out", detail=f"{amounts.missing} missing", state="stopped"),
-    )
+    seen = "Payment detected" if amounts.is_whole else "Part of the payment detected"
+    if amounts.is_whole:
+        last = Step(label="It came too late" if amounts.late == "all" else "Not all of it in time", state="stopped")
+    else:
+        last = Step(label="Time ran out", detail=f"{amounts.missing} missing", state="stopped")
+    return (Step(label=seen, detail=amounts.received, state="done"), last)
 
 
 def _waiting(amounts: Amounts, network: str, *, time_is_up: bool) -> tuple[Step, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Literal
 
 from msgspec import Struct
 
@@ -11,6 +12,9 @@ from cambist.domain.payments import Status
 from .view import Tone
 
 HOURS_A_DAY = 24
+
+Late = Literal["nothing", "part", "all"]
+"""How much of what arrived did so after the time had run out. ``part`` may be all, where not all of it is known."""
 
 
 class Words(Struct, frozen=True, kw_only=True):
@@ -23,7 +27,10 @@ class Words(Struct, frozen=True, kw_only=True):
 
 
 class Amounts(Struct, frozen=True, kw_only=True):
-    """The amounts that sentences are made of, with their symbol: ``2.5 USDC``; ``share`` is ``2.5 of 10 USDC``."""
+    """The amounts that sentences are made of, with their symbol: ``2.5 USDC``; ``share`` is ``2.5 of 10 USDC``.
+
+    ``is_whole`` says that all arrived that was expected, whenever it did.
+    """
 
     expected: str
     received: str
@@ -31,6 +38,8 @@ class Amounts(Struct, frozen=True, kw_only=True):
     excess: str
     share: str
     any_received: bool
+    is_whole: bool
+    late: Late
 
 
 def words(status: Status, amounts: Amounts, *, shop: str, network: str, time_is_up: bool) -> Words:
@@ -131,13 +140,17 @@ def _too_little(status: Status, amounts: Amounts, shop: str) -> Words:
             headline="This payment has expired",
             message=f"No transfer arrived in time. {stop} Start again at {shop} if you still want to pay.",
         )
-    arrived = f"{amounts.share} arrived before the time ran out."
+    arrived = {
+        "nothing": f"{amounts.share} arrived before the time ran out.",
+        "part": f"{amounts.share} arrived, but not all of it before the time ran out.",
+        "all": f"{amounts.share} arrived after the time had run out.",
+    }[amounts.late]
     contact = f"The money is safe: contact {shop}, who can accept or refund it."
     if status is Status.UNDERPAID:
         return Words(
             chip="Underpaid",
             tone="care",
-            headline="Only a part arrived",
+            headline="Only a part arrived" if amounts.late == "nothing" else "Only a part arrived in time",
             message=f"{arrived} {contact} {stop}",
         )
     return Words(chip="Expired", tone="bad", headline="This payment has expired", message=f"{arrived} {contact} {stop}")

@@ -30,6 +30,7 @@ class CheckoutDeposit(Struct, frozen=True, kw_only=True):
     decimals: int
     units: Units
     tx_id: str
+    mined_at: datetime
     height: int
     head: int | None
     finalized: int | None
