@@ -32,6 +32,12 @@ def test_the_code_asks_for_what_is_missing():
     assert box.address == SAMPLES["part-paid"].address
 
 
+@pytest.mark.parametrize("address", ["0.0.48213", "alice", "0.0.12345678", "0.0.123456789"])
+def test_a_short_address_is_shown_as_it_is(address):
+    box = view(msgspec.structs.replace(SAMPLES["pending"], address=address)).pay
+    assert box.address == address
+
+
 def test_where_the_code_is_the_address_alone_the_page_says_so_and_offers_no_link():
     box = view(SAMPLES["pending-tron"]).pay
     assert box.qr_text == box.address == SAMPLES["pending-tron"].address

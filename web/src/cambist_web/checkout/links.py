@@ -22,7 +22,9 @@ _URI = re.compile(r"[!-~]{1,512}", re.ASCII)
 
 
 def address_parts(address: str) -> tuple[str, str, str]:
-    """Return head, middle and tail of an address: its ends are what people compare."""
+    """Return head, middle and tail of an address: its ends are what people compare. A short one is all head."""
+    if len(address) <= ADDRESS_HEAD_CHARS + ADDRESS_TAIL_CHARS:
+        return address, "", ""
     return (
         address[:ADDRESS_HEAD_CHARS],
         address[ADDRESS_HEAD_CHARS:-ADDRESS_TAIL_CHARS],
