@@ -32,6 +32,12 @@ def test_the_code_asks_for_what_is_missing():
     assert box.address == SAMPLES["part-paid"].address
 
 
+def test_a_page_that_asks_for_nothing_does_not_say_that_it_waits_for_a_payment():
+    shown = view(SAMPLES["suspended"])
+    assert shown.headline == "No payments at present"
+    assert (shown.steps, shown.pay, shown.countdown) == ((), None, None)
+
+
 @pytest.mark.parametrize("address", ["0.0.48213", "alice", "0.0.12345678", "0.0.123456789"])
 def test_a_short_address_is_shown_as_it_is(address):
     box = view(msgspec.structs.replace(SAMPLES["pending"], address=address)).pay

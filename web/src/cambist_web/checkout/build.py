@@ -63,7 +63,10 @@ def checkout_view(
         part_paid_percent=payment.received * 100 // payment.expected if part_paid else None,
         pay=_pay_box(payment, network, standard, chain, family) if pays else None,
         countdown=_countdown(payment, now) if pays else None,
-        steps=steps(
+        # Nobody is waited for who is asked to send nothing.
+        steps=()
+        if payment.is_closed
+        else steps(
             payment,
             amounts,
             network,
