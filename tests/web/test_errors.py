@@ -366,6 +366,29 @@ async def test_the_database_being_away_is_an_error_in_the_same_shape(merchant, c
     assert "api_keys" not in body["error"]
 
 
+async def test_a_customers_page_says_in_words_that_the_database_is_away_and_tries_again(client, gateway):
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("ALTER TABLE payments RENAME TO payments_away")
+    with capture_logs() as lines:
+        page = await client.get("/pay/pub_1")
+    assert page.status_code == 500
+    assert page.headers["content-type"].startswith("text/html")
+    assert "Not available just now" in page.text
+    assert '<meta http-equiv="refresh" content="15">' in page.text
+    assert "default-src 'none'; script-src 'self'" in page.headers["content-security-policy"]
+    assert page.headers["x-request-id"] == lines[-1]["request_id"]
+    assert "payments_away" not in page.text
+    assert "UndefinedTable" not in page.text
+
+
+async def test_a_customers_page_says_in_words_that_a_link_is_wrong(client):
+    page = await client.get(f"/account/pub_1?chain={65 * 'x'}")
+    assert page.status_code == 400
+    assert page.headers["content-type"].startswith("text/html")
+    assert "This link does not lead to a page." in page.text
+    assert 'http-equiv="refresh"' not in page.text
+
+
 @pytest.mark.slow
 def test_every_code_is_in_the_documentation():
     documented = (ROOT / "docs/merchants/errors.md").read_text()

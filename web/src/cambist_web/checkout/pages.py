@@ -104,5 +104,7 @@ class Pages:
         """Return the part of that page that changes, for a page that is already open."""
         return self._environment.get_template("account_card.html").render(view=view)
 
-    def message(self, headline: str, message: str) -> str:
-        return self._environment.get_template("message.html").render(headline=headline, message=message)
+    def message(self, headline: str, message: str, *, again_s: int | None = None) -> str:
+        """Return a page that says one thing, and loads itself anew after ``again_s`` seconds, where that is set."""
+        template = self._environment.get_template("message.html")
+        return template.render(headline=headline, message=message, again_s=again_s)

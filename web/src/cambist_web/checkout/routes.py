@@ -14,6 +14,7 @@ from litestar.response import Stream
 from .live import Checkout
 from .pages import ASSETS_PATH
 from .streams import RETRY_S
+from .troubles import told_to_people
 
 YEAR_S = 31_536_000
 
@@ -43,6 +44,7 @@ class CheckoutPages(Controller):
     """Pages for people: they speak HTML, also when something is wrong."""
 
     include_in_schema = False
+    exception_handlers = told_to_people(lambda request: checkout_of(request.app).pages, PAGE_HEADERS)
 
     @get("/pay/{public_id:str}")
     async def pay(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str]:
