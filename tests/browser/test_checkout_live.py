@@ -1,5 +1,6 @@
 """The checkout as customers use it: copying, waiting, paying, going back to the shop; with scripts and without."""
 
+import asyncio
 import re
 
 from playwright.async_api import expect
@@ -74,6 +75,32 @@ async def test_a_page_that_finds_no_room_for_a_stream_follows_all_the_same(check
         await checkout_env.send(address, 10 * ONE, blocks=4)
         await page.clock.fast_forward(11_000)
         await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
+
+
+async def test_a_slow_answer_takes_nothing_back_that_the_page_was_told_meanwhile(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(10 * ONE)
+    page = await open_page()
+    await page.goto(f"{url}/pay/{public_id}")
+    is_asked, may_answer, is_answered = (asyncio.Event() for _ in range(3))
+
+    async def slowly(route):
+        before = await route.fetch()
+        is_asked.set()
+        await may_answer.wait()
+        await route.fulfill(response=before)
+        is_answered.set()
+
+    await page.route(f"{url}/pay/{public_id}", slowly)
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await is_asked.wait()
+    await checkout_env.send(address, 10 * ONE, blocks=4)
+    await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
+    async with page.expect_event("requestfinished", lambda request: request.url.endswith(public_id)):
+        may_answer.set()
+        await is_answered.wait()
+    await page.wait_for_timeout(200)
+    await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
+    await expect(page.locator("#address")).to_have_count(0)
 
 
 async def test_once_paid_the_customer_is_taken_back_to_the_shop(checkout_env, url, open_page):

@@ -136,10 +136,21 @@ function apply(html) {
   startReturn();
 }
 
+// Cards are numbered as they are asked for: a slow answer says how it was before what is shown by then.
+let asked = 0;
+let shown = 0;
+
+function show(number, html) {
+  if (number < shown) return;
+  shown = number;
+  apply(html);
+}
+
 async function refresh() {
+  const number = ++asked;
   try {
     const answer = await fetch(location.pathname + location.search, { cache: "no-store" });
-    if (answer.ok) apply(await answer.text());
+    if (answer.ok) show(number, await answer.text());
   } catch {
     // Offline for a moment; the next try comes by itself.
   }
@@ -152,7 +163,7 @@ function canChange() {
 function follow() {
   if (!canChange()) return;
   const events = new EventSource(`${location.pathname}/events${location.search}`);
-  events.addEventListener("card", (event) => apply(event.data));
+  events.addEventListener("card", (event) => show(++asked, event.data));
   events.addEventListener("end", () => events.close());
   events.addEventListener("error", () => {
     // The browser connects again by itself, unless the server had no room: then ask now and again.
