@@ -77,6 +77,18 @@ async def test_a_page_that_finds_no_room_for_a_stream_follows_all_the_same(check
         await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
 
 
+async def test_a_page_whose_stream_says_nothing_follows_all_the_same(checkout_env, url, open_page):
+    public_id, address = await checkout_env.payment(10 * ONE)
+    page = await open_page()
+    await page.clock.install()
+    # As behind a proxy that keeps a stream until it ends.
+    await page.route("**/events", lambda _: None)
+    await page.goto(f"{url}/pay/{public_id}")
+    await checkout_env.send(address, 10 * ONE, blocks=4)
+    await page.clock.run_for(41_000)
+    await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
+
+
 async def test_a_slow_answer_takes_nothing_back_that_the_page_was_told_meanwhile(checkout_env, url, open_page):
     public_id, address = await checkout_env.payment(10 * ONE)
     page = await open_page()
@@ -140,6 +152,7 @@ async def test_the_countdown_runs_by_the_servers_clock(checkout_env, url, open_p
     # The server's clock stands still here, and the stream would tell the page so.
     await page.route("**/events", lambda route: route.abort())
     await page.goto(f"{url}/pay/{public_id}")
+    await page.route(f"{url}/pay/*", lambda route: route.abort())
     await expect(page.get_by_role("timer")).to_have_text(re.compile("1:00:00|59:5[5-9]"))
     await page.clock.fast_forward(56 * 60_000)
     await expect(page.get_by_role("timer")).to_have_text(re.compile("03:5[0-9]|04:00"))

@@ -4,6 +4,8 @@
 const FALLBACK_MS = 10_000;
 const COPIED_MS = 2_000;
 const SOON_MS = 5 * 60_000;
+// Some proxies hold a stream back, and some connections end without a word: whoever was told nothing for so long asks.
+const SILENCE_MS = 30_000;
 
 document.documentElement.classList.add("scripted");
 
@@ -139,8 +141,10 @@ function apply(html) {
 // Cards are numbered as they are asked for: a slow answer says how it was before what is shown by then.
 let asked = 0;
 let shown = 0;
+let toldAt = performance.now();
 
 function show(number, html) {
+  toldAt = performance.now();
   if (number < shown) return;
   shown = number;
   apply(html);
@@ -160,6 +164,12 @@ function canChange() {
   return Boolean(document.getElementById("card")?.dataset.refreshS);
 }
 
+function listen() {
+  if (document.hidden || !canChange() || performance.now() - toldAt < SILENCE_MS) return;
+  toldAt = performance.now();
+  refresh();
+}
+
 function follow() {
   if (!canChange()) return;
   const events = new EventSource(`${location.pathname}/events${location.search}`);
@@ -176,6 +186,7 @@ if (document.getElementById("card")) {
   startClock();
   startReturn();
   follow();
+  setInterval(listen, FALLBACK_MS);
   // A phone drops connections while the customer is in the wallet.
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && canChange()) refresh();
