@@ -12,6 +12,7 @@ import { useRefused } from "../../ui/useRefused";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
+import { useTag } from "../payouts/useTag";
 import { useProjectId } from "../project";
 import type { PaymentDetail } from "../queries";
 
@@ -30,12 +31,14 @@ export function Refund({ payment, onClose }: RefundProps) {
   const [amount, setAmount] = useState("");
   const [reason, setReason] = useState("");
   const refused = useRefused(null);
+  const [tag, tagField] = useTag(payment.chain, refused);
 
   const left = minus(payment.receivedAmount, payment.refundedAmount);
 
   async function refund(): Promise<void> {
     const body = {
       toAddress: toAddress.trim(),
+      ...(tag === "" ? {} : { toTag: tag }),
       ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
       ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
     };
@@ -74,6 +77,7 @@ export function Refund({ payment, onClose }: RefundProps) {
           setToAddress(event.currentTarget.value);
         }}
       />
+      {tagField}
       <TextInput
         label={t("payments.amount")}
         description={

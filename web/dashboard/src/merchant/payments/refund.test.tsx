@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
 import { DESCRIBED } from "../../testing/described";
@@ -9,7 +9,7 @@ import { PaymentPage } from "./PaymentPage";
 const BASE = `/api/dashboard/projects/${PROJECT}`;
 const PAYMENT = `${BASE}/payments/pay_1`;
 const LIST = `${BASE}/payments/refunds/list`;
-const { payment } = DESCRIBED.merchant.example(PAYMENT) as { readonly payment: object };
+const { payment } = DESCRIBED.merchant.example(PAYMENT) as { readonly payment: { readonly chain: string } };
 const PAID = {
   ...payment,
   paymentId: "pay_1",
@@ -99,6 +99,29 @@ describe("a refund", () => {
     expect(dialog.getByLabelText(/^To address/).getAttribute("aria-invalid")).not.toBe("true");
     fireEvent.change(amount, { target: { value: "1" } });
     expect(amount.getAttribute("aria-invalid")).not.toBe("true");
+  });
+
+  it("goes to the customer's tag where the chain has some", async () => {
+    const bodies: { readonly toTag?: string }[] = [];
+    const chain = (hasTags: boolean) => ({ chain: PAID.chain, name: "A chain", hasTags });
+    for (const hasTags of [true, false]) {
+      await open({
+        "GET /api/public/chains": { success: true, chains: [chain(hasTags)] },
+        [`POST ${PAYMENT}/refund`]: async (request) => {
+          bodies.push((await request.json()) as { readonly toTag?: string });
+          return json({ success: true, refund: refunds[0] }, 201);
+        },
+      });
+      fireEvent.click(await screen.findByRole("button", { name: "Refund" }));
+      const dialog = within(await screen.findByRole("dialog", { name: "Send money back" }));
+      fireEvent.change(dialog.getByLabelText(/^To address/), { target: { value: "rSomebody" } });
+      if (hasTags) fireEvent.change(await dialog.findByLabelText(/^Tag/), { target: { value: " 4711 " } });
+      else await expect.poll(() => dialog.queryByLabelText(/^Tag/)).toBeNull();
+      fireEvent.click(dialog.getByRole("button", { name: "Refund" }));
+      await gone();
+      cleanup();
+    }
+    expect(bodies.map(({ toTag }) => toTag)).toEqual(["4711", undefined]);
   });
 
   it("says how much is left to be sent, not how much was received", async () => {

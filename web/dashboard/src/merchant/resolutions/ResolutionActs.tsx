@@ -12,6 +12,7 @@ import { api, unwrap } from "../api";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../once";
+import { useTag } from "../payouts/useTag";
 import { usePermitted } from "../project";
 
 import type { Resolution } from "./queries";
@@ -71,6 +72,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
   const [amount, setAmount] = useState("");
   const [reason, setReason] = useState("");
   const refused = useRefused(null);
+  const [tag, tagField] = useTag(resolution.chain, refused);
   const typing = (set: (text: string) => void) => (text: string) => {
     refused.forget();
     set(text);
@@ -84,6 +86,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
     else {
       const body = {
         toAddress: toAddress.trim(),
+        ...(tag === "" ? {} : { toTag: tag }),
         ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
         ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
       };
@@ -121,6 +124,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
             error={refused.of("toAddress")}
             onText={typing(setToAddress)}
           />
+          {tagField}
           <Text
             label={t("payments.amount")}
             description={

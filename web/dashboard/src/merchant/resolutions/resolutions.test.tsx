@@ -108,6 +108,28 @@ describe("the resolutions", () => {
     }
   });
 
+  it("send back to a tag where the chain has some", async () => {
+    const bodies: unknown[] = [];
+    await show(ResolutionsPage, {
+      path: "resolutions",
+      answers: {
+        "GET /api/public/chains": { success: true, chains: [{ chain: HELD.chain, name: "Ripple", hasTags: true }] },
+        [`GET ${BASE}`]: { ...one, resolutions: [HELD] },
+        [`POST ${BASE}/dep_1/refund`]: async (request) => {
+          bodies.push(await request.json());
+          return json({ success: true }, 201);
+        },
+      },
+    });
+    await chooseIn(await screen.findByRole("row", { name: /A-1/ }), "Send back");
+    const dialog = within(await screen.findByRole("dialog"));
+    fireEvent.change(dialog.getByLabelText(/^To address/), { target: { value: HELD.address } });
+    fireEvent.change(dialog.getByLabelText(/^Tag/), { target: { value: "4711" } });
+    fireEvent.click(dialog.getByRole("button", { name: "Send back" }));
+    await expect.poll(() => bodies.length, { timeout: 20_000 }).toBe(1);
+    expect(bodies[0]).toMatchObject({ toAddress: HELD.address, toTag: "4711" });
+  });
+
   it("say to whoever has no second factor that sending back needs one, and keeping it none", async () => {
     const answers = { [`GET ${BASE}`]: { ...one, resolutions: [HELD] } };
     await show(ResolutionsPage, { path: "resolutions", answers, member: { hasTwoFactor: false } });
