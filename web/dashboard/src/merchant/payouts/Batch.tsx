@@ -20,7 +20,8 @@ import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 
 import { Judgement, Line, Marked, To, wrongOf } from "./RowCells";
-import { ROWS_MAX, readRows, total, type PayoutRow } from "./rows";
+import { destinationOf, ROWS_MAX, readRows, total, type PayoutRow } from "./rows";
+import { useHasTags } from "./useTag";
 
 type Rejected = Schemas["Rejected"];
 
@@ -31,6 +32,7 @@ interface Checked {
 }
 
 interface Left extends Rejected {
+  readonly to: string;
   readonly line: number;
 }
 
@@ -49,11 +51,16 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
   const [left, setLeft] = useState<readonly Left[]>([]);
   const [isTwiceMeant, setTwiceMeant] = useState(false);
   const resetFile = useRef<() => void>(null);
-  const rows = readRows(text, balance.decimals);
+  const hasTags = useHasTags(balance.chain);
+  const rows = readRows(text, balance.decimals, hasTags);
   const askedWith = (read: readonly PayoutRow[]) => ({
     chain: balance.chain,
     token: balance.token,
-    destinations: read.map(({ toAddress, amount }) => ({ toAddress, amount })),
+    destinations: read.map(({ toAddress, tag, amount }) => ({
+      toAddress,
+      ...(tag === undefined ? {} : { toTag: tag }),
+      amount,
+    })),
   });
   const asked = askedWith(rows);
   // What was said of other rows, or of another balance, says nothing of these.
@@ -111,19 +118,25 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
       return;
     }
     // What is being paid must not be paid again with what is mended: the rest alone is left to be sent.
-    const rest = made.rejected.map((one) => `${one.toAddress},${one.amount}\n`).join("");
+    const rest = made.rejected.map((one) => `${destinationOf(rows[one.row] ?? one)},${one.amount}\n`).join("");
     read(rest);
     // They are marked as they are by a check.
-    const again = JSON.stringify(askedWith(readRows(rest, balance.decimals)));
+    const again = JSON.stringify(askedWith(readRows(rest, balance.decimals, hasTags)));
     setChecked({ of: again, refused: new Map(made.rejected.map((one, row) => [row, one])) });
-    setLeft(made.rejected.map((one) => ({ ...one, line: rows[one.row]?.line ?? one.row + 1 })));
+    setLeft(
+      made.rejected.map((one) => ({
+        ...one,
+        to: destinationOf(rows[one.row] ?? one),
+        line: rows[one.row]?.line ?? one.row + 1,
+      })),
+    );
   }
 
   return (
     <div className="stack">
       <Textarea
         label={t("batch.rows")}
-        description={t("batch.words", { count: ROWS_MAX })}
+        description={[t("batch.words", { count: ROWS_MAX }), ...(hasTags ? [t("batch.tagWords")] : [])].join(" ")}
         autosize
         minRows={4}
         maxRows={12}
@@ -159,7 +172,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
               id: "to",
               title: t("payouts.to"),
               cell: (one) => {
-                const isWrong = wrongOf(one, refusalOf(one)) === "toAddress";
+                const isWrong = TO.has(wrongOf(one, refusalOf(one)));
                 return (
                   <Marked isWrong={isWrong}>
                     <To row={one} isWrong={isWrong} />
@@ -220,7 +233,7 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
           <ul>
             {left.map((one) => (
               <li key={one.row}>
-                {one.line}: <bdi dir="ltr">{one.toAddress}</bdi> <Amount value={one.amount} token={balance.token} /> ·{" "}
+                {one.line}: <bdi dir="ltr">{one.to}</bdi> <Amount value={one.amount} token={balance.token} /> ·{" "}
                 <Said of="errors" code={one.code} words={one.error} withOwn={hasParticulars(one.code)} />{" "}
                 <code>{one.code}</code>
               </li>
@@ -260,5 +273,8 @@ export function Batch({ balance }: { readonly balance: Schemas["BalanceView"] })
 
 /** Of which form the rows are; nobody has these addresses. */
 const EXAMPLE = "0x1111111111111111111111111111111111111111,12.5\n0x2222222222222222222222222222222222222222,80";
+
+/** What of a row its first cell says. */
+const TO: ReadonlySet<string | null> = new Set(["toAddress", "toTag"]);
 
 const NOTHING_REFUSED: ReadonlyMap<number, Rejected> = new Map();

@@ -10,7 +10,7 @@ import { Chip } from "../../ui/Status";
 import type { Schemas } from "../queries";
 
 import styles from "./RowCells.module.css";
-import type { PayoutRow } from "./rows";
+import { destinationOf, type PayoutRow } from "./rows";
 
 /** What of a row has to be mended, by this page or by the API; nothing where it is no one field. */
 export function wrongOf({ problem }: PayoutRow, refusal: Schemas["Rejected"] | undefined): string | null {
@@ -36,10 +36,22 @@ interface ToProps {
 }
 
 /** To whom; whole where something is wrong with it. What is no address has no ends that people compare. */
-export function To({ row: { toAddress, problem }, isWrong }: ToProps) {
-  if (toAddress === "") return <None />;
-  if (problem === "address") return <bdi className="secret">{toAddress}</bdi>;
-  return <Address value={toAddress} whole={isWrong} />;
+export function To({ row, isWrong }: ToProps) {
+  const { t } = useTranslation();
+  const { toAddress, tag, problem } = row;
+  if (destinationOf(row) === "") return <None />;
+  if (problem === "address") return <bdi className="secret">{destinationOf(row)}</bdi>;
+  return (
+    <>
+      <Address value={toAddress} whole={isWrong} />
+      {tag !== undefined && (
+        <>
+          {" "}
+          <span className="muted">{t("payout.tag")}:</span> <code>{tag}</code>
+        </>
+      )}
+    </>
+  );
 }
 
 /** A field of a row. What is wrong with it stands beside. */

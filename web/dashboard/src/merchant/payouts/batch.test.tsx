@@ -172,6 +172,30 @@ describe("many payouts", () => {
     expect(check().disabled).toBe(true);
   });
 
+  it("go to the tag that a row names, also what is left of them once some are paid", async () => {
+    const paid: object[] = [];
+    const rows = await many({
+      "GET /api/public/chains": { success: true, chains: [{ chain: "polygon", name: "polygon", hasTags: true }] },
+      [`POST ${WALLET}/payout/batch/check`]: { success: true, rejected: [] },
+      [`POST ${WALLET}/payout/batch`]: async (request) => {
+        paid.push(...((await request.json()) as Body).destinations);
+        const late = { row: 1, toAddress: OTHER, amount: "1", code: "INVALID_TAG", error: "No.", field: "toTag" };
+        return json({ success: true, batch: { batchId: "bat_1" }, payouts: [], rejected: [late] }, 201);
+      },
+    });
+    fireEvent.change(rows, { target: { value: `${GOOD},2\n${OTHER}#4711,1\n` } });
+    expect(screen.getByText("4711", { selector: "code" })).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Check" }));
+    const dialog = await screen.findByRole("dialog");
+    fireEvent.click(within(dialog).getByRole("button", { name: "Pay out" }));
+    await expect.poll(() => rows.value, { timeout: 20_000 }).toBe(`${OTHER}#4711,1\n`);
+    expect(paid).toEqual([
+      { toAddress: GOOD, amount: "2" },
+      { toAddress: OTHER, toTag: "4711", amount: "1" },
+    ]);
+    expect(screen.getAllByRole("mark").map((one) => one.textContent)).toEqual([expect.stringContaining("4711")]);
+  });
+
   it("name the first of many lines that have to be mended, and say that there are others", async () => {
     const rows = await many({});
     fireEvent.change(rows, { target: { value: `${GOOD},x\n`.repeat(8) } });

@@ -15,6 +15,24 @@ it("reads rows however a spreadsheet writes them, with a heading or without", ()
   expect(readRows(`${A}\t1.5`, 6)).toEqual([{ line: 1, toAddress: A, amount: "1.5", problem: null, isTwice: false }]);
 });
 
+it("reads a tag behind its address where the chain has tags, and nowhere else", () => {
+  expect(readRows("rSomebody#4711,1.5\nrSomebody,2", 6, true)).toEqual([
+    { line: 1, toAddress: "rSomebody", tag: "4711", amount: "1.5", problem: null, isTwice: false },
+    { line: 2, toAddress: "rSomebody", amount: "2", problem: null, isTwice: false },
+  ]);
+  expect(readRows("rSomebody#4711,1.5", 6)[0]).toMatchObject({ toAddress: "rSomebody#4711" });
+  for (const to of ["rSomebody#", "#4711", "rSomebody# 4711", "#"]) {
+    expect(readRows(`${to},1`, 6, true)[0]?.problem, to).toBe("address");
+  }
+  // The same address with another tag is somebody else.
+  expect(readRows("rA#1,1\nrA#2,1\nrA,1\nrA#1,1", 6, true).map((one) => one.isTwice)).toEqual([
+    false,
+    false,
+    false,
+    true,
+  ]);
+});
+
 it("says what is wrong with a row, and guesses nothing", () => {
   const problem = (line: string) => readRows(line, 6)[0]?.problem;
   expect(problem(`${A};1,5`)).toBe("columns");

@@ -5,6 +5,8 @@ export interface PayoutRow {
   /** The line of the file, from 1. */
   readonly line: number;
   readonly toAddress: string;
+  /** For whom it is at the address, where the row says so. */
+  readonly tag?: string;
   readonly amount: string;
   readonly problem: RowProblem | null;
   /** It is equal to an earlier one, which may be meant. */
@@ -14,13 +16,15 @@ export interface PayoutRow {
 export type RowProblem = "columns" | "address" | "amount" | "decimals";
 
 export const ROWS_MAX = 100;
+const TAG = "#";
 const AMOUNT = /^\d+(\.\d+)?$/;
 
 /**
  * Return the rows of a text with `address,amount` in each line: separated by comma, semicolon or tab, quoted or not,
  * with a heading or without. An amount is a plain decimal: what could be read in two ways is a problem, never guessed.
+ * Where the chain has tags, one stands behind its address, after a `#`: an amount with a comma would read as a third cell.
  */
-export function readRows(text: string, decimals: number): readonly PayoutRow[] {
+export function readRows(text: string, decimals: number, hasTags = false): readonly PayoutRow[] {
   const seen = new Set<string>();
   const rows: PayoutRow[] = [];
   for (const [index, line] of text
@@ -35,10 +39,11 @@ export function readRows(text: string, decimals: number): readonly PayoutRow[] {
         .trim(),
     );
     if (rows.length === 0 && index === 0 && isHeading(cells)) continue;
-    const [toAddress = "", amount = ""] = cells;
-    const problem = problemOf(cells, decimals);
-    const found = `${toAddress.toLowerCase()} ${toUnits(amount, decimals) ?? amount}`;
-    rows.push({ line: index + 1, toAddress, amount, problem, isTwice: problem === null && seen.has(found) });
+    const [destination = "", amount = ""] = cells;
+    const to = hasTags ? partsOf(destination) : { toAddress: destination };
+    const problem = problemOf(cells, decimals, to);
+    const found = `${to.toAddress.toLowerCase()}${TAG}${to.tag ?? ""} ${toUnits(amount, decimals) ?? amount}`;
+    rows.push({ line: index + 1, ...to, amount, problem, isTwice: problem === null && seen.has(found) });
     seen.add(found);
   }
   return rows;
@@ -48,11 +53,24 @@ function isHeading(cells: readonly string[]): boolean {
   return cells.length >= 2 && !/\d/.test(cells.join(""));
 }
 
-function problemOf(cells: readonly string[], decimals: number): RowProblem | null {
-  const [toAddress = "", amount = ""] = cells;
+type To = Pick<PayoutRow, "toAddress" | "tag">;
+
+/** Return the address and the tag of a text; all of it is the address where it has no tag. */
+function partsOf(destination: string): To {
+  const at = destination.indexOf(TAG);
+  return at < 0 ? { toAddress: destination } : { toAddress: destination.slice(0, at), tag: destination.slice(at + 1) };
+}
+
+/** Return it as a row of a file has it. */
+export function destinationOf({ toAddress, tag }: To): string {
+  return tag === undefined ? toAddress : `${toAddress}${TAG}${tag}`;
+}
+
+function problemOf(cells: readonly string[], decimals: number, to: To): RowProblem | null {
+  const [, amount = ""] = cells;
   // More cells than two may be an amount with a comma in it.
   if (cells.length !== 2) return "columns";
-  if (toAddress === "" || /\s/.test(toAddress)) return "address";
+  if (to.toAddress === "" || to.tag === "" || /\s/.test(destinationOf(to))) return "address";
   if (!AMOUNT.test(amount) || /^[0.]+$/.test(amount)) return "amount";
   return (amount.split(".")[1]?.length ?? 0) > decimals ? "decimals" : null;
 }

@@ -9,13 +9,17 @@ interface Refused {
   readonly forget: () => void;
 }
 
+/** Say whether a chain has tags. Also while nobody knows: without its tag, nobody there is credited. */
+export function useHasTags(chain: string | undefined): boolean {
+  const { data: chains = [] } = useChains();
+  return chain !== undefined && chains.find((one) => one.chain === chain)?.hasTags !== false;
+}
+
 /** Return for whom at a shared address something is, "" for nobody, and the field for it, where the chain has tags. */
 export function useTag(chain: string | undefined, refused: Refused): readonly [tag: string, field: ReactNode] {
   const { t } = useTranslation();
   const [typed, setTyped] = useState("");
-  const { data: chains = [] } = useChains();
-  // Asked for also while nobody knows: without its tag, nobody there is credited.
-  const hasTags = chain !== undefined && chains.find((one) => one.chain === chain)?.hasTags !== false;
+  const hasTags = useHasTags(chain);
   if (!hasTags) return ["", null];
   const field = (
     <Text
