@@ -76,7 +76,8 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
         pricingMode: pricing,
         amount: amount.trim(),
         ...(pricing === "fiat" ? { fiatCurrency: currency } : {}),
-        ...(orderId === "" ? {} : { orderId }),
+        // As filters and searches look for it: with a blank from a spreadsheet it would never be found.
+        ...(orderId.trim() === "" ? {} : { orderId: orderId.trim() }),
         ...moreOf(more),
       };
       const params = { path: { projectId } };

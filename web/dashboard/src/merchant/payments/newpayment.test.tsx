@@ -43,10 +43,12 @@ describe("a new payment", () => {
     expect(screen.getByRole("option", { name: "EURX", hidden: true })).toBeTruthy();
     fireEvent.click(await screen.findByRole("option", { name: "USDT · Tether", hidden: true }));
     fireEvent.change(screen.getByLabelText(/^Amount/), { target: { value: " 49.90 " } });
+    fireEvent.change(screen.getByLabelText(/^Order/), { target: { value: " A-17 " } });
     fireEvent.click(screen.getByRole("button", { name: "Create the payment" }));
     expect(await screen.findByText("elsewhere")).toBeTruthy();
     expect(bodies).toHaveLength(1);
     expect(bodies[0]).toMatchObject({ chain: "polygon", token: "USDT", amount: "49.90", fiatCurrency: "usd" });
+    expect(bodies[0]?.orderId).toBe("A-17");
     expect(bodies[0]?.idempotencyKey).toBeTruthy();
   });
 
