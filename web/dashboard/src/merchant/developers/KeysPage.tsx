@@ -97,6 +97,7 @@ function NewKey({ projectId }: { readonly projectId: string }) {
   const [allowed, setAllowed] = useState("");
   const [issued, setIssued] = useState<string | null>(null);
   const issue = useAct(async () => {
+    setIssued(null); // the last one, which may do something else, must not be taken for the next
     const expiresAt = momentOf(expires);
     const allowedIps = allowed.split(/[\s,]+/).filter(Boolean);
     const body = {
