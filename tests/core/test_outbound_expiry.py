@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cambist.services.sending import following
 from cambist_tron_node import Fault
-from tests.support.tron_treasury import tron_treasury
+from tests.support.tron_treasury import LIFETIME_BLOCKS, tron_treasury
 
 pytestmark = pytest.mark.slow
 
@@ -122,6 +123,32 @@ async def test_what_a_reorg_took_and_nobody_mined_again_is_sent_once_more(treasu
     states = await treasury.signed_for(payout_id)
     assert [state for _, state in states] == ["gone", "final"]
     assert await treasury.on_chain(to_address, "USDT") == ONE
+
+
+async def test_proofs_that_take_long_are_not_lost_with_the_time_of_a_tick(treasury, ways, monkeypatch):
+    """A worker ends a tick that lasts too long: what it has proven by then is sent again, and the rest proven later."""
+    engine, ask = treasury.engine(), treasury.chain.expired
+    for way in ways:
+        way.faults.add(Fault.FORGETFUL)
+    paid = [await treasury.sent(await treasury.stranger(number), ONE) for number in range(4)]
+    await treasury.mine(LIFETIME_BLOCKS, seconds=3 * LIFETIME_BLOCKS)
+    for way in ways:
+        way.clear()
+
+    async def ask_slowly(txs):
+        treasury.clock.advance(20)
+        return await ask(txs)
+
+    monkeypatch.setattr(following, "ASKED_AT_ONCE_MAX", 1)
+    monkeypatch.setattr(treasury.chain, "expired", ask_slowly)
+    began = treasury.clock.monotonic()
+    await engine.tick()
+    assert treasury.clock.monotonic() - began < 2 * following.PROVING_S
+    states = [[state for _, state in await treasury.signed_for(payout_id)] for payout_id in paid]
+    assert sum(len(one) > 1 for one in states) == 2
+    await treasury.work(engine)
+    assert {(await treasury.payout(payout_id)).status for payout_id in paid} == {"completed"}
+    assert [len(await treasury.signed_for(payout_id)) for payout_id in paid] == [2] * 4
 
 
 async def test_a_hundred_that_expire_together_are_each_sent_again_once(treasury, ways):

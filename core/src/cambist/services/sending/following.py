@@ -25,6 +25,9 @@ from .rows import TxRow
 ASKED_AT_ONCE_MAX = 250
 SENDERS_AT_ONCE_MAX = 20
 MISSING_BLOCKS_MIN = 3
+PROVING_S = 30.0
+"""How long a tick asks for proofs that transactions are dead. What is proven by then gets another slot; it asks for the
+rest the next time. A tick that runs out of its own time would prove all in vain, and again each time."""
 
 Slots = Mapping[int, Sequence[TxRow]]
 
@@ -107,9 +110,9 @@ class Follower:
         """Return what can never be mined any more, as the chain itself proves.
 
         A proof is many blocks to read, so it is not asked for all the time. One that cannot be had now keeps nothing
-        else from being sent.
+        else from being sent. What expired first is asked for first.
         """
-        now = self._context.clock.now()
+        now, until = self._context.clock.now(), self._context.clock.monotonic() + PROVING_S
         if not _old(self._proof_asked_at, now, self._context.settings.rebroadcast_s):
             return {}
         dated = {
@@ -118,11 +121,14 @@ class Follower:
             for tx in ones
             if tx.valid_until is not None
         }
-        asked = list(dated.values())
+        asked = sorted(dated.values(), key=lambda tx: tx.valid_until)
         if asked:
             self._proof_asked_at = now
         dead: set[str] = set()
         for first in range(0, len(asked), ASKED_AT_ONCE_MAX):
+            if first and self._context.clock.monotonic() >= until:
+                self._proof_asked_at = None
+                break
             some = asked[first : first + ASKED_AT_ONCE_MAX]
             try:
                 answers = await self._context.expired(some)
