@@ -238,12 +238,6 @@ def test_an_operator_agrees_to_what_is_shown_and_to_nothing_else(cambist, tmp_pa
     assert asyncio.run(sign(100, 200)) == ["APPROVAL_NEEDED", None]
 
 
-def test_a_file_that_holds_no_secret_makes_no_code(cambist, tmp_path):
-    (tmp_path / "binary").write_bytes(b"\xff\xfe" * 10_000)
-    answer = cambist("signer", "code", "binary")
-    assert (answer.returncode, answer.stderr) == (1, "Error: binary holds no secret of 'cambist signer enrol'.\n")
-
-
 def test_migrate_brings_an_empty_database_up_to_date(cambist, empty_database_url):
     settings = f'[database]\nurl = "{empty_database_url}"'
     assert cambist("migrate", settings=settings).returncode == 0

@@ -66,7 +66,11 @@ def init(path: Path, passphrase_file: Path | None, *, imports: bool) -> None:
 
     A file that exists is never replaced.
     """
-    if path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
+    if exists:
         raise click.ClickException(f"{path} exists already and is not replaced.")
     ids = system_ids()
     try:

@@ -27,10 +27,10 @@ def manifest(invocation: Invocation, path: Path) -> None:
 
     Where that knows of more than the database, as after a loss, it is kept under another name.
     """
-    if path.exists() and not path.is_file():
-        raise click.ClickException(f"{path} is no file.")
     settings = invocation.settings()
     try:
+        if path.exists() and not path.is_file():
+            raise click.ClickException(f"{path} is no file.")
         made = asyncio.run(_write(settings, path))
     except SQLAlchemyError as error:
         raise click.ClickException(f"The database cannot be read: {reason(error)}.") from error

@@ -87,6 +87,7 @@ def pending(invocation: Invocation) -> None:
 @settings_options
 def approve(invocation: Invocation, reference: str) -> None:
     """Agree to what waits under REFERENCE: to this amount for this address, once."""
+    reference = reference.encode(errors="replace").decode()  # an argument can be bytes that are no text
     with _book(invocation) as book:
         found = book.asked(reference)
     if not found:
