@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from enum import Enum
 from typing import Annotated, Literal
 
@@ -9,6 +10,7 @@ import pytest
 from msgspec import Meta, Struct, json
 
 from cambist.services.errors import InvalidError
+from cambist_web.api.merchants import Login
 from cambist_web.requests import decode_json
 
 
@@ -55,3 +57,28 @@ def test_a_value_that_is_too_long_or_too_short_is_told_so_in_plain_words(body, f
     with pytest.raises(InvalidError) as caught:
         decode_json(json.encode(body), Body)
     assert [(one.field, one.message) for one in caught.value.details] == [(field, told)]
+
+
+@pytest.mark.parametrize("around", ["{}", "{}\n", "x\n{}\n", "{}`\n", "`{}\n`", "{}."])
+@pytest.mark.parametrize("within", [" - at `$", " - at `$.", "`$", "[", "` - at `$["])
+def test_a_name_that_looks_like_what_the_decoder_says_is_read_as_fast_as_any(around, within):
+    """Whoever signs in may send one, and he need not be known: it kept the whole process for a minute."""
+    name = around.format(within * (100_000 // len(within)))
+    began = time.thread_time()
+    for body in (
+        {name: 1},
+        {"email": name, name: 1},
+        {"email": 1, "name": name},
+        {"email": "ada@x.example", "in": name},
+    ):
+        with pytest.raises(InvalidError):
+            decode_json(json.encode(body), Login)
+    with pytest.raises(InvalidError):
+        decode_json(json.encode({"parts": {name: [{"ofMode": name}]}}), Body)
+    assert time.thread_time() - began < 2
+
+
+def test_where_a_value_stands_is_told_whatever_it_says():
+    with pytest.raises(InvalidError) as caught:
+        decode_json(json.encode({"parts": {"a": [{"ofMode": "x - at `$.name`"}]}}), Body)
+    assert [one.field for one in caught.value.details] == ["parts[...][0].ofMode"]

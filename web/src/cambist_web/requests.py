@@ -28,7 +28,7 @@ from cambist.services.metadata import Path, check_shown, written
 from .choices import values_at
 from .errors import UnsupportedMediaTypeError, plain_problem
 
-_PATH = re.compile(r" - at `\$\.?(.*)`$")
+_AT = " - at `$"
 _NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`")
 
 
@@ -133,8 +133,9 @@ def refuse_hidden(value: object, path: Path) -> None:
 
 
 def _problem(message: str, body_type: object) -> InvalidError:
-    found = _PATH.search(message)
-    path = found[1] if found else ""
+    # From its end on, and by no expression that goes back: before it may stand a stranger's name, as long as a body.
+    _, at, path = message.rpartition(_AT)
+    path = path.removesuffix("`").removeprefix(".") if at and message.endswith("`") else ""
     named = _NAMED.match(message)
     if named is not None:
         path = f"{path}.{named[2]}" if path else named[2]
