@@ -12,6 +12,7 @@ from collections import Counter
 from typing import ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from cambist.plugin import ChainError
 from cambist.testing import conformance
@@ -22,7 +23,7 @@ from cambist.testing.conformance.expiry import ExpiryConformance
 from cambist.testing.conformance.lending import LendingConformance
 from cambist.testing.conformance.trials import TrialConformance
 from cambist.testing.harness import COINS_HELD, Abilities
-from cambist.testing.memory import MemoryHarness
+from cambist.testing.memory import MemoryChain, MemoryHarness, memory_chain_info
 from cambist.testing.memory.rules import RESERVE
 from tests.core import broken_sources
 from tests.core.broken_callers import BROKEN
@@ -110,6 +111,15 @@ async def test_an_account_of_the_kit_can_keep_what_its_chain_asks_for_beside_its
     coin = 10**plain.chain.info.native.decimals
     assert await plain.coins_held() == COINS_HELD * coin
     assert await reserving.coins_held() == COINS_HELD * coin + RESERVE
+
+
+async def test_a_coin_with_few_decimals_is_enough_for_what_the_kit_sends():
+    native, *others = memory_chain_info().tokens
+    info = replace(memory_chain_info(), tokens=(replace(native, decimals=0), *others))
+    for name in ("test_what_is_sent_arrives", "test_equal_steps_are_two_transactions"):
+        chain = MemoryChain(info)
+        chain.fees.base_price, chain.fees.tip, chain.fees.price_min = 1, 0, 0
+        await run_test(name, MemoryHarness(chain))
 
 
 def test_an_override_without_a_reason_is_refused():

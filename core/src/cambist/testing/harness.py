@@ -34,6 +34,8 @@ from cambist.plugin import AddressFamily, Call, Chain, ChainInfo, Intent, Token
 
 COINS_HELD = 100
 """What an account of the kit's tests holds of the native coin, in whole coins and beside what it must keep."""
+UNITS_HELD = 10**9
+"""The same in units, where a hundred coins are fewer: the kit's tests send some millions of them."""
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
@@ -164,11 +166,12 @@ class ChainHarness(ABC):
     async def coins_held(self) -> int:
         """Return how much native coin an account that the kit sends from is given, in the smallest unit.
 
-        Enough for all that one test sends, and for what a new account must keep beside its fees, which the chain itself
-        says. Override it where fees need more than a hundred coins, or where a hundred are more than there are.
+        Enough for all that one test sends, also of a coin with few decimals, and for what a new account must keep
+        beside its fees, which the chain itself says. Override it where fees need more than a hundred coins, or where so
+        many are more than there are.
         """
         native = self.chain.info.native
-        held: int = COINS_HELD * 10**native.decimals
+        held: int = max(COINS_HELD * 10**native.decimals, UNITS_HELD)
         if not self.abilities.activation:
             return held
         first = Intent(
