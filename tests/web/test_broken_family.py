@@ -78,3 +78,25 @@ async def test_a_payments_page_shows_an_address_whose_link_cannot_be_made(client
     page = await client.get(made.json()["checkoutUrl"].replace("http://gateway.example", ""))
     assert page.status_code == 200, page.text
     assert "Scan the address, then enter the amount" in page.text
+
+
+@pytest.mark.parametrize("made", [KeyError("xpub"), None, b"address"])
+async def test_an_address_that_cannot_be_made_is_an_outage_of_its_own_chain(
+    client, gateway, merchant, monkeypatch, made
+):
+    """What was made before is told all the same."""
+    headers = {**merchant.key, "Idempotency-Key": "order-1"}
+    before = (await client.post("/api/payment", json=ORDER, headers=headers)).json()["payment"]
+
+    def derive_address(*_):
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+    monkeypatch.setattr(gateway.registry.families["memory"], "derive_address", derive_address)
+    again = await client.post("/api/payment", json=ORDER, headers=headers)
+    assert again.json()["payment"]["paymentId"] == before["paymentId"]
+    account = {"externalId": "carol", "chains": ["memory"]}
+    for path, body in (("/api/payment", ORDER), ("/api/account", account)):
+        answer = await client.post(path, json=body, headers=merchant.key)
+        assert (answer.status_code, answer.json()["code"]) == (503, "CHAIN_UNAVAILABLE"), answer.text

@@ -78,8 +78,11 @@ class KeysUnavailableError(UnavailableError):
         super().__init__("KEYS_UNAVAILABLE", "No account keys are in stock right now; try again in a moment.")
 
 
-class NotDerivedError(Exception):
+class NotDerivedError(UnavailableError):
     """The plugin of this family failed to derive an address: its own chains have none, and the others have theirs."""
+
+    def __init__(self, family: str) -> None:
+        super().__init__("CHAIN_UNAVAILABLE", f"Addresses of the family {family} cannot be made right now.")
 
 
 class AccountKey(Struct, frozen=True):
@@ -188,10 +191,14 @@ async def claim_accounts(conn: AsyncConnection, merchant_pk: int) -> int:
 def derived(family: AddressFamily, xpub: str, *, change: int, index: int) -> str:
     """Return an address that the family derives. Raises NotDerivedError, whatever its plugin raises."""
     try:
-        return family.derive_address(xpub, change, index)
+        address: object = family.derive_address(xpub, change, index)
     except Exception as error:
         log.exception("address_not_derived", family=family.name)
         raise NotDerivedError(family.name) from error
+    if not isinstance(address, str) or not address:
+        log.error("address_not_derived", family=family.name, made=repr(address)[:100])
+        raise NotDerivedError(family.name)
+    return address
 
 
 async def register_gas_stations(conn: AsyncConnection, keys: AccountKeys, families: Iterable[AddressFamily]) -> None:

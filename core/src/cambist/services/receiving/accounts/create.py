@@ -22,7 +22,7 @@ from cambist.plugin import ChainInfo
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.services.actor import Actor
-from cambist.services.addresses.account_keys import IndexLeaser, LeasedIndex
+from cambist.services.addresses.account_keys import IndexLeaser, LeasedIndex, derived
 from cambist.services.errors import UnavailableError, project_inactive
 from cambist.services.platform import PlatformSettingsCache
 from cambist.services.pricing.quotes import WORDING
@@ -132,14 +132,13 @@ async def _derive(
     """Return an address for each family in which the account has none, with an index that nobody had before."""
     has = () if found is None else {one.chain for one in context.presenter.view(found).addresses}
     families = {context.registry.chains[chain].family for chain in has if chain in context.registry.chains}
-    derived = {}
+    made = {}
     for name in sorted({chain.family for chain in chains} - families):
         family = context.registry.families[name]
         leased = await context.leaser.lease(actor.merchant_pk, actor.mode, family.coin_type)
-        derived[name] = _NewAddress(
-            address=family.derive_address(leased.xpub, PERMANENT_BRANCH, leased.index), leased=leased
-        )
-    return derived
+        address = derived(family, leased.xpub, change=PERMANENT_BRANCH, index=leased.index)
+        made[name] = _NewAddress(address=address, leased=leased)
+    return made
 
 
 async def _give_chains(  # noqa: PLR0913, PLR0917  whose, and what

@@ -15,7 +15,7 @@ from cambist.domain.usage import Operation
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
 from cambist.services.actor import Actor
-from cambist.services.addresses.account_keys import IndexLeaser
+from cambist.services.addresses.account_keys import IndexLeaser, derived
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.chain_pauses import ChainPauses
 from cambist.services.chains.rules import TokenRules
@@ -106,7 +106,7 @@ async def _values(context: PaymentContext, actor: Actor, request: CreatePayment)
         "token": asset.token.symbol,
         "contract": asset.token.contract,
         "decimals": asset.token.decimals,
-        "address": family.derive_address(leased.xpub, 0, leased.index),
+        "address": derived(family, leased.xpub, change=0, index=leased.index),
         "family": family.name,
         "account_index": leased.account_index,
         "address_index": leased.index,
