@@ -279,6 +279,8 @@ def test_a_plugin_that_breaks_the_contract_is_refused(install, old, new, sentenc
         ("confirmations=0", "is 0; it is at least 1"),
         ("span_max=-5", "is -5; it is at least 1"),
         ("tokens=(replace(info.tokens[0], decimals=-3),)", "makes no sense: -3 decimals and 1 least_units"),
+        ("tokens=(info.tokens[0], replace(info.tokens[1], contract='native'))", "has the contract 'native' for USDX"),
+        ("tokens=(info.tokens[0], replace(info.tokens[1], contract=''))", "has the contract '' for USDX"),
         ("tokens=(replace(info.tokens[0], least_units=0),)", "makes no sense: 18 decimals and 0 least_units"),
     ],
 )

@@ -21,6 +21,7 @@ DECIMALS_MAX = 36
 
 _CHAIN_ID = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
+_CONTRACT = re.compile(r"[!-~]{1,128}", re.ASCII)
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>[^`]*)`(?: - at `\$\.?(?P<path>[^`]*)`)?")
 _AT_PATH = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
 
@@ -140,3 +141,7 @@ def _check_values(name: str, info: ChainInfo) -> None:
         if not 0 <= token.decimals <= DECIMALS_MAX or token.least_units < 1:
             facts = f"{token.decimals} decimals and {token.least_units} least_units"
             raise plugin_error(name, f"{token.symbol} of the chain {info.id!r} makes no sense: {facts}")
+        # The books name a token by its contract, and the native coin by a word.
+        if token.contract is not None and (_CONTRACT.fullmatch(token.contract) is None or token.contract == "native"):
+            text = f"the chain {info.id!r} has the contract {token.contract!r} for {token.symbol}"
+            raise plugin_error(name, f"{text}; one is 1 to 128 printable characters without spaces, and not 'native'")
