@@ -28,12 +28,22 @@ it as ``ChainUnavailableError`` for the chain at hand: nothing was learned, and 
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import math
+from typing import Literal, TypeAlias, get_args
 
 RefusalReason: TypeAlias = Literal[
     "unsupported", "amount_too_low", "amount_too_high", "no_liquidity", "price_moved", "refused"
 ]
 """Why a provider will not do it. ``price_moved``: the least output that was promised cannot be had any more."""
+
+
+def _seconds(said: float) -> float:
+    """Return a wait in seconds, 0 for what is none: a header's text, as it comes, may be a date or nothing at all."""
+    try:
+        seconds = float(said)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 
 class PluginError(Exception):
@@ -67,7 +77,7 @@ class RateLimitedError(ChainUnavailableError):
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after = _seconds(retry_after)
 
 
 class StateUnavailableError(ChainUnavailableError):
@@ -117,7 +127,7 @@ class ProviderUnavailableError(ExchangeError):
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after = _seconds(retry_after)
 
 
 class ExchangeRefusedError(ExchangeError):
@@ -128,4 +138,5 @@ class ExchangeRefusedError(ExchangeError):
 
     def __init__(self, message: str, *, reason: RefusalReason = "refused") -> None:
         super().__init__(message)
-        self.reason = reason
+        # What a server calls it is not for programs.
+        self.reason: RefusalReason = reason if reason in get_args(RefusalReason) else "refused"
