@@ -17,7 +17,7 @@ import psutil
 import pytest
 import redis
 
-from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir
+from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir, reached_database
 from cambist.embedded.postgres import shared_buffers_mb, usable_memory
 
 OWNER = """
@@ -169,6 +169,34 @@ def test_a_pid_file_whose_number_belongs_to_somebody_else_now_harms_nobody(data_
     finally:
         stranger.kill()
         stranger.wait()
+
+
+def test_a_pid_file_that_holds_no_number_harms_nobody(data_dir):
+    (data_dir / "postgres" / "postmaster.pid").write_text("\0\0\0")
+    with own_data_dir(data_dir) as folder, EmbeddedServers(folder, os.urandom) as servers:
+        assert _ask(servers, "SELECT 1") == 1
+
+
+@pytest.mark.parametrize("part", ["postgres/PG_VERSION", "postgres.password"])
+def test_a_part_that_was_removed_is_told(data_dir, part):
+    removed, kept = data_dir / part, data_dir / "kept"
+    removed.rename(kept)
+    try:
+        with (
+            own_data_dir(data_dir) as folder,
+            pytest.raises(EmbeddedError, match=rf"cannot be started: .*{removed.name}: No such file"),
+            EmbeddedServers(folder, os.urandom),
+        ):
+            pass
+        with (
+            pytest.raises(EmbeddedError, match=f"{removed.name}: No such file"),
+            reached_database(data_dir, os.urandom),
+        ):
+            pass
+    finally:
+        kept.rename(removed)
+    with own_data_dir(data_dir) as folder, EmbeddedServers(folder, os.urandom) as servers:
+        assert _ask(servers, "SELECT 1") == 1
 
 
 def test_a_cluster_that_was_only_half_made_is_made_anew(tmp_path):

@@ -44,8 +44,9 @@ def own_data_dir(data_dir: Path) -> Iterator[Path]:
             owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
             msg = f"The data directory {data_dir} is in use by another cambist process (pid {owner})."
             raise InUseError(msg) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with _told(data_dir):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield data_dir
     finally:
         os.close(descriptor)
@@ -68,9 +69,23 @@ def reached_database(data_dir: Path, random_bytes: RandomBytes) -> Iterator[str 
             if not database.find():
                 raise
         else:
-            database.start()
+            with _told(data_dir):
+                database.start()
             stack.callback(database.stop)
-        yield database.url
+        with _told(data_dir):
+            url = database.url
+        yield url
+
+
+@contextmanager
+def _told(data_dir: Path) -> Iterator[None]:
+    """Say which file stands in the way of a server: a disk is full, say, or a part of what it has was removed."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or data_dir
+        msg = f"The embedded servers cannot be started: {where}: {error.strerror or error}."
+        raise EmbeddedError(msg) from error
 
 
 class EmbeddedServers:
@@ -86,6 +101,7 @@ class EmbeddedServers:
         postgres_settings: Mapping[str, str] | None = None,
         valkey_databases: int = 16,
     ) -> None:
+        self._data_dir = data_dir
         self._postgres = EmbeddedPostgres(data_dir, random_bytes, postgres_settings) if postgres else None
         self._valkey = EmbeddedValkey(data_dir, random_bytes, databases=valkey_databases) if valkey else None
 
@@ -104,7 +120,9 @@ class EmbeddedServers:
         try:
             for server in (self._valkey, self._postgres):
                 if server is not None and not server.running:
-                    server.start()
+                    with _told(self._data_dir):
+                        server.start()
+                        _ = server.url  # which is asked for later, and has the password's file read
         except BaseException:
             self.stop()
             raise

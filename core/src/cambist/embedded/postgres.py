@@ -179,7 +179,8 @@ class EmbeddedPostgres:
             msg = f"{self._cluster} was made by PostgreSQL {version}, and this one is {VERSION}: dump and restore it."
             raise EmbeddedError(msg)
         if lines := self._pid_lines():
-            stop_orphan(int(lines[0]), "postgres", self._cluster, _STOP_SIGNALS, timeout_s=20)
+            if lines[0].isdigit():  # a full disk can have cut it off
+                stop_orphan(int(lines[0]), "postgres", self._cluster, _STOP_SIGNALS, timeout_s=20)
             end_children("postgres", self._cluster, (signal.SIGQUIT, signal.SIGKILL), timeout_s=20)
             # By now the number is nobody's, or somebody else's, whom PostgreSQL would take for its own kind.
             (self._cluster / "postmaster.pid").unlink(missing_ok=True)
