@@ -22,8 +22,9 @@ def cambist(tmp_path, database_url):
         (("manifest", "A" * 5_000), "AAA cannot be written: File name too long."),
         (("manifest", os.devnull), "/dev/null is no file."),
         (("signer", "approve", "\udcff\udcfe"), "Nothing waits for approval under '??'."),
+        (("demo", "--once", "--data-dir", "cambist.toml/demo"), "The demo failed: cambist.toml/demo: Not a directory"),
     ],
-    ids=["keys", "manifest", "device", "approve"],
+    ids=["keys", "manifest", "device", "approve", "demo"],
 )
 def test_an_argument_that_can_mean_nothing_is_told_in_a_sentence(cambist, arguments, sentence):
     answer = cambist(*arguments)

@@ -84,6 +84,11 @@ def demo(*, once: bool, data_dir: Path, port: int | None, anvil: Path | None) ->
     except (DemoFailedError, NodeFailedError) as error:
         click.secho(f"\nThe demo failed: {error}", fg="red", err=True)
         sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        click.secho(f"\nThe demo failed: {error.filename}: {error.strerror}", fg="red", err=True)
+        sys.exit(1)
 
 
 async def _demo(data_dir: Path, port: int, anvil: Path | None, *, once: bool) -> None:
