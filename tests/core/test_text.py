@@ -13,7 +13,7 @@ import structlog
 
 from cambist.cli.terminal import echo
 from cambist.domain.text import hidden_in
-from cambist.logs import configure_logs
+from cambist.logs import configure_logs, redact_text
 from cambist.plugin import printable
 
 HIDDEN = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\n", "\t", "\u00ad", "\u061c", "\u200b", "\u200e", "\u2028", "\u202e"]
@@ -92,3 +92,10 @@ def test_log_lines_for_people_do_nothing_to_the_terminal():
         structlog.configure(**configured)
     assert "asked" in stream.getvalue()
     assert hidden_in(stream.getvalue(), lines=True) is None
+
+
+@pytest.mark.parametrize("name", ["password", "passwd", "pass", "passphrase"])
+def test_a_password_that_an_address_has_among_its_options_is_removed(name):
+    text = redact_text(f"postgresql://db.example/x?user=cambist&{name}=s3cr3t&sslmode=require")
+    assert "s3cr3t" not in text
+    assert text.endswith("&sslmode=require")

@@ -22,7 +22,10 @@ _SECRET_NAMES = re.compile(
 _SECRET_TEXTS = (
     # Passwords in addresses, and provider keys in their paths and queries.
     (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)[^\s@/]+@", re.IGNORECASE), rf"\1{REDACTED}@"),
-    (re.compile(r"([?&](?:api_?key|key|token|secret)=)[^\s&\"']+", re.IGNORECASE), rf"\1{REDACTED}"),
+    (
+        re.compile(r"([?&](?:api_?key|key|token|secret|pass(?:word|wd|phrase)?)=)[^\s&\"']+", re.IGNORECASE),
+        rf"\1{REDACTED}",
+    ),
     (re.compile(r"\bck_(live|test)_[0-9A-Za-z]+"), rf"ck_\1_{REDACTED}"),
     (re.compile(r"\b[xt]prv[1-9A-HJ-NP-Za-km-z]{50,}"), REDACTED),
     (re.compile(r"\b(Bearer )[A-Za-z0-9._~+/=-]+"), rf"\1{REDACTED}"),
