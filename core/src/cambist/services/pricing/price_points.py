@@ -16,14 +16,13 @@ from cambist.db.models import PricePoint
 from cambist.domain.prices import Rate
 from cambist.registry import Registry
 
-from .prices import RateBook, RateUnavailableError
+from .prices import BATCH_MAX, RateBook, RateUnavailableError
 
 CURRENCY = "usd"
 FINE_FOR = timedelta(days=30)
 """For so long every point is kept; of older ones, the first of each hour."""
 AGE_MAX = timedelta(hours=2)
 """A price this much older than what it is asked for says nothing about it."""
-ASKED_AT_ONCE = 8
 
 # Only what has become old since the last time or two is looked at: older hours are thinned out already.
 _THIN_OUT = """
@@ -68,17 +67,17 @@ async def record(
 
 
 async def _ask(rates: RateBook, symbols: Sequence[str], currencies: Sequence[str]) -> Sequence[Mapping[str, object]]:
-    gate = asyncio.Semaphore(ASKED_AT_ONCE)
-
     async def ask(symbol: str, currency: str) -> Rate | None:
-        async with gate:
-            try:
-                return await rates.rate(symbol, currency)
-            except RateUnavailableError:
-                return None
+        try:
+            return await rates.rate(symbol, currency)
+        except RateUnavailableError:
+            return None
 
     pairs = [(symbol, currency) for symbol in symbols for currency in currencies]
-    answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
+    answers: list[Rate | None] = []
+    for first in range(0, len(pairs), BATCH_MAX):
+        # What is asked for at once is one question to the sources.
+        answers += await asyncio.gather(*(ask(*pair) for pair in pairs[first : first + BATCH_MAX]))
     return [
         {"symbol": symbol, "fiat_currency": currency, **msgspec.structs.asdict(rate)}
         for (symbol, currency), rate in zip(pairs, answers, strict=True)

@@ -30,6 +30,7 @@ from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
 from cambist.ports import Clock
 from cambist.services.errors import UnavailableError
 
+from .questions import PacedQuestions, Sleep
 from .set_aside import SetAsideSources
 from .source_prices import Said, SourcePoller
 
@@ -38,7 +39,7 @@ Answer: TypeAlias = Mapping[PricePair, Price | None]
 
 _log = structlog.get_logger(__name__)
 
-PAIRS_MAX = 1024
+PAIRS_MAX = 4096
 """How many pairs are remembered; the one asked longest ago makes room."""
 
 ASKED_AGAIN_MAX = 3
@@ -46,6 +47,12 @@ ASKED_AGAIN_MAX = 3
 
 BATCH_MAX = 50
 """How many pairs one question to the sources holds at most."""
+
+REFRESHED_MIN = BATCH_MAX // 2
+"""So many of them are rates in use whose time is over, where there are so many: new pairs do not keep them waiting."""
+
+WAIT_S_MAX = 5
+"""How long a caller without a rate waits for the turn of its pair, beside the time that the sources may take."""
 
 _SYMBOL = re.compile(r"[!-~]{1,32}", re.ASCII)
 _FIAT = re.compile(r"[a-z]{3}", re.ASCII)
@@ -69,12 +76,17 @@ class RateBookLimits(Struct, frozen=True, kw_only=True):
     from before serves as long as it is not too old, unless the sources contradicted it. A source that takes
     longer than ``timeout_ms`` is left out. Pairs asked for within ``warm_s`` are refreshed together, so that
     public sources see few requests.
+
+    Whatever callers ask, there are ``burst`` questions in a row and then one every ``gap_s``, in each process. Until
+    the next one, what is known of a pair serves, if it is no older than ``warm_s``.
     """
 
     ttl_s: float = 15
     retry_s: float = 2
     timeout_ms: int = 5000
     warm_s: float = 120
+    gap_s: float = 3
+    burst: int = 10
 
 
 class JudgedPrices(Struct, frozen=True, kw_only=True):
@@ -104,7 +116,7 @@ class _Entry(Struct, kw_only=True):
 class RateBook:
     """Tells rates to any number of callers at once; a pair is asked for by one of them, and the others wait."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  the last are for what differs from how it is used
         self,
         sources: Sequence[PriceSource],
         clock: Clock,
@@ -112,6 +124,7 @@ class RateBook:
         policy: RatePolicy | None = None,
         limits: RateBookLimits | None = None,
         set_aside: SetAsideSources | None = None,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         """Ask these sources, whose connections the caller keeps open, but for those that an operator set aside."""
         self._sources = sources
@@ -123,10 +136,14 @@ class RateBook:
         self._limits = limits or RateBookLimits()
         self._poller = SourcePoller(self._ask_all, clock)
         self._entries: OrderedDict[PricePair, _Entry] = OrderedDict()
-        self._flights: dict[PricePair, asyncio.Task[None]] = {}
+        self._questions = PacedQuestions(
+            self._refresh, self._choose, clock, gap_s=self._limits.gap_s, burst=self._limits.burst, sleep=sleep
+        )
 
-    async def rate(self, symbol: str, fiat: str) -> Rate:
+    async def rate(self, symbol: str, fiat: str, *, asked_by: str = "") -> Rate:
         """Return what one token costs, or raise RateUnavailableError. Letter case does not count.
+
+        ``asked_by`` is the merchant who wants it: pairs that must wait are asked about in turn, a merchant's each.
 
         It is NotPricedError where no source has such a price at all, so that asking later will not help.
         """
@@ -137,8 +154,14 @@ class RateBook:
         for _ in range(ASKED_AGAIN_MAX):
             if await self._is_kept(entry):
                 break
-            # Shielded: a caller who goes away must not take the others' answer along.
-            await asyncio.shield(self._flights.get(pair) or self._take_off(pair))
+            asked = self._questions.want(pair, asked_by)
+            if self._serves_meanwhile(entry) and not self._questions.is_free:
+                break
+            try:
+                # Shielded: a caller who goes away must not take the others' answer along.
+                await asyncio.wait_for(asyncio.shield(asked), WAIT_S_MAX + self._limits.timeout_ms / 1000)
+            except TimeoutError:
+                raise RateUnavailableError(*pair) from None
         # An answer that was asked for before a source was set aside is none.
         if entry.without != await self._without():
             raise RateUnavailableError(*pair)
@@ -158,6 +181,14 @@ class RateBook:
         kept_s = self._limits.retry_s if entry.refused else self._limits.ttl_s
         return self._clock.monotonic() - entry.refreshed_at < kept_s
 
+    def _serves_meanwhile(self, entry: _Entry) -> bool:
+        """Whether what is known of the pair, a rate or a refusal, is an answer until the sources may be asked again."""
+        if self._clock.monotonic() - entry.refreshed_at >= self._limits.warm_s:
+            return False
+        return entry.refused or (
+            entry.rate is not None and is_fresh(entry.rate.observed_at, self._clock.now(), self._policy.max_age_s)
+        )
+
     async def _without(self) -> frozenset[str]:
         """Return whom nobody is to believe now."""
         return frozenset() if self._set_aside is None else frozenset(await self._set_aside.get())
@@ -171,28 +202,30 @@ class RateBook:
             self._entries.popitem(last=False)
         return entry
 
-    def _take_off(self, pair: PricePair) -> asyncio.Task[None]:
-        since = self._clock.monotonic() - self._limits.warm_s
+    def _choose(self, wanted: Sequence[PricePair], asked: Collection[PricePair]) -> Sequence[PricePair]:
+        """Return what the next question is about, the most urgent first."""
+        now = self._clock.monotonic()
         warm = [
-            other
-            for other, entry in reversed(self._entries.items())
-            if other != pair and other not in self._flights and entry.asked_at >= since and entry.rate is not None
+            (entry.refreshed_at, pair)
+            for pair, entry in self._entries.items()
+            if pair not in asked and entry.asked_at >= now - self._limits.warm_s and entry.rate is not None
         ]
-        pairs = [pair, *warm[: BATCH_MAX - 1]]
-        flight = asyncio.create_task(self._refresh(pairs))
-        self._flights |= dict.fromkeys(pairs, flight)
-        return flight
+        over = now - self._limits.ttl_s
+        stale = [pair for refreshed_at, pair in sorted(warm) if refreshed_at <= over]
+        known = {pair: entry for pair in wanted if (entry := self._entries.get(pair)) and self._serves_meanwhile(entry)}
+        new = [pair for pair in wanted if pair not in known]
+        # One that had a rate goes before what was never priced.
+        again = sorted(known, key=lambda pair: (known[pair].last is None, known[pair].refreshed_at))
+        first = [*stale[:REFRESHED_MIN], *new, *stale[REFRESHED_MIN:], *again, *(pair for _, pair in sorted(warm))]
+        return list(dict.fromkeys(first))[:BATCH_MAX]
 
     async def _refresh(self, pairs: Sequence[PricePair]) -> None:
-        try:
-            without = await self._without()
-            sources = [source for source in self._sources if source.name not in without]
-            answers = await asyncio.gather(*(self._ask(source, pairs) for source in sources))
-            for pair in pairs:
-                self._update_rate(pair, dict(zip((source.name for source in sources), answers, strict=True)), without)
-        finally:
-            for pair in pairs:
-                del self._flights[pair]
+        without = await self._without()
+        sources = [source for source in self._sources if source.name not in without]
+        answers = await asyncio.gather(*(self._ask(source, pairs) for source in sources))
+        told = dict(zip((source.name for source in sources), answers, strict=True))
+        for pair in pairs:
+            self._update_rate(pair, told, without)
 
     async def _ask(self, source: PriceSource, pairs: Collection[PricePair]) -> Answer | None:
         """Return the source's prices, or None where it gave no answer."""

@@ -74,9 +74,9 @@ def find_asset(chains: Mapping[str, ChainInfo], chain_id: str, symbol: str, mode
     return Asset(chain, token)
 
 
-async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
+async def price(ask: Ask, asset: Asset, rates: RateBook, asked_by: str) -> Priced:
     """Return what the ask comes to, and is enough to arrive. Fiat is rounded up to what wallets can enter."""
-    priced = await _priced(ask, asset, rates)
+    priced = await _priced(ask, asset, rates, asked_by)
     least = asset.token.least_units
     if priced.expected < least:
         words = f"{format_units(least, asset.token.decimals)} {asset.token.symbol}"
@@ -84,7 +84,7 @@ async def price(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
     return priced
 
 
-async def _priced(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
+async def _priced(ask: Ask, asset: Asset, rates: RateBook, asked_by: str) -> Priced:
     if ask.pricing_mode == DIRECT:
         return Priced(expected=read_units(ask.amount, asset.token), amount=Decimal(ask.amount))
     currency = ask.fiat_currency
@@ -94,7 +94,7 @@ async def _priced(ask: Ask, asset: Asset, rates: RateBook) -> Priced:
         raise InvalidError.field("fiatCurrency", "must be an ISO 4217 code in lower case, such as usd")
     try:
         amount = parse_fiat(ask.amount, currency)
-        rate = await rates.rate(asset.token.symbol, currency)
+        rate = await rates.rate(asset.token.symbol, currency, asked_by=asked_by)
     except NotPricedError:
         words = f"is no currency that {asset.token.symbol} is priced in here"
         raise InvalidError.field("fiatCurrency", words, "UNSUPPORTED_CURRENCY") from None

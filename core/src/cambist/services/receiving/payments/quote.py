@@ -52,7 +52,7 @@ async def asked_for(asking: Asking, actor: Actor, ask: Ask) -> Asked:
     asset = find_asset(asking.chains, ask.chain, ask.token, actor.mode)
     asking.token_rules.check(actor.merchant_pk, asset.chain.id, asset.token)
     refuse_payments(asking.pauses, asset.chain, actor.mode)
-    return Asked(asset, await price(ask, asset, asking.rates))
+    return Asked(asset, await price(ask, asset, asking.rates, actor.merchant_id))
 
 
 async def quote(asking: Asking, actor: Actor, ask: Ask, now: datetime) -> Quote:

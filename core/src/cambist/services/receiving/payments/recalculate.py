@@ -77,7 +77,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
         raise InvalidError.field("token", words, "UNSUPPORTED_TOKEN")
     token_rules.check(actor.merchant_pk, asset.chain.id, asset.token)
     chain_pauses.refuse_payments(await chain_pauses.load(conn), asset.chain, actor.mode)
-    rate = await rates.rate(asset.token.symbol, known.fiat_currency)
+    rate = await rates.rate(asset.token.symbol, known.fiat_currency, asked_by=actor.merchant_id)
     row = await _find(conn, actor.project_pk, payment_id, lock=True)
     await _refuse_set_aside(conn, row.id)
     received = Units(row.received_units)
