@@ -207,6 +207,31 @@ async def test_a_pair_unknown_to_kraken_spoils_nothing_and_is_not_asked_again_fo
     assert kraken.server.requests[5].query["pair"] == "ETHUSD,TRXJPY,XBTUSD"
 
 
+async def test_a_pair_unknown_to_kraken_does_not_have_all_known_ones_asked_for_one_by_one(kraken):
+    known = [ETH_USD, BTC_USD, USDT_USD]
+    assert set(await kraken.source.prices(known)) == set(known)
+    assert set(await kraken.source.prices([("TRX", "jpy"), *known, ETH_EUR])) == {*known, ETH_EUR}
+    assert [request.query["pair"] for request in kraken.server.requests[1:]] == [
+        "TRXJPY,ETHUSD,XBTUSD,USDTUSD,ETHEUR",
+        "ETHUSD,XBTUSD,USDTUSD",
+        "TRXJPY",
+        "ETHEUR",
+    ]
+
+
+async def test_a_pair_that_kraken_knows_no_more_spoils_nothing(kraken, monkeypatch):
+    pairs = [ETH_USD, USDT_USD, BTC_USD]
+    await kraken.source.prices(pairs)
+    usual = kraken.server.usual
+    unknown = recorded("kraken_unknown_pair.json")
+    monkeypatch.setattr(
+        kraken.server, "usual", lambda request: unknown if "USDT" in request.query["pair"] else usual(request)
+    )
+    for _ in range(2):
+        assert set(await kraken.source.prices([*pairs, ("TRX", "jpy")])) == {ETH_USD, BTC_USD}
+    assert kraken.server.requests[-1].query["pair"] == "ETHUSD,XBTUSD"
+
+
 async def test_kraken_is_not_asked_for_currencies_that_it_does_not_have(kraken):
     assert await kraken.source.prices([("ETH", "brl"), ("NOSUCH", "usd")]) == {}
     assert kraken.server.requests == []

@@ -43,8 +43,8 @@ class _UnknownPairError(Exception):
 class KrakenSource(PriceSource):
     """Asks ``/0/public/Ticker``, which gives no time of its own: a price is as of the moment of the answer.
 
-    One unknown pair spoils a whole request, so then each pair is asked for alone, and the unknown ones are
-    left out for an hour.
+    One unknown pair spoils a whole request. Then those that Kraken has priced before are asked for together and each
+    of the others alone, and the unknown ones are left out for an hour.
     """
 
     name = "kraken"
@@ -60,16 +60,17 @@ class KrakenSource(PriceSource):
         self._now: Callable[[], datetime] = context.now
         self._monotonic: Callable[[], float] = context.monotonic
         self._unknown_until: dict[PricePair, float] = {}
+        self._known: set[PricePair] = set()
 
     async def prices(self, pairs: Collection[PricePair]) -> Mapping[PricePair, Price]:
-        """Ask for all pairs at once, or for each alone where one of them is unknown to Kraken."""
+        """Ask for all pairs at once, or for each new one alone where one of them is unknown to Kraken."""
         wanted = [pair for pair in dict.fromkeys(pairs) if self._may_know(pair)]
         if not wanted:
             return {}
         try:
             return await self._ask(wanted)
         except _UnknownPairError:
-            return await self._ask_each(wanted)
+            return await self._ask_apart(wanted)
 
     def _may_know(self, pair: PricePair) -> bool:
         symbol, fiat = pair
@@ -77,12 +78,23 @@ class KrakenSource(PriceSource):
             return False
         return self._unknown_until.get(pair, float("-inf")) <= self._monotonic()
 
+    async def _ask_apart(self, pairs: Collection[PricePair]) -> Mapping[PricePair, Price]:
+        known = [pair for pair in pairs if pair in self._known]
+        if not known or len(known) == len(pairs):
+            return await self._ask_each(pairs)
+        try:
+            found = await self._ask(known)
+        except _UnknownPairError:
+            return await self._ask_each(pairs)
+        return {**found, **await self._ask_each([pair for pair in pairs if pair not in self._known])}
+
     async def _ask_each(self, pairs: Collection[PricePair]) -> Mapping[PricePair, Price]:
         found: dict[PricePair, Price] = {}
         for pair in pairs:
             try:
                 found |= await self._ask([pair])
             except _UnknownPairError:
+                self._known.discard(pair)
                 self._unknown_until[pair] = self._monotonic() + UNKNOWN_FOR_S
         return found
 
@@ -101,6 +113,7 @@ class KrakenSource(PriceSource):
             raise _UnknownPairError
         if answer.error:
             raise PriceUnavailableError(f"{self.name} says: {', '.join(answer.error)[:200]}")
+        self._known.update(pairs)
         now = self._now()
         values = {pair: self._middle(answer.result, pair) for pair in pairs}
         return {pair: Price(value=value, observed_at=now) for pair, value in values.items() if value is not None}
