@@ -273,6 +273,26 @@ async def test_an_expired_fiat_payment_gets_a_new_rate_from_a_person_only(client
     )
 
 
+async def test_no_connection_is_held_while_price_sources_are_asked_for_a_new_rate(
+    client, gateway, merchant, clock, monkeypatch
+):
+    await merchant.add_project(mode="sandbox")
+    made = (await client.post("/api/payment", json=FIAT, headers=merchant.key)).json()["payment"]
+    await client.post("/api/sandbox/advance-time", json={"seconds": 3600}, headers=merchant.key)
+    clock.advance(60)
+    (source,) = gateway.rates._sources
+    said, held = source.prices, []
+
+    async def prices(pairs):
+        held.append(gateway.db.engine.pool.checkedout())
+        return await said(pairs)
+
+    monkeypatch.setattr(source, "prices", prices)
+    path = f"/api/dashboard/projects/{merchant.project_id}/payments/{made['paymentId']}/recalculate"
+    assert (await client.post(path, headers=merchant.bearer)).status_code == 200
+    assert held == [0]
+
+
 async def test_lists_are_searched_by_order_time_and_amount_over_http(client, merchant):
     body = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "12.50", "orderId": "A&1"}
     made = (await client.post("/api/payment", json=body, headers=merchant.key)).json()["payment"]

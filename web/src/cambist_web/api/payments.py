@@ -15,7 +15,7 @@ from cambist.services.listing import Period, Sort
 from cambist.services.receiving.payments import create, read
 from cambist.services.receiving.payments.create import PaymentContext
 from cambist.services.receiving.payments.read import Filters, get_public
-from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
+from cambist.services.receiving.payments.recalculate import Recalculate, fetch_rate, recalculate
 from cambist.services.receiving.payments.requests import CreatePayment
 from cambist.services.receiving.payments.views import PaymentDetail, PaymentView, PublicPayment
 from cambist_web.auth import key_routes, needs, project_routes, public_routes
@@ -186,15 +186,17 @@ class PaymentsInPerson(Controller):
     ) -> PaymentChanged:
         """Open an expired fiat payment again: what remains of it is priced at the rate of now."""
         gateway = web.gateway
+        chains, token_rules, rates = gateway.registry.chains, gateway.token_rules, gateway.rates
+        await fetch_rate(web.db, actor, payment_id, chains=chains, token_rules=token_rules, rates=rates)
         async with web.db.transaction() as conn:
             payment = await recalculate(
                 conn,
                 actor,
                 payment_id,
                 data or Recalculate(),
-                chains=gateway.registry.chains,
-                token_rules=gateway.token_rules,
-                rates=gateway.rates,
+                chains=chains,
+                token_rules=token_rules,
+                rates=rates,
                 clock=gateway.clock,
                 ids=gateway.ids,
                 macs=web.macs,

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from sqlalchemy import exists, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.engine import Database
 from cambist.db.models import Deposit, Payment
 from cambist.db.structs import AnyRow
 from cambist.domain.moments import moment
@@ -25,7 +26,7 @@ from cambist.services.chains.rules import TokenRules
 from cambist.services.errors import ConflictError, InvalidError
 from cambist.services.paging import read_one
 from cambist.services.pricing.prices import RateBook
-from cambist.services.pricing.quotes import FIAT, find_asset
+from cambist.services.pricing.quotes import FIAT, Asset, find_asset
 from cambist.services.receiving.deposits.rows import SENT_BEFORE
 from cambist.services.webhooks.outbox import enqueue
 
@@ -69,14 +70,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     What came late under the old rate is counted as it came: in tokens.
     """
     # The price is asked for before the row is locked: a watcher must not wait for somebody else's server.
-    known = await _find(conn, actor.project_pk, payment_id)
-    asset = find_asset(chains, known.chain, known.token, actor.mode)
-    if asset.token.contract != known.contract:
-        # Another contract goes by the symbol now, and nobody looks for the one that the customer would pay in.
-        words = f"was replaced on {asset.chain.name}; make a new payment"
-        raise InvalidError.field("token", words, "UNSUPPORTED_TOKEN")
-    token_rules.check(actor.merchant_pk, asset.chain.id, asset.token)
-    chain_pauses.refuse_payments(await chain_pauses.load(conn), asset.chain, actor.mode)
+    known, asset = await _asked_for(conn, actor, payment_id, chains, token_rules)
     rate = await rates.rate(asset.token.symbol, known.fiat_currency, asked_by=actor.merchant_id)
     row = await _find(conn, actor.project_pk, payment_id, lock=True)
     await _refuse_set_aside(conn, row.id)
@@ -125,6 +119,39 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     event.data["expiresAt"] = moment(reopened_until)
     await enqueue(conn, [event], ids=ids, now=now)
     return payment_view(found.mappings().one(), macs)
+
+
+async def fetch_rate(  # noqa: PLR0913  what it needs, each by name
+    db: Database,
+    actor: Actor,
+    payment_id: str,
+    *,
+    chains: Mapping[str, ChainInfo],
+    token_rules: TokenRules,
+    rates: RateBook,
+) -> None:
+    """Have the rate be known by the time that ``recalculate`` needs it, and raise as that does before it does.
+
+    No connection is held while the price sources are asked: those who wait for them would leave none to others.
+    """
+    async with db.transaction() as conn:
+        known, asset = await _asked_for(conn, actor, payment_id, chains, token_rules)
+    await rates.rate(asset.token.symbol, known.fiat_currency, asked_by=actor.merchant_id)
+
+
+async def _asked_for(
+    conn: AsyncConnection, actor: Actor, payment_id: str, chains: Mapping[str, ChainInfo], token_rules: TokenRules
+) -> tuple[AnyRow, Asset]:
+    """Return the payment, and what it is paid in. Raises what a new rate for it is refused with."""
+    known = await _find(conn, actor.project_pk, payment_id)
+    asset = find_asset(chains, known.chain, known.token, actor.mode)
+    if asset.token.contract != known.contract:
+        # Another contract goes by the symbol now, and nobody looks for the one that the customer would pay in.
+        words = f"was replaced on {asset.chain.name}; make a new payment"
+        raise InvalidError.field("token", words, "UNSUPPORTED_TOKEN")
+    token_rules.check(actor.merchant_pk, asset.chain.id, asset.token)
+    chain_pauses.refuse_payments(await chain_pauses.load(conn), asset.chain, actor.mode)
+    return known, asset
 
 
 async def _find(conn: AsyncConnection, project_pk: int, payment_id: str, *, lock: bool = False) -> AnyRow:
