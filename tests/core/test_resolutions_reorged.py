@@ -180,3 +180,37 @@ async def test_one_of_a_payment_takes_what_was_held_and_the_rest_of_available(pa
     assert await payment_env.balance("USDX") == {"available": 16_000_000}
     assert await refund_env.waiting() == []
     await refund_env.check_books()
+
+
+@pytest.mark.parametrize("mined_again", [False, True])
+async def test_one_that_is_mined_while_its_deposit_is_away_is_remembered_once_that_comes_back(
+    payment_env, refund_env, mined_again
+):
+    """The deposit is in no block yet, or in one that is not deep enough, when the refund is final."""
+    payment_id = await late(payment_env, refund_env, "10")
+    (one,) = await refund_env.waiting()
+    refund_id = (await refund_env.refund_deposit(one.deposit_id, amount="7")).resource.refund_id
+    await refund_env.fail(refund_id)
+    await payment_env.reorg(8, "return")
+    if mined_again:
+        await payment_env.mine(1)
+    await refund_env.mine_failed(refund_id)
+    await payment_env.mine(1 + REQUIRED)
+    assert (await payment_env.read(payment_id, payment_env.test)).refunded_amount == "7"
+    await refused(refund_env.refund_deposit(one.deposit_id, amount="4"), "REFUND_EXCEEDS_HELD")
+    await refused(refund_env.accept(one.deposit_id), "CANNOT_ACCEPT")
+    assert (await refund_env.refund_deposit(one.deposit_id)).resource.amount == "3"
+    await refund_env.check_books()
+
+
+async def test_surplus_that_a_failed_refund_sends_all_the_same_makes_no_second_surplus(payment_env, refund_env):
+    payment_id = await refund_env.paid("13")
+    refund_id = (await refund_env.refund(payment_id, amount="5")).resource.refund_id
+    await refund_env.fail(refund_id)
+    (one,) = await refund_env.waiting()
+    await payment_env.reorg(8, "return")
+    await refund_env.mine_failed(refund_id)
+    await payment_env.mine(1 + REQUIRED)
+    await refused(refund_env.refund_deposit(one.deposit_id), "ALREADY_RESOLVED")
+    await refund_env.release(one.deposit_id)
+    await refund_env.check_books()

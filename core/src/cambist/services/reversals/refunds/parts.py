@@ -38,6 +38,18 @@ def held_parts(deposits: Sequence[DepositRow], units: Units) -> Sequence[Part]:
     return parts
 
 
+def _gone_parts(deposits: Sequence[DepositRow], units: Units) -> Sequence[Part]:
+    """Return which of the deposits that are not confirmed have held so much, each in the last life that has ended."""
+    parts, need = [], int(units)
+    for deposit in deposits:
+        ended = deposit.incarnation - (deposit.status != "orphaned")
+        if need and deposit.status != "confirmed" and ended:
+            share = min(deposit.units, need)
+            parts.append(Part(replace(deposit, incarnation=ended), Units(share)))
+            need -= share
+    return parts
+
+
 async def take(conn: AsyncConnection, payout_pk: int, parts: Sequence[Part]) -> None:
     """Note that the refund has taken these parts out of held. The deposits are locked."""
     if not parts:
@@ -47,14 +59,15 @@ async def take(conn: AsyncConnection, payout_pk: int, parts: Sequence[Part]) -> 
         taken.values(returned_units=Deposit.returned_units + bindparam("taken")),
         [{"pk": part.deposit.id, "taken": part.units} for part in parts],
     )
-    noted = insert(RefundPart).values(payout_pk=payout_pk)
-    await conn.execute(
-        noted,
-        [
-            {"deposit_pk": part.deposit.id, "incarnation": part.deposit.incarnation, "units": part.units}
-            for part in parts
-        ],
-    )
+    await _note(conn, payout_pk, parts)
+
+
+async def _note(conn: AsyncConnection, payout_pk: int, parts: Sequence[Part]) -> None:
+    rows = [
+        {"deposit_pk": part.deposit.id, "incarnation": part.deposit.incarnation, "units": part.units} for part in parts
+    ]
+    if rows:
+        await conn.execute(insert(RefundPart).values(payout_pk=payout_pk), rows)
 
 
 async def give_back(conn: AsyncConnection, payout_pks: Sequence[int]) -> Mapping[int, Units]:
@@ -88,21 +101,23 @@ async def take_again(conn: AsyncConnection, refunds: Sequence[PayoutRow], now: d
     """Take from held what refunds had taken that failed, and were mined all the same; return by refund how much.
 
     So nobody sends it a second time. What is held no more, since somebody has decided about it meanwhile, is left for
-    the merchant's balance to pay. The chain's cursor is locked.
+    the merchant's balance to pay. So is what a deposit held that a reorg has taken away: it is noted for the life in
+    which the deposit held it, and remembered when it comes back. The chain's cursor is locked.
     """
     own = {one.deposit_pk for one in refunds if one.deposit_pk is not None}
     of_payments = one_of(Deposit.payment_pk, [one.payment_pk for one in refunds if one.deposit_pk is None])
     of_them = or_(one_of(Deposit.id, sorted(own)), and_(of_payments, Deposit.matches))
-    found = await conn.scalars(select(Deposit.id).where(of_them, Deposit.status == "confirmed"))
-    rows = await lock_deposits(conn, sorted(found))
+    rows = await lock_deposits(conn, sorted(await conn.scalars(select(Deposit.id).where(of_them))))
     taken: dict[int, Units] = {}
     for refund in refunds:
-        again = held_parts([row for row in rows.values() if _is_of(row, refund)], refund.held_units)
+        theirs = [row for row in rows.values() if _is_of(row, refund)]
+        again = held_parts(theirs, refund.held_units)
         await take(conn, refund.pk, again)
         for part in again:
             returned = Units(part.deposit.returned_units + part.units)
             rows[part.deposit.id] = replace(part.deposit, returned_units=returned)
         taken[refund.pk] = Units(sum(part.units for part in again))
+        await _note(conn, refund.pk, _gone_parts(theirs, Units(refund.held_units - taken[refund.pk])))
     own = {one.deposit_pk for one in refunds if one.deposit_pk is not None and taken[one.pk]}
     gone = [pk for pk, row in rows.items() if pk in own and not row.held_units]
     decided = update(Deposit).where(one_of(Deposit.id, gone))
