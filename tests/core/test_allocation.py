@@ -175,6 +175,26 @@ def test_spare_work_is_allowed_where_there_is_enough_and_has_nobody_wait(case):
         assert len(getattr(allocated, name)) == len(getattr(before, name))
 
 
+@pytest.mark.parametrize("coin, limit", [(3, 1), (4, 1), (5, 4), (9, 4)])
+def test_what_is_allowed_beside_leaves_enough_for_who_comes_next(coin, limit):
+    """Who would wait, and be brought coin, while that waits to be mined."""
+    token = Token(symbol="A", contract="0xa", decimals=0, label="A")
+    step = Step(
+        sender="own",
+        to_address="them",
+        token=token,
+        amount=Units(1),
+        fee=Fee(limit=1, price=1, spare=3, extra=Units(0)),
+    )
+    left = coin
+    for number in range(2):
+        balance = SpendableBalance(units={None: left, "0xa": 1}, gas=left, maybe_spent={})
+        found = allocate("wallet", fund([Transfer(number, "0xa", 1)], balance, 1), [Plan(step=step)])
+        ((_, sent),) = found.ready
+        assert number or sent.fee.limit == limit
+        left -= sent.fee.cost_max
+
+
 @settings(deadline=None)
 @given(cases())
 def test_behind_who_waits_for_a_fee_all_others_wait(case):

@@ -190,15 +190,21 @@ def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Alloca
         else:
             found.ready.append((intent, step))
     if not (found.needs_gas or found.maybe_spent):
-        found.ready[:] = [(intent, _with_spare(step, left)) for intent, step in found.ready]
+        # While it waits to be mined, that coin is missing to those that come next: they have theirs beside it.
+        following = sum(step.fee.cost_max for _, step in found.ready)
+        found.ready[:] = [(intent, _with_spare(step, left, following)) for intent, step in found.ready]
     return found
 
 
-def _with_spare(step: Step, left: SpendableBalance) -> Step:
-    """Return the step with its spare work allowed, where what is left when all have their fees pays for it."""
+def _with_spare(step: Step, left: SpendableBalance, following: int) -> Step:
+    """Return the step with its spare work allowed, where what is left when all have their fees pays for it.
+
+    ``following`` is how much is left even then.
+    """
     fee = structs.replace(step.fee, limit=step.fee.limit + step.fee.spare, spare=0)
     more = fee.cost_max - step.fee.cost_max
-    return structs.replace(step, fee=fee) if more and left.reserve_fee(more) else step
+    enough = more and left.for_fees >= more + following and left.reserve_fee(more)
+    return structs.replace(step, fee=fee) if enough else step
 
 
 def fee_within(fee: Fee, units: int) -> Fee:
