@@ -21,11 +21,15 @@ underpaid               seen < what was credited to the order               fail
 expired, underpaid      timely ≥ E                                          detected            payment.detected
 expired                 every timely deposit confirmed, 0 < sum < E         underpaid           (payment.underpaid)
 failed                  seen ≥ E                                            detected            payment.detected
+paid, overpaid          a refund of it was sent                             refunded            payment.refunded
+underpaid               a refund of it was sent                             refunded            payment.refunded
 ======================  ==================================================  ==================  ===================
 
 A payment is judged only when its chain has been scanned to the head, so the order in which blocks were read
 cannot show; and it is judged until nothing more follows, so no state is ever skipped on the way to the merchant.
-A refunded payment stays refunded, whatever becomes of its deposits; ``after_failed_refund`` is the way back.
+A refunded payment stays refunded, whatever becomes of its deposits; ``after_failed_refund`` is the way back. One whose
+money a reorg takes before its refund is sent, and brings again after it, becomes refunded here. Its merchant is told
+that, and not that it is paid: nothing is left to be delivered for.
 """
 
 from __future__ import annotations
@@ -90,7 +94,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
     ``order_units`` is what an ended payment credited to its order, 0 before; ``accepted`` is how far beyond what was
     expected the merchant took surplus for it. ``grace`` is how long after ``expires_at`` money is still taken; zero
-    for payments whose exchange rate was locked.
+    for payments whose exchange rate was locked. ``refund_sent`` says that a refund of it is on its way or has arrived.
     """
 
     status: Status
@@ -100,6 +104,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     grace: timedelta
     order_units: Units = Units(0)
     accepted: Units = Units(0)
+    refund_sent: bool = False
 
     @property
     def enough(self) -> Units:
@@ -184,7 +189,11 @@ def _confirming(facts: _Facts) -> Status | None:
 
 
 def _paid(facts: _Facts) -> Status | None:
-    return Status.FAILED if facts.seen < facts.terms.enough else None
+    return Status.FAILED if facts.seen < facts.terms.enough else _refunded(facts)
+
+
+def _refunded(facts: _Facts) -> Status | None:
+    return Status.REFUNDED if facts.terms.refund_sent else None
 
 
 def _late(facts: _Facts) -> Status | None:
@@ -192,7 +201,9 @@ def _late(facts: _Facts) -> Status | None:
 
 
 def _underpaid(facts: _Facts) -> Status | None:
-    return Status.FAILED if facts.seen < facts.terms.order_units else _late(facts)
+    if facts.seen < facts.terms.order_units:
+        return Status.FAILED
+    return _refunded(facts) or _late(facts)
 
 
 def _expired(facts: _Facts) -> Status | None:
@@ -218,12 +229,15 @@ _TABLE: dict[Status, Callable[[_Facts], Status | None]] = {
     Status.REFUNDED: lambda _: None,
 }
 
+REFUNDED_EVENT = "payment.refunded"
+
 EVENTS = {
     Status.DETECTED: "payment.detected",
     Status.CONFIRMING: "payment.confirming",
     Status.PAID: "payment.paid",
     Status.OVERPAID: "payment.overpaid",
     Status.EXPIRED: "payment.expired",
+    Status.REFUNDED: REFUNDED_EVENT,
 }
 """What the merchant is told on entering a state."""
 
@@ -267,13 +281,15 @@ def _order_units(status: Status, facts: _Facts) -> Units:
         return Units(min(facts.confirmed, facts.terms.expected + facts.terms.accepted))
     if status is Status.UNDERPAID:
         return Units(_sum(facts.timely))
-    return Units(0)
+    return facts.terms.order_units if status is Status.REFUNDED else Units(0)
 
 
 def _enter(status: Status, facts: _Facts, all_deposits: Sequence[Deposit], *, extended_events: bool) -> Transition:
     event = EVENTS.get(status)
     if event is None and extended_events:
         event = EXTENDED_EVENTS.get(status)
+    if facts.terms.refund_sent and status in CLOSED_WITH_FUNDS:
+        event = None
     needed = facts.needed()
     return Transition(
         status=status,
@@ -305,13 +321,11 @@ def judge(
 REFUNDABLE = CLOSED_WITH_FUNDS | {Status.REFUNDED}
 """States in which what was received can be sent back."""
 
-REFUNDED_EVENT = "payment.refunded"
-
 
 def after_refund(status: Status) -> Status:
     """Return what a payment becomes when a refund of it is on its way.
 
-    One that a reorg took the money from in the meantime stays what it is.
+    One that a reorg took the money from in the meantime stays what it is, until the money comes again.
     """
     return Status.REFUNDED if status in REFUNDABLE else status
 

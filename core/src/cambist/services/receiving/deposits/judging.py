@@ -15,7 +15,8 @@ from cambist.domain import payments as machine
 from cambist.domain.payments import Status, Terms
 from cambist.plugin import Head, Units
 from cambist.services.receiving.accounts import events as account_events
-from cambist.services.receiving.payments.events import payment_event
+from cambist.services.receiving.payments.events import payment_event, refunded_event
+from cambist.services.receiving.payments.refunds import sent_refunds
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
 from . import crediting, telling
@@ -83,6 +84,10 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
     changed: set[str],
 ) -> Judgement:
     deposits = await _deposits(conn, list(due))
+    # Only what had ended before can have been refunded, so it is rare that any is looked for.
+    sent = await sent_refunds(
+        conn, [row.id for row in due.values() if row.refunded_units and row.status != Status.REFUNDED]
+    )
     events: list[NewEvent] = []
     updates: list[_Update] = []
     ended: list[tuple[Units, Sequence[DepositRow]]] = []
@@ -91,9 +96,14 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
     for row in due.values():
         own = deposits.get(row.id, [])
         seen = [_seen(deposit, head) for deposit in own]
-        steps = machine.judge(_terms(row), seen, now, extended_events=row.extended_events)
+        terms = _terms(row, refund_sent=row.id in sent)
+        steps = machine.judge(terms, seen, now, extended_events=row.extended_events)
         events += [
-            payment_event(row, event=step.event, status=step.status, received=step.received, tx_id=step.tx_id, at=now)
+            refunded_event(row, sent[row.id], received=step.received, at=now)
+            if step.status is Status.REFUNDED
+            else payment_event(
+                row, event=step.event, status=step.status, received=step.received, tx_id=step.tx_id, at=now
+            )
             for step in steps
             if step.event is not None
         ]
@@ -106,7 +116,9 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
         received = machine.received(status, seen)
         if row.extended_events:
             cases.append(Case(row, status, received, own))
-        updates.append(_Update(id=row.id, status=str(status), received=received, order_units=order_units, tx_id=tx_id))
+        states = [row.status, *(str(step.status) for step in steps)]
+        before = states[-2] if steps and status is Status.REFUNDED else None
+        updates.append(_Update(row.id, str(status), received, order_units, tx_id, before))
         if steps or row.dirty:
             changed.add(row.public_id)
         if status in machine.REFUNDABLE:
@@ -189,8 +201,8 @@ async def _confirm(conn: AsyncConnection, chain_scope: WatchedChain, head: Head,
 
 _PAYMENTS = """
 SELECT p.id, p.payment_id, p.public_id, p.merchant_pk, p.chain, p.token, p.decimals, p.expected_units, p.received_units,
-       p.order_units, p.accepted_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at, p.order_id,
-       p.tx_id, p.pricing_mode, p.amount, coalesce(p.webhook_url, j.payment_webhook_url) AS event_url,
+       p.order_units, p.accepted_units, p.refunded_units, p.tolerance_bps, p.grace_s, p.status, p.dirty, p.expires_at,
+       p.order_id, p.tx_id, p.pricing_mode, p.amount, coalesce(p.webhook_url, j.payment_webhook_url) AS event_url,
        j.id AS project_pk, j.project_id AS project_public_id, j.extended_events
 FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.id
 """
@@ -232,7 +244,7 @@ async def _deposits(conn: AsyncConnection, payment_pks: Sequence[int]) -> Mappin
     return found
 
 
-def _terms(row: Row[Any]) -> Terms:
+def _terms(row: Row[Any], *, refund_sent: bool) -> Terms:
     return Terms(
         status=Status(row.status),
         expected=Units(int(row.expected_units)),
@@ -241,6 +253,7 @@ def _terms(row: Row[Any]) -> Terms:
         grace=timedelta(seconds=row.grace_s),
         order_units=Units(int(row.order_units)),
         accepted=Units(int(row.accepted_units)),
+        refund_sent=refund_sent,
     )
 
 
@@ -257,13 +270,17 @@ def _seen(deposit: DepositRow, head: Head) -> machine.Deposit:
 
 
 class _Update(NamedTuple):
-    """What a payment's row says after it was judged, in the order of the statement below."""
+    """What a payment's row says after it was judged, in the order of the statement below.
+
+    ``before`` is there where it became refunded by that: the status that a failed refund leads back to.
+    """
 
     id: int
     status: str
     received: int
     order_units: Units
     tx_id: str | None
+    before: str | None
 
 
 async def _update(conn: AsyncConnection, updates: Sequence[_Update], now: datetime) -> None:
@@ -272,9 +289,10 @@ async def _update(conn: AsyncConnection, updates: Sequence[_Update], now: dateti
         return
     await conn.exec_driver_sql(
         "UPDATE payments p SET status = u.status, received_units = u.received, order_units = u.order_units,"
-        " tx_id = u.tx_id, dirty = false, updated_at = $6"
-        " FROM unnest($1::bigint[], $2::text[], $3::numeric[], $4::numeric[], $5::text[])"
-        " AS u (id, status, received, order_units, tx_id)"
+        " tx_id = u.tx_id, status_before_refund = coalesce(u.before, p.status_before_refund), dirty = false,"
+        " updated_at = $7"
+        " FROM unnest($1::bigint[], $2::text[], $3::numeric[], $4::numeric[], $5::text[], $6::text[])"
+        " AS u (id, status, received, order_units, tx_id, before)"
         " WHERE p.id = u.id AND (p.dirty OR p.status <> u.status OR p.received_units <> u.received"
         " OR p.order_units <> u.order_units OR p.tx_id IS DISTINCT FROM u.tx_id)",
         (*transposed(updates), now),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import func, select
 
@@ -11,6 +11,7 @@ from cambist.db.models import Payment, Project
 from cambist.db.structs import AnyRow
 from cambist.domain.moments import moment
 from cambist.domain.money import format_units
+from cambist.domain.payments import REFUNDED_EVENT, Status
 from cambist.plugin import Units
 from cambist.services.webhooks.outbox import NewEvent
 
@@ -47,6 +48,37 @@ def payment_event(  # noqa: PLR0913  what happened, each by name
         "timestamp": moment(at),
     }
     return _event_of(payment, event, payment.payment_id, data)
+
+
+class SentRefund(Protocol):
+    """What of a refund that is on its way is told with its payment; any payout's row will do."""
+
+    @property
+    def payout_id(self) -> str: ...
+    @property
+    def units(self) -> Units: ...
+    @property
+    def decimals(self) -> int: ...
+    @property
+    def to_address(self) -> str: ...
+    @property
+    def to_tag(self) -> str | None: ...
+    @property
+    def tx_id(self) -> str | None: ...
+
+
+def refunded_event(payment: AnyRow, refund: SentRefund, *, received: Units, at: datetime) -> NewEvent:
+    """Describe that a payment, a row of ``PAYMENTS``, is refunded by this refund."""
+    event = payment_event(
+        payment, event=REFUNDED_EVENT, status=Status.REFUNDED, received=received, tx_id=refund.tx_id, at=at
+    )
+    event.data["refundId"] = refund.payout_id
+    event.data["amount"] = format_units(refund.units, refund.decimals)
+    event.data["refundedAmount"] = format_units(int(payment.refunded_units), payment.decimals)
+    event.data["toAddress"] = refund.to_address
+    if refund.to_tag is not None:
+        event.data["toTag"] = refund.to_tag
+    return event
 
 
 def deposit_event(  # noqa: PLR0913  what happened, each by name

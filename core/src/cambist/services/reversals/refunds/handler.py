@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Payment, Payout
+from cambist.db.models import Payment
 from cambist.db.structs import AnyRow, one_of
 from cambist.domain import payments as machine
-from cambist.domain.intents import IntentKind
-from cambist.domain.money import format_units
 from cambist.domain.payments import Status
-from cambist.domain.payouts import GIVEN_BACK
-from cambist.domain.payouts import Status as PayoutStatus
 from cambist.plugin import Units
 from cambist.ports import Ids
 from cambist.services.payouts.read import PayoutRow
 from cambist.services.receiving.deposits.rows import lock_cursor
-from cambist.services.receiving.payments.events import PAYMENTS, payment_event
-from cambist.services.webhooks.outbox import NewEvent, enqueue
+from cambist.services.receiving.payments.events import PAYMENTS, refunded_event
+from cambist.services.receiving.payments.refunds import sent_refunds
+from cambist.services.webhooks.outbox import enqueue
 
 from . import parts
 from .events import enqueue_events
@@ -55,7 +52,7 @@ class PaymentRefundHandler:
             await lock_cursor(conn, chain, scope)
         back = await parts.give_back(conn, [payout.pk for payout in payouts])
         payments = await _lock(conn, payouts)
-        sent = await _sent(conn, list(payments))
+        sent = await sent_refunds(conn, list(payments))
         for payment in payments.values():
             own = [payout for payout in payouts if payout.payment_pk == payment.id]
             before = None if payment.status_before_refund is None else Status(payment.status_before_refund)
@@ -90,20 +87,6 @@ async def _lock(conn: AsyncConnection, payouts: Sequence[PayoutRow]) -> dict[int
     return {row.id: row for row in await conn.execute(locked)}
 
 
-async def _sent(conn: AsyncConnection, payment_pks: Sequence[int]) -> set[int | None]:
-    """Return those payments of which a refund is on its way or has arrived."""
-    broadcast = and_(Payout.status.not_in(GIVEN_BACK), Payout.broadcast_at.is_not(None))
-    found = await conn.scalars(
-        select(Payout.payment_pk).where(
-            one_of(Payout.payment_pk, payment_pks),
-            Payout.kind == IntentKind.REFUND,
-            Payout.deposit_pk.is_(None),
-            or_(Payout.status == PayoutStatus.COMPLETED, broadcast),
-        )
-    )
-    return set(found)
-
-
 async def _tell(conn: AsyncConnection, payouts: Sequence[PayoutRow], ids: Ids, now: datetime) -> None:
     """Have payments be refunded, and tell of each that was not before: receivers keep one such event of a payment."""
     events = []
@@ -112,7 +95,7 @@ async def _tell(conn: AsyncConnection, payouts: Sequence[PayoutRow], ids: Ids, n
         await _save(conn, payment, status, 0, now)
         if status is not Status(payment.status):
             first = next(payout for payout in payouts if payout.payment_pk == payment.id)
-            events.append(_event(payment, first, now))
+            events.append(refunded_event(payment, first, received=Units(payment.received_units), at=now))
     await enqueue(conn, events, ids=ids, now=now)
 
 
@@ -127,21 +110,3 @@ async def _save(  # noqa: PLR0913  what of which payment
     if judge or status is not was is Status.REFUNDED:
         changed["dirty"] = True
     await conn.execute(update(Payment).where(Payment.id == payment.id).values(changed))
-
-
-def _event(payment: AnyRow, payout: PayoutRow, now: datetime) -> NewEvent:
-    event = payment_event(
-        payment,
-        event=machine.REFUNDED_EVENT,
-        status=machine.after_refund(Status(payment.status)),
-        received=Units(payment.received_units),
-        tx_id=payout.tx_id,
-        at=now,
-    )
-    event.data["refundId"] = payout.payout_id
-    event.data["amount"] = format_units(payout.units, payout.decimals)
-    event.data["refundedAmount"] = format_units(payment.refunded_units, payment.decimals)
-    event.data["toAddress"] = payout.to_address
-    if payout.to_tag is not None:
-        event.data["toTag"] = payout.to_tag
-    return event

@@ -1,0 +1,99 @@
+"""Refunds that are sent while a reorganization of the chain has taken what their payment received."""
+
+from datetime import timedelta
+
+import pytest
+
+from cambist.services.sandbox.requests import FailPayout
+from tests.support.refunds import REQUIRED
+
+pytestmark = pytest.mark.slow
+
+CONFIRMING = ["payment.detected", "payment.confirming"]
+PAID = [*CONFIRMING, "payment.paid"]
+
+
+async def wait_for(payment_env, seconds):
+    """Have what is to be sent wait so long from now on, as for gas."""
+    due_at = payment_env.clock.now() + timedelta(seconds=seconds)
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE outbound_intents SET due_at = $1 WHERE state = 'waiting'", (due_at,))
+
+
+async def sent_without_money(payment_env, refund_env, *, amount=None, fails=False, mined=0):
+    """Return a payment that was paid, and its refund: asked for before the deposit went, and sent after that."""
+    await payment_env.change_project(payment_env.test, extended_events=True)
+    payment_id = await refund_env.paid("10")
+    asked = {} if amount is None else {"amount": amount}
+    refund_id = (await refund_env.refund(payment_id, **asked)).resource.refund_id
+    if fails:
+        await payment_env.sandbox.fail_payout(payment_env.test, FailPayout(payout_id=refund_id))
+    await wait_for(payment_env, 60)
+    await payment_env.reorg(4, "return")
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "failed"
+    if mined:
+        await payment_env.mine(mined)
+    await wait_for(payment_env, 0)
+    await refund_env.send()
+    return payment_id, refund_id
+
+
+@pytest.mark.parametrize("mined", [0, 1, 2])
+async def test_its_payment_is_refunded_once_the_money_comes_again(payment_env, refund_env, mined):
+    """Sent while the deposit stands in no block, or in one that is not deep enough."""
+    payment_id, refund_id = await sent_without_money(payment_env, refund_env, amount="7", mined=mined)
+    await payment_env.mine(1 + REQUIRED)
+    payment = await payment_env.read(payment_id, payment_env.test)
+    assert (payment.status, payment.received_amount, payment.refunded_amount) == ("refunded", "10", "7")
+    assert await payment_env.events(payment_id) == [*PAID, "payment.failed", *CONFIRMING, "payment.refunded"]
+    told = await payment_env.data(payment_id)
+    assert (told["refundId"], told["amount"], told["refundedAmount"], told["status"]) == (
+        refund_id,
+        "7",
+        "7",
+        "refunded",
+    )
+    assert told["txHash"] == (await refund_env.refunds())[refund_id].tx_hash
+    assert await payment_env.balance("USDX") == {"available": 3_000_000}
+    assert (await refund_env.refund(payment_id)).resource.amount == "3"
+    await refund_env.finish()
+    assert (await payment_env.events(payment_id))[-2:] == ["payment.confirming", "payment.refunded"]
+    await refund_env.check_books()
+
+
+async def test_its_payment_is_paid_again_where_that_refund_fails(payment_env, refund_env):
+    payment_id, refund_id = await sent_without_money(payment_env, refund_env, fails=True, mined=2)
+    await payment_env.mine(2)
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "refunded"
+    await payment_env.mine(REQUIRED)
+    assert (await refund_env.refunds())[refund_id].status == "failed"
+    payment = await payment_env.read(payment_id, payment_env.test)
+    assert (payment.status, payment.refunded_amount) == ("paid", "0")
+    await payment_env.mine(1)
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "paid"
+    assert await payment_env.balance("USDX") == {"available": 10_000_000}
+    await refund_env.check_books()
+
+
+async def test_surplus_that_comes_again_with_it_is_held_as_it_was(payment_env, refund_env):
+    payment_id, _ = await sent_without_money(payment_env, refund_env, amount="4")
+    await payment_env.deposit(payment_id, amount="3", confirmations=REQUIRED)
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "refunded"
+    assert [one.held_amount for one in await refund_env.waiting()] == ["3"]
+    await payment_env.reorg(4, "return")
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "refunded"
+    await payment_env.mine(1 + REQUIRED)
+    await refund_env.check_books()
+
+
+async def test_a_refund_of_one_deposit_leaves_the_status_of_its_payment(payment_env, refund_env):
+    payment_id = await refund_env.paid("10", "3")
+    (one,) = await refund_env.waiting()
+    await refund_env.refund_deposit(one.deposit_id)
+    await wait_for(payment_env, 60)
+    await payment_env.reorg(8, "return")
+    await wait_for(payment_env, 0)
+    await refund_env.finish()
+    payment = await payment_env.read(payment_id, payment_env.test)
+    assert (payment.status, payment.refunded_amount) == ("paid", "3")
+    await refund_env.check_books()
