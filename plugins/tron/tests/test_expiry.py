@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from cambist.plugin import ChainError, ChainUnavailableError, Dated, LendingChain, SignedTx
 from cambist_tron.expiry import DYING_TOGETHER_S, MARGIN_S, groups_of
@@ -274,3 +275,20 @@ async def test_what_cannot_be_proven_takes_two_that_say_the_same(net: Net) -> No
             assert await dead(chain, dated) == [False]
         async with net.connected(first.url, second.url) as chain:
             assert await dead(chain, dated) == [True]
+
+
+async def test_that_it_cannot_be_proven_is_said_in_the_log(net: Net) -> None:
+    """With one endpoint alone it waits for ever, so whoever runs the gateway has to hear of it."""
+    (_, dated), (beside, _) = await one(net), await one(net, 6)
+    await net.chain.broadcast([beside])
+    async with Blurring(net.node.chain) as first, net.connected(first.url) as chain:
+        with capture_logs() as early:
+            assert await dead(chain, dated) == [False]
+        await net.outlive(dated)
+        with capture_logs() as said:
+            assert await dead(chain, dated) == [False]
+    assert early == []
+    assert [(one["event"], one["chain"], one["txs"]) for one in said] == [("expiry_unproven", "tron", 1)]
+    with capture_logs() as said:
+        assert await dead(net.chain, dated) == [True]
+    assert said == []

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+import structlog
 from msgspec import Struct
 
 from cambist.plugin import Block, Dated, InconsistentChainError
@@ -23,6 +24,8 @@ from .networks import BLOCK_S
 from .proofs import Contents, read_contents
 from .wire import MaybeHeader
 from .writing import LIFETIME_S
+
+log = structlog.get_logger(__name__)
 
 MARGIN_S: Final = 120
 """A transaction is looked for so much earlier than it can have been written, by clocks that may differ."""
@@ -74,12 +77,20 @@ async def expired(pool: EndpointPool[Endpoint], txs: Sequence[Dated], *, quorum:
         # Where the headers do not prove that nothing was left out, it takes two that say the same.
         witnesses = quorum if all(stretch.proven for stretch in stretches) else max(quorum, 2)
         if len(stretches) < witnesses:
+            if len(stretches) >= quorum:
+                _tell_unproven(pool.chain, group, len(stretches))
             continue
         left -= stretches[0].length
         missing = [tx for tx in group.txs if all(tx.tx_id not in stretch.tx_ids for stretch in stretches)]
         known = await _known(pool, [tx.tx_id for tx in missing])
         dead.update(tx for tx in missing if tx.tx_id not in known)
     return [tx in dead for tx in txs]
+
+
+def _tell_unproven(chain: str, group: Group, asked: int) -> None:
+    """Log that all blocks are there and prove nothing: with as few endpoints these transactions wait for ever."""
+    why = "the root of a block cannot be put together again: it takes two endpoints that say the same"
+    log.warning("expiry_unproven", chain=chain, txs=len(group.txs), endpoints=asked, error=why)
 
 
 def groups_of(txs: Sequence[Dated]) -> list[Group]:
