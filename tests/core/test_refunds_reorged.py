@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from cambist.services.receiving.deposits.rows import lock_deposits
 from cambist.services.sandbox.requests import FailPayout
 from tests.support.refunds import REQUIRED
 
@@ -96,4 +97,61 @@ async def test_a_refund_of_one_deposit_leaves_the_status_of_its_payment(payment_
     await refund_env.finish()
     payment = await payment_env.read(payment_id, payment_env.test)
     assert (payment.status, payment.refunded_amount) == ("paid", "3")
+    await refund_env.check_books()
+
+
+async def test_what_comes_in_the_place_of_a_deposit_that_was_sent_back_is_not_that(payment_env, refund_env):
+    """A contract may pay another token, or somebody else, when its call is mined in another block."""
+    payment_id = await refund_env.paid("10", "3")
+    (one,) = await refund_env.waiting()
+    await refund_env.refund_deposit(one.deposit_id)
+    await refund_env.finish()
+    await payment_env.reorg(8, "return")
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "UPDATE sandbox_transfers SET contract = NULL, units = $2 WHERE tx_id = $1", (one.tx_hash, 2 * 10**18)
+        )
+    await payment_env.mine(1 + REQUIRED)
+    (other,) = await refund_env.waiting()
+    assert (other.deposit_id, other.reason, other.held_amount) == (one.deposit_id, "wrong_token", "2")
+    sent = (await refund_env.refund_deposit(other.deposit_id)).resource
+    assert (sent.amount, sent.token) == ("2", other.token)
+    await refund_env.finish()
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "paid"
+    await refund_env.check_books()
+
+
+async def test_what_comes_for_another_merchant_is_that_ones_whole(payment_env, refund_env):
+    await refund_env.paid("10", "3")
+    (one,) = await refund_env.waiting()
+    await refund_env.refund_deposit(one.deposit_id)
+    await refund_env.finish()
+    await payment_env.reorg(8, "return")
+    await payment_env.mine(1 + REQUIRED)
+    other = await payment_env.merchant("mer_2")
+    async with payment_env.db.transaction() as conn:
+        find = "SELECT id FROM deposits WHERE deposit_id = $1"
+        pk = (await conn.exec_driver_sql(find, (one.deposit_id,))).scalar_one()
+        assert (await lock_deposits(conn, [pk]))[pk].unsent_units == 0
+        # As where the other's address is paid in its place: what is stored anew has that one's merchant.
+        await conn.exec_driver_sql("UPDATE deposits SET merchant_pk = $2 WHERE id = $1", (pk, other))
+        assert (await lock_deposits(conn, [pk]))[pk].unsent_units == 3_000_000
+        await conn.exec_driver_sql(
+            "UPDATE deposits SET merchant_pk = $2 WHERE id = $1", (pk, payment_env.test.merchant_pk)
+        )
+
+
+async def test_a_failed_refund_that_is_mined_all_the_same_takes_nothing_of_another_token(payment_env, refund_env):
+    await refund_env.paid("10", "3")
+    (one,) = await refund_env.waiting()
+    refund_id = (await refund_env.refund_deposit(one.deposit_id)).resource.refund_id
+    await refund_env.fail(refund_id)
+    await payment_env.reorg(8, "return")
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE sandbox_transfers SET contract = NULL WHERE tx_id = $1", (one.tx_hash,))
+    await payment_env.mine(1 + REQUIRED)
+    (before,) = await refund_env.waiting()
+    await refund_env.mine_failed(refund_id)
+    assert await refund_env.waiting() == [before]
+    assert await payment_env.balance("USDX") == {"available": 7_000_000}
     await refund_env.check_books()

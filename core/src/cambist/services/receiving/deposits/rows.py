@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import Row, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Deposit, RefundPart
+from cambist.db.models import Deposit, Payout, RefundPart
 from cambist.plugin import Head, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Purpose, asset_key
 
@@ -26,7 +26,8 @@ class DepositRow(Struct, frozen=True, kw_only=True):
     """A deposit as it is stored, with its asset's name in the ledger. ``purpose`` is that of its address.
 
     ``sent_before_units`` of it went back to somebody in lives that a reorg has ended. Nobody has taken them out of
-    what this life holds, yet they are nobody's to be sent once more.
+    what this life holds, yet they are nobody's to be sent once more. What another merchant got in that place, or in
+    another token, is not of it.
     """
 
     id: int
@@ -97,13 +98,20 @@ COLUMNS = (
     " d.contract, d.units, d.available_units, d.returned_units, d.released_units, d.resolution, d.status,"
     " d.incarnation, d.height, d.mined_at, d.tx_id,"
     " CASE WHEN d.incarnation > 1 THEN (SELECT coalesce(sum(part.units), 0) FROM refund_parts part"
-    " WHERE part.deposit_pk = d.id AND part.incarnation < d.incarnation) ELSE 0 END AS sent_before_units,"
+    " JOIN payouts sent ON sent.id = part.payout_pk WHERE part.deposit_pk = d.id AND part.incarnation < d.incarnation"
+    " AND sent.merchant_pk = d.merchant_pk AND sent.contract IS NOT DISTINCT FROM d.contract) ELSE 0 END"
+    " AS sent_before_units,"
     " (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
 )
 """What ``deposit_row`` reads, of a table that goes by ``d``. In a deposit's first life no refund is looked for."""
 
-_parts_before = RefundPart.deposit_pk == Deposit.id, RefundPart.incarnation < Deposit.incarnation
-SENT_BEFORE = and_(Deposit.incarnation > 1, select(RefundPart.units).where(*_parts_before).correlate(Deposit).exists())
+_sent_before = (
+    select(RefundPart.units)
+    .join(Payout, Payout.id == RefundPart.payout_pk)
+    .where(RefundPart.deposit_pk == Deposit.id, RefundPart.incarnation < Deposit.incarnation)
+    .where(Payout.merchant_pk == Deposit.merchant_pk, Payout.contract.is_not_distinct_from(Deposit.contract))
+)
+SENT_BEFORE = and_(Deposit.incarnation > 1, _sent_before.correlate(Deposit).exists())
 """Whether something of a deposit went back to somebody in an earlier life: ``sent_before_units`` is not 0."""
 
 

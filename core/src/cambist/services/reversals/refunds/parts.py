@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import Deposit, RefundPart
 from cambist.db.structs import one_of
 from cambist.plugin import Units
+from cambist.services.accounting.ledger import Purpose
 from cambist.services.payouts.read import PayoutRow
 from cambist.services.receiving.deposits.rows import DepositRow, lock_deposits
 
@@ -127,5 +128,6 @@ async def take_again(conn: AsyncConnection, refunds: Sequence[PayoutRow], now: d
 
 def _is_of(deposit: DepositRow, refund: PayoutRow) -> bool:
     if refund.deposit_pk is not None:
-        return deposit.id == refund.deposit_pk
+        # After a reorg, another's money may stand in its place, or another token.
+        return deposit.id == refund.deposit_pk and deposit.account(Purpose.HELD) == refund.account(Purpose.HELD)
     return deposit.matches and deposit.payment_pk == refund.payment_pk
