@@ -155,3 +155,20 @@ async def test_a_failed_refund_that_is_mined_all_the_same_takes_nothing_of_anoth
     assert await refund_env.waiting() == [before]
     assert await payment_env.balance("USDX") == {"available": 7_000_000}
     await refund_env.check_books()
+
+
+async def test_the_list_says_how_much_of_a_deposit_can_be_sent_back(payment_env, refund_env):
+    await refund_env.paid("10", "3", "2")
+    first, second = await refund_env.waiting()
+    assert (first.held_amount, first.refundable_amount, second.refundable_amount) == ("3", "3", "2")
+    await refund_env.refund_deposit(first.deposit_id, amount="1")
+    await refund_env.refund_deposit(second.deposit_id)
+    assert [(one.held_amount, one.refundable_amount) for one in await refund_env.waiting()] == [("2", "2")]
+    await refund_env.finish()
+    await payment_env.reorg(12, "return")
+    await payment_env.mine(1 + REQUIRED)
+    first, second = await refund_env.waiting()
+    assert (first.held_amount, first.refundable_amount) == ("3", "2")
+    assert (second.held_amount, second.refundable_amount) == ("2", "0")
+    assert (await refund_env.refund_deposit(first.deposit_id)).resource.amount == first.refundable_amount
+    await refund_env.check_books()

@@ -152,7 +152,8 @@ async def test_surplus_is_listed_accepted_and_gone(shop, client):
     assert listed["total"] == 1
     expected = {
         "reason": "surplus", "resolution": None, "canAccept": True, "chain": "memory", "token": "USDX",
-        "amount": "13", "heldAmount": "3", "paymentId": payment_id, "paymentStatus": "overpaid",
+        "amount": "13", "heldAmount": "3", "refundableAmount": "3", "paymentId": payment_id,
+        "paymentStatus": "overpaid",
     }  # fmt: skip
     assert expected.items() <= one.items()
     path = f"{RESOLUTIONS}/{one['depositId']}"

@@ -259,6 +259,7 @@ VALUES: Mapping[str, Any] = {
     "recovery_codes_left": 10,
     "reference": "po_8q2b4d",
     "refund_id": "ref_6h5g4f",
+    "refundable_amount": "2.5",
     "refunded_amount": "0",
     "rejected_rows": 1,
     "remaining_amount": "0",

@@ -34,7 +34,7 @@ export function ResolutionActs({ projectId, resolution }: ActsProps) {
   const offered: readonly Choice[] = [
     ...(mayResolve && resolution.canAccept ? (["accept"] as const) : []),
     ...(mayResolve ? (["release"] as const) : []),
-    ...(mayRefund ? (["refund"] as const) : []),
+    ...(mayRefund && resolution.refundableAmount !== "0" ? (["refund"] as const) : []),
   ];
   return (
     <span className="row end">
@@ -67,6 +67,7 @@ interface ActProps extends ActsProps {
 /** Mounted while it is open: what was sent back before is in no field of the next one. */
 function Act({ projectId, resolution, choice, onClose }: ActProps) {
   const { t } = useTranslation();
+  const { heldAmount, refundableAmount } = resolution;
   const client = useQueryClient();
   const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
@@ -106,8 +107,8 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
       onClose={onClose}
     >
       <p>
-        <Amount value={resolution.heldAmount} token={resolution.token} /> · <ChainName of={resolution.chain} />{" "}
-        <InMode />
+        <Amount value={choice === "refund" ? refundableAmount : heldAmount} token={resolution.token} /> ·{" "}
+        <ChainName of={resolution.chain} /> <InMode />
       </p>
       <p>{t(`resolutions.${choice}.words`)}</p>
       {choice === "refund" ? (
@@ -129,7 +130,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
             label={t("payments.amount")}
             description={
               <>
-                {t("refund.all")} <Amount value={resolution.heldAmount} token={resolution.token} />
+                {t("refund.all")} <Amount value={refundableAmount} token={resolution.token} />
               </>
             }
             inputMode="decimal"

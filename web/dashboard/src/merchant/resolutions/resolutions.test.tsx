@@ -19,6 +19,7 @@ const HELD: Resolution = {
   decimals: 6,
   amount: "5",
   heldAmount: "5",
+  refundableAmount: "5",
   address: "0x5555555555555555555555555555555555555555",
   fromAddress: "0x6666666666666666666666666666666666666666",
   txHash: "0xaaaa",
@@ -106,6 +107,23 @@ describe("the resolutions", () => {
     for (const name of [/^To address/, /^Amount/, /^Reason/]) {
       expect(within(next).getByLabelText<HTMLInputElement>(name).value).toBe("");
     }
+  });
+
+  it("send back what was not sent before, and offer it for no other", async () => {
+    const part = { ...HELD, refundableAmount: "2" };
+    const nothing = { ...HELD, depositId: "dep_2", orderId: "B-2", canAccept: false, refundableAmount: "0" };
+    await show(ResolutionsPage, {
+      path: "resolutions",
+      answers: { [`GET ${BASE}`]: { ...one, resolutions: [part, nothing] } },
+    });
+    await chooseIn(await screen.findByRole("row", { name: /A-1/ }), "Send back");
+    const dialog = within(await screen.findByRole("dialog"));
+    expect(dialog.getAllByText("2")).toHaveLength(2);
+    expect(dialog.queryByText("5")).toBeNull();
+    fireEvent.click(dialog.getByRole("button", { name: "Cancel" }));
+    const row = within(screen.getByRole("row", { name: /B-2/ }));
+    expect(row.getByRole("button", { name: "Release" })).toBeTruthy();
+    expect(row.queryByRole("button", { name: /^What can be done/ })).toBeNull();
   });
 
   it("send back to a tag where the chain has some", async () => {

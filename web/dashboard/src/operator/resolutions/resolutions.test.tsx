@@ -18,6 +18,7 @@ const DEPOSIT = {
   decimals: 6,
   amount: "2.5",
   heldAmount: "2.5",
+  refundableAmount: "2.5",
   address: "0x52908400098527886E0F7030069857D2E4169EE7",
   fromAddress: null,
   txHash: "0xab",

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row, and_, select
+from sqlalchemy import Row, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payout, RefundPart
@@ -106,13 +106,14 @@ COLUMNS = (
 """What ``deposit_row`` reads, of a table that goes by ``d``. In a deposit's first life no refund is looked for."""
 
 _sent_before = (
-    select(RefundPart.units)
+    select(func.coalesce(func.sum(RefundPart.units), 0))
     .join(Payout, Payout.id == RefundPart.payout_pk)
     .where(RefundPart.deposit_pk == Deposit.id, RefundPart.incarnation < Deposit.incarnation)
     .where(Payout.merchant_pk == Deposit.merchant_pk, Payout.contract.is_not_distinct_from(Deposit.contract))
 )
-SENT_BEFORE = and_(Deposit.incarnation > 1, _sent_before.correlate(Deposit).exists())
-"""Whether something of a deposit went back to somebody in an earlier life: ``sent_before_units`` is not 0."""
+SENT_BEFORE_UNITS = case((Deposit.incarnation > 1, _sent_before.correlate(Deposit).scalar_subquery()), else_=0)
+"""The same ``sent_before_units``, of a deposit that Core selects."""
+SENT_BEFORE = SENT_BEFORE_UNITS > 0
 
 
 def deposit_row(row: Row[Any]) -> DepositRow:

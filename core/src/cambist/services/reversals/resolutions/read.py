@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, and_, case, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Account, Address, Deposit, Payment
@@ -17,14 +17,15 @@ from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
 from cambist.services.paging import read_one
-from cambist.services.receiving.deposits.rows import SENT_BEFORE
+from cambist.services.receiving.deposits.rows import SENT_BEFORE, SENT_BEFORE_UNITS
 
 
 class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A deposit somebody has to decide about, or has.
 
-    ``amount`` is all that came, ``held_amount`` what there is to decide about. ``resolution`` is what was decided.
-    ``can_accept`` says whether its payment or account could take it.
+    ``amount`` is all that came, ``held_amount`` what there is to decide about, and ``refundable_amount`` what of that
+    was not sent back before a reorg brought the deposit again. ``resolution`` is what was decided. ``can_accept`` says
+    whether its payment or account could take it.
     """
 
     deposit_id: str
@@ -37,6 +38,7 @@ class ResolutionView(Struct, frozen=True, kw_only=True, rename="camel"):
     decimals: int
     amount: str
     held_amount: str
+    refundable_amount: str
     address: str
     from_address: str | None
     tx_hash: str
@@ -75,6 +77,7 @@ SELECT = (
             contract_address=Deposit.contract,
             amount=Deposit.units,
             held_amount=_held,
+            refundable_amount=func.greatest(_held - SENT_BEFORE_UNITS, 0),
             address=Address.address,
             from_address=Deposit.sender,
             tx_hash=Deposit.tx_id,
@@ -166,5 +169,7 @@ def not_found() -> NotFoundError:
 
 def resolution_view(row: AnyRow) -> ResolutionView:
     shown = {name: getattr(row, name) for name in ResolutionView.__struct_fields__}
-    amounts = {name: format_units(shown[name], row.decimals) for name in ("amount", "held_amount")}
+    amounts = {
+        name: format_units(int(shown[name]), row.decimals) for name in ("amount", "held_amount", "refundable_amount")
+    }
     return ResolutionView(**shown | amounts)
