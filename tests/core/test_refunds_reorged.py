@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from cambist.services.receiving.checkout import load_checkout
 from cambist.services.receiving.deposits.rows import lock_deposits
+from cambist.services.receiving.payments.read import get_public
 from cambist.services.sandbox.requests import FailPayout
 from tests.support.refunds import REQUIRED
 
@@ -171,4 +173,33 @@ async def test_the_list_says_how_much_of_a_deposit_can_be_sent_back(payment_env,
     assert (first.held_amount, first.refundable_amount) == ("3", "2")
     assert (second.held_amount, second.refundable_amount) == ("2", "0")
     assert (await refund_env.refund_deposit(first.deposit_id)).resource.amount == first.refundable_amount
+    await refund_env.check_books()
+
+
+async def test_a_payment_that_waits_again_asks_for_what_was_sent_back_too(payment_env, refund_env):
+    payment_id = await refund_env.paid("3")
+    await payment_env.deposit(payment_id, amount="10", confirmations=REQUIRED)
+    (one,) = await refund_env.waiting()
+    await refund_env.refund_deposit(one.deposit_id)
+    await refund_env.finish()
+    await payment_env.reorg(12, "return")
+    await payment_env.mine(1)
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "detected"
+    # The deposit of which nothing was sent back goes for good.
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE sandbox_transfers SET sender = 'gone' WHERE tx_id <> $1", (one.tx_hash,))
+    await payment_env.reorg(1, "return")
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("DELETE FROM sandbox_transfers WHERE sender = 'gone'")
+    await payment_env.mine(1)
+    env = payment_env
+    public_id = (await env.read(payment_id, env.test)).public_id
+    seen = await get_public(env.db, env.registry.chains, public_id, env.macs)
+    assert (seen.status, seen.received_amount, seen.remaining_amount) == ("pending", "10", "3")
+    async with env.db.autocommit() as conn:
+        page = await load_checkout(conn, public_id, env.macs)
+    assert page is not None
+    assert (page.expected - page.received) == 3_000_000
+    await env.deposit(payment_id, amount="3", confirmations=REQUIRED)
+    assert (await env.read(payment_id, env.test)).status == "paid"
     await refund_env.check_books()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from msgspec import Struct, structs
-from sqlalchemy import Interval, and_, func, select
+from sqlalchemy import Interval, and_, case, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Cursor, Deposit, Merchant, Payment, Project
@@ -14,6 +14,7 @@ from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import Status
 from cambist.plugin import Units
 from cambist.services.addresses.macs import AddressMacs
+from cambist.services.receiving.deposits.rows import set_aside_of
 
 DEPOSITS_SHOWN_MAX = 20
 """Anyone can send dust to an address; a page still has to stay a page."""
@@ -89,7 +90,11 @@ _PAYMENT = select(
         Payment,
         shop_name=Project.name,
         expected=Payment.expected_units,
-        received=Payment.received_units,
+        received=case(
+            # Who is asked for the rest is asked for all that is missing, whatever of it was sent back before.
+            (Payment.status == Status.PENDING, Payment.received_units - literal_column(set_aside_of("payments"))),
+            else_=Payment.received_units,
+        ),
         is_suspended=Merchant.suspended_at.is_not(None),
         grace=func.make_interval(0, 0, 0, 0, 0, 0, Payment.grace_s, type_=Interval),
     ),

@@ -93,17 +93,35 @@ class DepositRow(Struct, frozen=True, kw_only=True):
         return f"{self.deposit_id}:{self.incarnation}"
 
 
-COLUMNS = (
-    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.account_pk, d.chain, d.token, d.decimals, d.matches,"
-    " d.contract, d.units, d.available_units, d.returned_units, d.released_units, d.resolution, d.status,"
-    " d.incarnation, d.height, d.mined_at, d.tx_id,"
-    " CASE WHEN d.incarnation > 1 THEN (SELECT coalesce(sum(part.units), 0) FROM refund_parts part"
+_SENT_BEFORE = (
+    "CASE WHEN d.incarnation > 1 THEN (SELECT coalesce(sum(part.units), 0) FROM refund_parts part"
     " JOIN payouts sent ON sent.id = part.payout_pk WHERE part.deposit_pk = d.id AND part.incarnation < d.incarnation"
     " AND sent.merchant_pk = d.merchant_pk AND sent.contract IS NOT DISTINCT FROM d.contract) ELSE 0 END"
-    " AS sent_before_units,"
+)
+COLUMNS = (
+    "d.id, d.deposit_id, d.merchant_pk, d.payment_pk, d.account_pk, d.chain, d.token, d.decimals, d.matches,"  # noqa: S608  constants
+    " d.contract, d.units, d.available_units, d.returned_units, d.released_units, d.resolution, d.status,"
+    " d.incarnation, d.height, d.mined_at, d.tx_id,"
+    f" {_SENT_BEFORE} AS sent_before_units,"
     " (SELECT purpose FROM addresses WHERE addresses.id = d.address_pk) AS purpose"
 )
 """What ``deposit_row`` reads, of a table that goes by ``d``. In a deposit's first life no refund is looked for."""
+
+_PAYMENT_SET_ASIDE = (
+    "CASE WHEN {payment}.refunded_units > 0 THEN (SELECT coalesce(sum("  # noqa: S608  constants
+    f"least(d.units, d.returned_units + greatest(d.released_units, {_SENT_BEFORE}))), 0) FROM deposits d"
+    " WHERE d.payment_pk = {payment}.id AND d.matches AND d.status <> 'orphaned') ELSE 0 END"
+)
+
+
+def set_aside_of(payment: str) -> str:
+    """Return SQL for what a payment received and does not count, ``set_aside_units`` of its deposits.
+
+    ``payment`` is what the table goes by. Deposits of which nothing was sent back are not looked at: what of an open
+    payment's is set aside was.
+    """
+    return _PAYMENT_SET_ASIDE.replace("{payment}", payment)
+
 
 _sent_before = (
     select(func.coalesce(func.sum(RefundPart.units), 0))

@@ -21,6 +21,7 @@ from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import InvalidError, NotFoundError, merchant_suspended
 from cambist.services.listing import Listed, ListOf, Part, Period, read_list
 from cambist.services.paging import read_one
+from cambist.services.receiving.deposits.rows import set_aside_of
 
 from . import views
 from .deposits import DEPOSITS, ORPHANED, read_deposits
@@ -105,7 +106,8 @@ _PUBLIC = f"""
 SELECT p.payment_id, p.public_id, p.mode, p.chain, p.token, p.contract, p.decimals, p.address, p.pricing_mode, p.amount,
        p.fiat_currency, p.exchange_rate, p.expected_units, p.received_units, p.required_confirmations, p.status,
        p.tx_id, p.order_id, p.success_url, p.cancel_url, p.expires_at, p.created_at, p.address_mac,
-       j.name AS shop_name, m.suspended_at IS NOT NULL AS suspended, {DEPOSITS}
+       j.name AS shop_name, m.suspended_at IS NOT NULL AS suspended,
+       {set_aside_of("p")} AS set_aside_units, {DEPOSITS}
 FROM payments p JOIN projects j ON j.id = p.project_pk JOIN merchants m ON m.id = p.merchant_pk WHERE p.public_id = $1
 """  # noqa: S608  a constant
 

@@ -185,7 +185,8 @@ def public_payment(row: Record, chain: ChainInfo | None, macs: AddressMacs) -> P
     deposits, left_out = read_deposits(row["deposits"])
     token = None if chain is None else chain.token(row["token"])
     ended = row["status"] in (Status.PAID, Status.OVERPAID, Status.UNDERPAID, Status.REFUNDED)
-    remaining = 0 if ended else max(0, int(row["expected_units"]) - int(row["received_units"]))
+    counted = int(row["received_units"]) - int(row["set_aside_units"])
+    remaining = 0 if ended else max(0, int(row["expected_units"]) - counted)
     return PublicPayment(
         **fields,
         shop_name=row["shop_name"],
