@@ -155,37 +155,3 @@ async def test_so_much_of_one_owner_is_left_behind_and_no_more():
         while deadlines._left_behind:  # noqa: ASYNC110  they end by themselves
             await asyncio.sleep(0)
     assert await within(5, answer(), of=owner) == "answer"
-
-
-async def test_many_that_end_when_they_are_cancelled_together_keep_nobody_out_meanwhile():
-    """As when a tick runs out of its time that has asked a chain of many addresses at once."""
-    owner = object()
-
-    async def ends_soon() -> None:
-        try:
-            await never()
-        finally:
-            await asyncio.sleep(0.05)
-
-    callers = [asyncio.create_task(obeying(ends_soon(), of=owner)) for _ in range(LEFT_BEHIND_MAX)]
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    for caller in callers:
-        caller.cancel()
-    await asyncio.sleep(0)
-    async with asyncio.timeout(5):
-        assert await obeying(answer(), of=owner) == "answer"
-        await asyncio.wait(callers)
-    assert all(caller.cancelled() for caller in callers)
-
-
-async def test_who_begins_waits_no_longer_for_what_does_not_end(monkeypatch):
-    monkeypatch.setattr(deadlines, "GIVE_UP_S", 0.01)
-    owner, freed = object(), asyncio.Event()
-    for _ in range(LEFT_BEHIND_MAX):
-        with pytest.raises(TimeoutError):
-            await within(0.001, stay(freed), of=owner)
-    async with asyncio.timeout(5):
-        with pytest.raises(RuntimeError, match="go on though they were cancelled"):
-            await obeying(answer(), of=owner)
-    freed.set()

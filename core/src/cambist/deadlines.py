@@ -37,11 +37,8 @@ async def within(timeout_s: float, work: Awaitable[T], *, of: object = None) -> 
 async def obeying(work: Awaitable[T], *, of: object = None) -> T:
     """Return what comes of a plugin's work, however long it takes. Raises what it raises, as in ``within``.
 
-    Who is cancelled meanwhile waits until the work has ended, too, and for that no longer than ``GIVE_UP_S``. So long
-    the work is not begun either where much of the same object was cancelled together: that is about to end.
+    Who is cancelled meanwhile waits until the work has ended, too, and for that no longer than ``GIVE_UP_S``.
     """
-    if len(_left_behind.get(id(of), ())) >= LEFT_BEHIND_MAX:
-        await _one_ends(work, of)
     task = _begun(work, of)
     try:
         await asyncio.wait([task])
@@ -50,16 +47,6 @@ async def obeying(work: Awaitable[T], *, of: object = None) -> T:
         await asyncio.wait([task], timeout=GIVE_UP_S)
         raise
     return _told(task)
-
-
-async def _one_ends(work: Awaitable[Any], of: object) -> None:
-    try:
-        await asyncio.wait(set(_left_behind[id(of)]), timeout=GIVE_UP_S, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.sleep(0)  # what has ended is counted no more
-    except asyncio.CancelledError:
-        if asyncio.iscoroutine(work):
-            work.close()
-        raise
 
 
 def _begun(work: Awaitable[T], of: object) -> asyncio.Task[T]:
