@@ -155,3 +155,42 @@ async def test_so_much_of_one_owner_is_left_behind_and_no_more():
         while deadlines._left_behind:  # noqa: ASYNC110  they end by themselves
             await asyncio.sleep(0)
     assert await within(5, answer(), of=owner) == "answer"
+
+
+async def test_what_is_ending_once_it_is_cancelled_is_not_left_behind():
+    """Else many calls of a chain that are cancelled at once would refuse what others ask it meanwhile."""
+    owner, freed = object(), asyncio.Event()
+
+    async def tidy() -> None:
+        try:
+            await never()
+        finally:
+            await freed.wait()
+
+    calls = [asyncio.create_task(obeying(tidy(), of=owner)) for _ in range(LEFT_BEHIND_MAX)]
+    async with asyncio.timeout(5):
+        await asyncio.sleep(0.01)
+        for call in calls:
+            call.cancel()
+        await asyncio.sleep(0.01)
+        assert await obeying(answer(), of=owner) == "answer"
+        freed.set()
+        await asyncio.wait(calls)
+    assert all(call.cancelled() for call in calls)
+    assert not deadlines._left_behind
+
+
+async def test_so_many_calls_without_a_deadline_are_left_behind_and_no_more(monkeypatch):
+    monkeypatch.setattr(deadlines, "GIVE_UP_S", 0.001)
+    owner, freed = object(), asyncio.Event()
+    for _ in range(LEFT_BEHIND_MAX):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await obeying(stay(freed), of=owner)
+    with pytest.raises(RuntimeError, match="go on though they were cancelled"):
+        await obeying(answer(), of=owner)
+    freed.set()
+    async with asyncio.timeout(5):
+        while deadlines._left_behind:  # noqa: ASYNC110  they end by themselves
+            await asyncio.sleep(0)
+    assert await obeying(answer(), of=owner) == "answer"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable
 from typing import Any, Final, TypeVar
 
@@ -28,7 +29,9 @@ async def within(timeout_s: float, work: Awaitable[T], *, of: object = None) -> 
     try:
         await asyncio.wait([task], timeout=timeout_s)
     finally:
-        _cancel(task, of)  # where it is still running: the deadline has passed, or the caller is cancelled
+        if not task.done():  # the deadline has passed, or the caller is cancelled
+            task.cancel()
+            _leave_behind(task, of)
     if not task.done():
         raise TimeoutError
     return _told(task)
@@ -40,11 +43,17 @@ async def obeying(work: Awaitable[T], *, of: object = None) -> T:
     Who is cancelled meanwhile waits until the work has ended, too, and for that no longer than ``GIVE_UP_S``.
     """
     task = _begun(work, of)
+    ended = asyncio.get_running_loop().create_future()  # every call of a chain comes by: a third of ``asyncio.wait``
+    task.add_done_callback(functools.partial(_tell, ended))
     try:
-        await asyncio.wait([task])
+        await ended
     except asyncio.CancelledError:
-        _cancel(task, of)
-        await asyncio.wait([task], timeout=GIVE_UP_S)
+        task.cancel()
+        try:
+            await asyncio.wait([task], timeout=GIVE_UP_S)
+        finally:
+            if not task.done():  # those that are ending, as many that are cancelled at once, are none left behind
+                _leave_behind(task, of)
         raise
     return _told(task)
 
@@ -59,14 +68,17 @@ def _begun(work: Awaitable[T], of: object) -> asyncio.Task[T]:
     return task
 
 
-def _cancel(task: asyncio.Task[Any], of: object) -> None:
-    if task.done():
+def _tell(ended: asyncio.Future[None], _: asyncio.Task[Any]) -> None:
+    if not ended.done():
+        ended.set_result(None)
+
+
+def _leave_behind(task: asyncio.Task[Any], of: object) -> None:
+    if of is None:
         return
-    task.cancel()
-    if of is not None:
-        whose, left = id(of), _left_behind.setdefault(id(of), set())
-        left.add(task)
-        task.add_done_callback(lambda ended: _ended(whose, ended))
+    whose = id(of)
+    _left_behind.setdefault(whose, set()).add(task)
+    task.add_done_callback(functools.partial(_ended, whose))
 
 
 def _ended(whose: int, task: asyncio.Task[Any]) -> None:
