@@ -48,6 +48,13 @@ async def until_closed(closed: Closed) -> None:
         await asyncio.sleep(0)
 
 
+async def all_ended() -> None:
+    """Wait until nothing is left behind any more."""
+    async with asyncio.timeout(5):
+        while deadlines._left_behind:  # noqa: ASYNC110  they end by themselves
+            await asyncio.sleep(0)
+
+
 async def test_it_is_what_the_chain_is_and_says_what_it_says():
     plain = switched(MemoryChain(INFO))
     keyed = switched(MemoryKeyedChain(INFO))
@@ -125,6 +132,7 @@ async def test_a_call_that_catches_its_cancellation_is_left_behind(monkeypatch):
         async with asyncio.timeout(0.01), chain.view() as view:
             await view.scan(Span(first=0, last=0), frozenset())
     freed.set()
+    await all_ended()
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), BaseException("panic")], ids=repr)
@@ -133,7 +141,7 @@ async def test_a_view_that_panics_as_it_opens_ends_its_call_alone(error):
         def view(self):
             raise error
 
-    with pytest.raises(RuntimeError, match="its view raised"):
+    with pytest.raises(RuntimeError, match="it raised"):
         async with switched(Panicking(INFO)).view():
             pass
 
@@ -152,6 +160,92 @@ async def test_a_view_that_swallows_what_happened_in_it_hides_nothing():
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01), chain.view():
             await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("step", ["opens", "closes"])
+async def test_a_view_that_catches_its_cancellation_is_left_behind(monkeypatch, step):
+    freed = asyncio.Event()
+
+    class Stubborn(MemoryChain):
+        @asynccontextmanager
+        async def view(self):
+            if step == "opens":
+                await stay(freed)
+            yield MemoryView(self)
+            await stay(freed)
+
+    monkeypatch.setattr(deadlines, "GIVE_UP_S", 0.01)
+
+    async def open_and_close() -> None:
+        async with asyncio.timeout(0.01), switched(Stubborn(INFO)).view():
+            pass
+
+    opening = asyncio.create_task(open_and_close())
+    await asyncio.wait([opening], timeout=5)
+    assert opening.done()
+    freed.set()
+    await all_ended()
+    with pytest.raises(TimeoutError):
+        await opening
+
+
+async def test_a_view_sees_what_leaves_it_and_may_call_it_something_else():
+    seen = []
+
+    class Translating(MemoryChain):
+        @asynccontextmanager
+        async def view(self):
+            task = asyncio.current_task()
+            try:
+                yield MemoryView(self)
+            except OSError as error:
+                raise ChainUnavailableError("its endpoint is away") from error
+            except BaseException as error:
+                seen.append(type(error))
+                raise
+            finally:
+                assert asyncio.current_task() is task
+
+    chain = switched(Translating(INFO))
+    with pytest.raises(ChainUnavailableError, match="its endpoint is away"):
+        async with chain.view():
+            raise OSError
+    with pytest.raises(LookupError, match="mine"):
+        async with chain.view():
+            raise LookupError("mine")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01), chain.view():
+            await asyncio.Event().wait()
+    assert seen == [LookupError, asyncio.CancelledError]
+
+
+async def test_a_deadline_of_a_views_own_ends_what_is_done_with_it():
+    class Hurried(MemoryChain):
+        @asynccontextmanager
+        async def view(self):
+            try:
+                async with asyncio.timeout(0.01):
+                    yield MemoryView(self)
+            except TimeoutError as error:
+                raise ChainUnavailableError("this took too long") from error
+
+    async with asyncio.timeout(5):
+        with pytest.raises(ChainUnavailableError, match="this took too long"):
+            async with switched(Hurried(INFO)).view():
+                await asyncio.Event().wait()
+    assert asyncio.current_task().cancelling() == 0
+
+
+async def test_a_view_that_raises_a_cancellation_as_it_opens_cancels_nobody():
+    class Cancelling(MemoryChain):
+        @asynccontextmanager
+        async def view(self):
+            raise asyncio.CancelledError
+            yield
+
+    with pytest.raises(RuntimeError, match="cancelled from within"):
+        async with switched(Cancelling(INFO)).view():
+            pass
 
 
 async def test_what_is_in_use_at_the_end_is_closed_all_the_same():

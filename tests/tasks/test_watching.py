@@ -189,8 +189,9 @@ async def test_a_poll_that_hangs_is_given_up(
             await until(lambda: watch.state.polls > 0)
 
 
+@pytest.mark.parametrize("caught", ["view", "head"])
 async def test_a_poll_that_catches_its_cancellation_is_given_up_like_one_that_hangs(
-    db: Database, database_url: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    db: Database, database_url: str, shop: Shop, monkeypatch: pytest.MonkeyPatch, caught: str
 ) -> None:
     monkeypatch.setattr("cambist_tasks.watching.POLL_TIMEOUT_S", 0.3)
     monkeypatch.setattr("cambist.deadlines.GIVE_UP_S", 0.05)
@@ -198,7 +199,7 @@ async def test_a_poll_that_catches_its_cancellation_is_given_up_like_one_that_ha
     chain = switched(connected)
 
     async def stubborn(call: str) -> None:
-        if call != "view":
+        if call == caught:
             await stay(freed)
 
     async with leases_of(database_url) as (_, leases):

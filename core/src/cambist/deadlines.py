@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -42,20 +43,65 @@ async def obeying(work: Awaitable[T], *, of: object = None) -> T:
 
     Who is cancelled meanwhile waits until the work has ended, too, and for that no longer than ``GIVE_UP_S``.
     """
-    task = _begun(work, of)
-    ended = asyncio.get_running_loop().create_future()  # every call of a chain comes by: a third of ``asyncio.wait``
-    task.add_done_callback(functools.partial(_tell, ended))
+    return await _obeyed(_begun(work, of), of)
+
+
+@asynccontextmanager
+async def held(opening: Callable[[], AbstractAsyncContextManager[T]], *, of: object = None) -> AsyncIterator[T]:
+    """Give what a plugin's context gives. It opens and closes in one task of its own, and obeys as in ``obeying``.
+
+    It sees each Exception that leaves the block, and may raise another for it, but hides none. Where it ends by itself,
+    as by a deadline of its own, the block is cancelled, and what it raised is raised.
+    """
+    loop = asyncio.get_running_loop()
+    opened, left = loop.create_future(), loop.create_future()
+    given: list[T] = []
+
+    async def keep_open() -> None:
+        async with opening() as value:
+            given.append(value)
+            _tell(opened)
+            await asyncio.wait([left])
+            if (error := left.result()) is not None:
+                raise error
+
+    task = _begun(keep_open(), of)
+    task.add_done_callback(functools.partial(_tell, opened))
     try:
-        await ended
-    except asyncio.CancelledError:
-        task.cancel()
-        try:
-            await asyncio.wait([task], timeout=GIVE_UP_S)
-        finally:
-            if not task.done():  # those that are ending, as many that are cancelled at once, are none left behind
-                _leave_behind(task, of)
+        await opened
+        if not given:
+            _told(task)
+        async with _lasting_as(task, left):
+            yield given[0]
+    except Exception:
+        await _obeyed(task, of)  # raises the same, or what the plugin makes of it
         raise
-    return _told(task)
+    except BaseException:
+        left.cancel()  # what opens later than this closes at once
+        await _give_up(task, of)
+        raise
+    await _obeyed(task, of)
+
+
+@asynccontextmanager
+async def _lasting_as(task: asyncio.Task[None], left: asyncio.Future[Exception | None]) -> AsyncIterator[None]:
+    """Cancel the block where the task ends before it, with TimeoutError, and tell how the block was left."""
+    async with asyncio.timeout(None) as block:
+
+        def cut(_: asyncio.Task[None]) -> None:
+            if not left.done():
+                block.reschedule(asyncio.get_running_loop().time())
+
+        task.add_done_callback(cut)
+        try:
+            yield
+        except Exception as error:
+            _tell(left, told=error)
+            raise
+        except BaseException:
+            left.cancel()
+            raise
+        _tell(left)
 
 
 def _begun(work: Awaitable[T], of: object) -> asyncio.Task[T]:
@@ -68,9 +114,29 @@ def _begun(work: Awaitable[T], of: object) -> asyncio.Task[T]:
     return task
 
 
-def _tell(ended: asyncio.Future[None], _: asyncio.Task[Any]) -> None:
-    if not ended.done():
-        ended.set_result(None)
+def _tell(waited: asyncio.Future[Any], _: object = None, *, told: object = None) -> None:
+    if not waited.done():
+        waited.set_result(told)
+
+
+async def _obeyed(task: asyncio.Task[T], of: object) -> T:
+    ended = asyncio.get_running_loop().create_future()  # cheaper than ``asyncio.wait``: every call of a chain comes by
+    task.add_done_callback(functools.partial(_tell, ended))
+    try:
+        await ended
+    except asyncio.CancelledError:
+        await _give_up(task, of)
+        raise
+    return _told(task)
+
+
+async def _give_up(task: asyncio.Task[Any], of: object) -> None:
+    task.cancel()
+    try:
+        await asyncio.wait([task], timeout=GIVE_UP_S)
+    finally:
+        if not task.done():  # those that are ending, as many that are cancelled at once, are none left behind
+            _leave_behind(task, of)
 
 
 def _leave_behind(task: asyncio.Task[Any], of: object) -> None:

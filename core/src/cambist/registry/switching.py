@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import structlog
 
-from cambist.deadlines import obeying
+from cambist.deadlines import held, obeying
 from cambist.plugin import (
     Block,
     Chain,
@@ -125,21 +125,9 @@ class SwitchedChain(Chain):
 
     @asynccontextmanager
     async def view(self) -> AsyncIterator[ChainView]:
-        failed: BaseException | None = None
         with self._connection.used() as chain:
-            try:
-                async with chain.view() as view:
-                    try:
-                        yield _ObeyingView(view, chain)
-                    except BaseException as error:
-                        failed = error
-                        raise
-            except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
-                raise  # the last two end the process, or its loop
-            except BaseException as error:
-                raise RuntimeError(f"its view raised {type(error).__name__}: {error}") from error
-        if failed is not None:
-            raise failed  # a plugin's context has swallowed what it was left with
+            async with held(chain.view, of=chain) as view:
+                yield _ObeyingView(view, chain)
 
 
 def switched(chain: Chain) -> SwitchedChain:
