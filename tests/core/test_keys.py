@@ -16,6 +16,7 @@ from cambist.services.addresses.account_keys import (
     claim_accounts,
     fill_stock,
     register_gas_stations,
+    set_aside,
     top_up_stock,
 )
 from cambist.signer.keystore import Keystore, KeystoreError, new_keystore
@@ -80,6 +81,14 @@ async def test_a_merchant_claims_one_index_in_both_modes_and_never_the_platforms
         (1, "sandbox", 60, row),
         (1, "sandbox", 195, row),
     ]
+
+
+async def test_what_is_set_aside_is_nobodys_in_a_lower_coin_type_that_comes_later_too(db, box):
+    await _top_up(db, box)
+    async with db.transaction() as conn:
+        await set_aside(conn, 2)
+    assert (await _top_up(db, box, coin_types=(60, 7))).free == 3
+    assert [(await _register(db, name))[1] for name in ("first", "second")] == [3, 4]
 
 
 async def test_an_empty_stock_refuses_a_merchant_and_leaves_nothing_behind(db, box):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import text
 
 from cambist.db.engine import connect
+from cambist.services.addresses.account_keys import claim_accounts, top_up_stock
 from cambist.services.receiving.deposits import AddressCache
 from cambist.services.recovery import restore
 from cambist.services.recovery.reconcile import reconcile_chain
 from cambist.services.recovery.restore import RestoreError
 from tests.support.account_rows import give_account
-from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
+from tests.support.restoring import ACCOUNT_GAP, GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -85,6 +87,40 @@ async def test_what_was_handed_out_since_is_added_and_never_handed_out_again(tre
     assert (await reconcile_chain(backup, treasury.chain)).differences == []
     again = await restorer(treasury, backup).add(manifest, restore.read_accounts(path))
     assert (again.merchants, again.addresses, again.accounts) == (0, 0, 3)
+
+
+async def register(treasury, database, merchant_id):
+    """Have a merchant register after a worker has filled the stock, and return its account."""
+    box = treasury.box if database is treasury.db else restorer(treasury, database).box
+    async with database.transaction() as conn:
+        await top_up_stock(conn, treasury.signer, box, coin_types=[treasury.family.coin_type], stock=1)
+        merchant_pk = await conn.scalar(
+            text("INSERT INTO merchants (merchant_id, email, name) VALUES (:id, :id, 'Shop') RETURNING id"),
+            {"id": merchant_id},
+        )
+        return await claim_accounts(conn, merchant_pk)
+
+
+@pytest.mark.parametrize("is_backup", [True, False], ids=["a backup", "nothing but the manifest"])
+async def test_who_registers_afterwards_never_gets_the_account_of_one_the_manifest_does_not_know(
+    treasury, backup, path, is_backup
+):
+    if is_backup:
+        await back_up(treasury, backup, path)
+    await treasury.new_merchant("mer_2")
+    manifest = await manifest_of(treasury)
+    lost = [await register(treasury, treasury.db, f"mer_lost{number}") for number in range(ACCOUNT_GAP)]
+    if is_backup:
+        await restorer(treasury, backup).add(manifest)
+    else:
+        await restorer(treasury, backup).restore(manifest, print)
+    assert await register(treasury, backup, "mer_new") == max(lost) + 1
+
+    # Whose entry is added by hand has that account again, with addresses that were never handed out.
+    entry = replace(manifest.merchants[0], merchant_id="mer_lost0", email="lost@example.com", account=lost[0])
+    whole = replace(manifest, merchants=[*manifest.merchants, replace(entry, indexes={})])
+    assert (await restorer(treasury, backup).add(whole)).merchants == 1
+    assert ("mer_lost0", GAP) in await rows(backup, _NEXT)
 
 
 async def test_a_database_without_merchants_is_no_backup(treasury, backup):

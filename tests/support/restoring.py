@@ -10,6 +10,7 @@ from cambist.signer.local import KeystoreXpubs
 from tests.support.payment_env import KEYSTORE
 
 GAP = 5
+ACCOUNT_GAP = 3
 
 
 async def manifest_of(treasury):
@@ -34,6 +35,7 @@ def restorer(treasury, database, *, keystore=KEYSTORE, gap=GAP):
         clock=treasury.clock,
         ids=treasury.ids,
         gap=gap,
+        account_gap=ACCOUNT_GAP,
     )
 
 

@@ -20,7 +20,7 @@ from cambist.registry import Registry, RegistryError
 from cambist.services.recovery import restore as services
 from cambist.services.recovery.reconcile import as_text
 from cambist.services.recovery.restore import Added, Line, Manifest, RestoreError, Restorer, Summary
-from cambist.services.recovery.restore.service import GAP
+from cambist.services.recovery.restore.service import ACCOUNT_GAP, GAP
 from cambist.settings import Settings, SettingsError
 from cambist.signer import SignerUnavailableError
 from cambist.signer.files import KeystoreError
@@ -43,9 +43,13 @@ HEIGHT = re.compile(r"([^=]{1,64})=([0-9]{1,15})", re.ASCII)
 @click.option("--first-height", "heights", multiple=True, metavar="CHAIN=N", help="Without a manifest, per chain.")
 @click.option("--gap", type=click.IntRange(0, 1_000_000), default=GAP, help=f"Addresses beyond those [default: {GAP}].")
 @click.option(
+    "--account-gap", type=click.IntRange(0, 100_000), default=ACCOUNT_GAP,
+    help=f"Accounts beyond those that no new merchant gets [default: {ACCOUNT_GAP}].",
+)  # fmt: skip
+@click.option(
     "--backup", is_flag=True, help="The database is a backup: add what MANIFEST knows beyond it, and scan nothing."
 )
-def restore(invocation: Invocation, gap: int, *, backup: bool, **wanted: Any) -> None:  # noqa: ANN401  checked by click
+def restore(invocation: Invocation, gap: int, account_gap: int, *, backup: bool, **wanted: Any) -> None:  # noqa: ANN401  checked by click
     """Rebuild addresses, deposits and balances in an empty database that 'cambist migrate' has made.
 
     Nothing else may use the database meanwhile. When it stops, the same command goes on from there.
@@ -55,7 +59,7 @@ def restore(invocation: Invocation, gap: int, *, backup: bool, **wanted: Any) ->
     settings = _settings(invocation)
     manifest, accounts = partial(_manifest, **wanted), _accounts(wanted["path"])
     try:
-        made = asyncio.run(_restore(settings, manifest, accounts, gap, backup=backup))
+        made = asyncio.run(_restore(settings, manifest, accounts, (gap, account_gap), backup=backup))
     except (RestoreError, KeystoreError, SignerUnavailableError) as error:
         raise click.ClickException(str(error)) from error
     except RegistryError as error:
@@ -95,7 +99,12 @@ def _accounts(manifest: Path | None) -> Iterable[Line]:
 
 
 async def _restore(
-    settings: Settings, manifest: Callable[[Registry], Manifest], accounts: Iterable[Line], gap: int, *, backup: bool
+    settings: Settings,
+    manifest: Callable[[Registry], Manifest],
+    accounts: Iterable[Line],
+    gaps: tuple[int, int],
+    *,
+    backup: bool,
 ) -> Summary | Added:
     async with open_gateway(settings, role="worker") as gateway:
         wanted = manifest(gateway.registry)
@@ -110,7 +119,8 @@ async def _restore(
             keys=gateway.keys,
             clock=gateway.clock,
             ids=gateway.ids,
-            gap=gap,
+            gap=gaps[0],
+            account_gap=gaps[1],
         )
         return await (restorer.add(wanted, accounts) if backup else restorer.restore(wanted, echo, accounts))
 

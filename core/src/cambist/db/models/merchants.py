@@ -127,7 +127,8 @@ class RecoveryCode(PersonRecoveryCode):
 class AccountKey(Base):
     """An account-level extended public key, derived ahead by the signing side and claimed by a merchant.
 
-    ``next_index`` is the first deposit index that was never leased. ``xpub_encrypted`` is bound to
+    ``next_index`` is the first deposit index that was never leased; what nobody has claimed and has none left is set
+    aside, for somebody may have had it before a restore. ``xpub_encrypted`` is bound to
     ``(mode, coin_type, account_index)``.
     """
 

@@ -43,12 +43,19 @@ _STOCK_LOCK = 0x63616D6269737402
 
 _key = models.AccountKey
 _free = select(_key.account_index).where(_key.account_index > PLATFORM_ACCOUNT).group_by(_key.account_index)
-_FREE = select(func.count()).select_from(_free.having(func.count(_key.merchant_pk) == 0).subquery())
+_unclaimed = func.count(_key.merchant_pk) == 0, func.max(_key.next_index) == 0
+_FREE = select(func.count()).select_from(_free.having(*_unclaimed).subquery())
 _owner = select(_key.account_index, _key.merchant_pk).where(_key.merchant_pk.is_not(None)).distinct().subquery("owner")
 _BACK_FILL = (
     update(_key)
     .where(_key.account_index == _owner.c.account_index, _key.merchant_pk.is_(None))
     .values(merchant_pk=_owner.c.merchant_pk)
+)
+# What was set aside stays so in a coin type that is new: a claim looks at the lowest one alone.
+_SET_ASIDE = (
+    "UPDATE account_keys SET next_index = $1 WHERE merchant_pk IS NULL AND account_index > 0 AND next_index < $1"
+    " AND (account_index <= $2 OR account_index IN (SELECT account_index FROM account_keys"
+    " WHERE merchant_pk IS NULL AND account_index > 0 AND next_index > 0))"
 )
 _PLATFORMS = select(_key.mode, _key.coin_type, _key.xpub_encrypted).where(_key.account_index == PLATFORM_ACCOUNT)
 _MISSING = (
@@ -60,7 +67,7 @@ _MISSING = (
 )
 _CLAIM = (
     "WITH unused AS (SELECT account_index FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0"
-    " AND mode = 'live' AND coin_type = (SELECT min(coin_type) FROM account_keys)"
+    " AND next_index = 0 AND mode = 'live' AND coin_type = (SELECT min(coin_type) FROM account_keys)"
     " ORDER BY account_index LIMIT 1 FOR UPDATE SKIP LOCKED)"
     " UPDATE account_keys AS key SET merchant_pk = $1 FROM unused WHERE key.account_index = unused.account_index"
     " RETURNING key.account_index"
@@ -133,8 +140,17 @@ async def top_up_stock(
         rows = [await _derived(signer, box, key.mode, key.coin_type, key.account_index) for key in missing]
         await conn.execute(insert(_key), rows)
     await conn.execute(_BACK_FILL)
+    await set_aside(conn)
     free = (await conn.execute(_FREE)).scalar_one()
     return StockLevel(free=free, added=len(missing), complete=len(missing) < ROWS_PER_TOP_UP_MAX)
+
+
+async def set_aside(conn: AsyncConnection, highest: int = 0) -> None:
+    """Keep every account up to this one from new merchants, but for those that were claimed: somebody may have had it.
+
+    Such an account has no index left. What was set aside before stays so.
+    """
+    await conn.exec_driver_sql(_SET_ASIDE, (INDEXES, highest))
 
 
 async def fill_stock(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import exists, func, or_, select, update
+from sqlalchemy import case, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,7 +17,14 @@ from cambist.plugin import AddressFamily
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
 from cambist.services.accounting.ledger import Posting, is_posted, post
-from cambist.services.addresses.account_keys import INDEXES, AccountKeys, fill_stock, register_gas_stations
+from cambist.services.addresses.account_keys import (
+    INDEXES,
+    PLATFORM_ACCOUNT,
+    AccountKeys,
+    fill_stock,
+    register_gas_stations,
+    set_aside,
+)
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.identity.merchants import find_pk
 from cambist.services.recovery.reconcile.books import MODE
@@ -44,7 +51,10 @@ _ADDRESSES = (
 
 
 class Rebuilder(Struct, frozen=True, kw_only=True):
-    """What making it all again needs. ``gap`` is how many indexes beyond the manifest's are looked at, too."""
+    """What making it all again needs. ``gap`` is how many indexes beyond the manifest's are looked at, too.
+
+    ``account_gap`` is how many accounts beyond the highest that is known are kept from new merchants.
+    """
 
     db: Database
     registry: Registry
@@ -52,6 +62,7 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
     box: SecretsBox
     keys: AccountKeys
     gap: int
+    account_gap: int
 
     async def rebuild(self, manifest: Manifest, now: datetime) -> int:
         """Make merchants, keys and addresses; return how many addresses there are. Repeating it adds nothing.
@@ -62,9 +73,7 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         _check_coin_types(manifest, coin_types)
         async with self.db.transaction() as conn:
             await _check_database(conn)
-        highest = max((merchant.account for merchant in manifest.merchants), default=0)
-        if highest or coin_types:
-            await self._derive_keys(coin_types, highest)
+        await self._derive_keys(coin_types, manifest)
         async with self.db.transaction() as conn:
             await self._check_seed(conn, manifest)
             await post(conn, MODE, [Posting(mode=MODE, kind=KIND, reference=BEGUN, movements=[])])
@@ -86,7 +95,7 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
             if not await conn.scalar(select(exists().select_from(Merchant))):
                 raise RestoreError("The database has no merchants, so it is no backup: restore without --backup.")
             await self._check_seed(conn, manifest)
-        await self._derive_keys(coin_types, max((merchant.account for merchant in manifest.merchants), default=0))
+        await self._derive_keys(coin_types, manifest)
         merchants = addresses = 0
         for merchant in manifest.merchants:
             async with self.db.transaction() as conn:
@@ -96,12 +105,26 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
                 addresses += await self._merchant(conn, merchant, merchant_pk, beyond=True)
         return merchants, addresses
 
-    async def _derive_keys(self, coin_types: Collection[int], highest: int) -> None:
+    async def _derive_keys(self, coin_types: Collection[int], manifest: Manifest) -> None:
+        """Have keys of every account that may have been somebody's, and keep new merchants from all of them.
+
+        Who registered after the manifest was written, or whose registration ended later than the next one's, is not in
+        it: whoever got that account would get the same addresses.
+        """
+        named = max((merchant.account for merchant in manifest.merchants), default=0)
+        taken = or_(AccountKey.merchant_pk.is_not(None), AccountKey.next_index > 0)
+        held = select(
+            func.count(AccountKey.account_index.distinct()),
+            func.coalesce(func.max(AccountKey.account_index).filter(AccountKey.merchant_pk.is_not(None)), 0),
+        ).where(AccountKey.account_index > PLATFORM_ACCOUNT, taken)
         async with self.db.transaction() as conn:
-            claimed = select(func.count(AccountKey.account_index.distinct())).where(AccountKey.merchant_pk.is_not(None))
-            free = highest - (await conn.execute(claimed)).scalar_one()
-        # The stock is derived in order, so with so many free ones every account of the manifest is among them.
-        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=max(1, free))
+            count, claimed = (await conn.execute(held)).one()
+        highest = max(named, claimed) + self.account_gap
+        # The stock is derived in order, so with so many free ones every account up to the highest is among them.
+        stock = max(1, highest - count)
+        await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=stock)
+        async with self.db.transaction() as conn:
+            await set_aside(conn, highest)
 
     async def _check_seed(self, conn: AsyncConnection, manifest: Manifest) -> None:
         for entry in manifest.families:
@@ -181,7 +204,9 @@ async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) 
     await conn.execute(first.on_conflict_do_nothing(index_elements=[Member.member_id]))
     free = or_(AccountKey.merchant_pk.is_(None), AccountKey.merchant_pk == merchant_pk)
     account = update(AccountKey).where(AccountKey.account_index == merchant.account, free)
-    if not (await conn.execute(account.values(merchant_pk=merchant_pk))).rowcount:
+    # One that was set aside has no index left. Now it is known whose it is.
+    next_index = case((AccountKey.merchant_pk.is_(None), 0), else_=AccountKey.next_index)
+    if not (await conn.execute(account.values(merchant_pk=merchant_pk, next_index=next_index))).rowcount:
         raise RestoreError(f"Account {merchant.account} of {merchant.merchant_id} belongs to somebody else.")
     return merchant_pk
 

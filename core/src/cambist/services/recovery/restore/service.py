@@ -31,6 +31,8 @@ from .scan import Scanner, Told
 
 GAP = 1_000
 """How many indexes are looked at, and never handed out again, beyond those that the manifest knows."""
+ACCOUNT_GAP = 100
+"""How many accounts are kept from new merchants beyond the highest that is known: somebody may have had them since."""
 ATTEMPTS = 5
 
 
@@ -73,6 +75,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Ids
     gap: int = GAP
+    account_gap: int = ACCOUNT_GAP
 
     async def restore(self, manifest: Manifest, told: Told, accounts: Iterable[Line] = ()) -> Summary:
         """Do it all, telling how it goes; ``accounts`` are those beside the manifest.
@@ -82,10 +85,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
         named = {entry.chain for entry in manifest.chains}
         if missing := sorted(named - self.chains.keys()):
             raise RestoreError(f"The manifest names chains that are not configured here: {', '.join(missing)}.")
-        rebuilder = Rebuilder(
-            db=self.db, registry=self.registry, signer=self.signer, box=self.box, keys=self.keys, gap=self.gap
-        )
-        addresses = await rebuilder.rebuild(manifest, self.clock.now())
+        addresses = await self._rebuilder().rebuild(manifest, self.clock.now())
         told(f"{len(manifest.merchants)} merchants and {addresses} addresses are derived")
         rebuilt = AccountRebuilder(db=self.db, registry=self.registry, keys=self.keys, macs=AddressMacs(self.box))
         found = await rebuilt.rebuild(accounts, self.clock.now())
@@ -122,16 +122,24 @@ class Restorer(Struct, frozen=True, kw_only=True):
         Raises RestoreError; KeystoreError and SignerUnavailableError for keys.
         """
         now = self.clock.now()
-        rebuilder = Rebuilder(
-            db=self.db, registry=self.registry, signer=self.signer, box=self.box, keys=self.keys, gap=self.gap
-        )
-        merchants, addresses = await rebuilder.add(manifest, now)
+        merchants, addresses = await self._rebuilder().add(manifest, now)
         rebuilt = AccountRebuilder(db=self.db, registry=self.registry, keys=self.keys, macs=AddressMacs(self.box))
         found = await rebuilt.rebuild(accounts, now)
         async with self.db.transaction() as conn:
             told_of = {"merchants": merchants, "addresses": addresses, "accounts": found}
             await record(conn, GATEWAY, Action.RESTORED, now, details=told_of)
         return Added(merchants=merchants, addresses=addresses, accounts=found)
+
+    def _rebuilder(self) -> Rebuilder:
+        return Rebuilder(
+            db=self.db,
+            registry=self.registry,
+            signer=self.signer,
+            box=self.box,
+            keys=self.keys,
+            gap=self.gap,
+            account_gap=self.account_gap,
+        )
 
     async def _scan(self, chain: Chain, address_cache: AddressCache, first_height: int, told: Told) -> Pause:
         """Read a chain, and return what reads on after a moment, as a worker would."""
