@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
+from cambist.registry import Registry
+from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.signer import store as store_module
+from cambist.signer.keystore import Kdf, save_keystore
 from cambist.signer.protocol import SignerUnavailableError
+from cambist.signer.startup import open_local_signer
 from cambist.signer.store import FILE, VERSION, Store, StoreError
 from tests.support.signing import COIN_TYPE, KEYSTORE, WALLET, open_signer, request, stranger
 
 LIMITS = {"approval_limits": {"memory/USDX": "0.0001"}}
 DAY_S = 86_400
+QUICK = Kdf(time_cost=1, memory_kib=64, parallelism=1)
 
 
 @pytest.fixture
@@ -171,3 +179,43 @@ def test_a_store_of_a_later_version_is_refused(tmp_path):
     later.close()
     with pytest.raises(StoreError, match=f"of version {VERSION + 1}"):
         Store(tmp_path / "store")
+
+
+async def test_a_store_that_is_locked_for_long_is_no_wrong_setting(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(store_module, "LOCK_TIMEOUT_S", 0.1)
+    settings = Settings(signer=SignerSettings(store=tmp_path / "store"))
+    Store(tmp_path / "store").close()
+    other = sqlite3.connect(tmp_path / "store" / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(SignerUnavailableError, match="database is locked"):
+        async with open_local_signer(settings, Registry({}), clock, KEYSTORE):
+            pass
+    other.close()
+    async with open_local_signer(settings, Registry({}), clock, KEYSTORE):
+        pass
+    (tmp_path / "store" / FILE).chmod(0o644)
+    with pytest.raises(SettingsError, match="chmod 600"):
+        async with open_local_signer(settings, Registry({}), clock, KEYSTORE):
+            pass
+
+
+@pytest.mark.slow
+def test_a_signer_whose_disk_takes_nothing_more_may_be_started_again(tmp_path):
+    save_keystore(tmp_path / "keystore.json", KEYSTORE, "correct horse battery", os.urandom, QUICK)
+    (tmp_path / "passphrase").write_text("correct horse battery")
+    (tmp_path / "cambist.toml").write_text(
+        '[keys]\nkeystore = "keystore.json"\npassphrase = { file = "passphrase" }\n[signer]\nsocket = "signer.sock"\n'
+        'store = "store"\n'
+    )
+    (tmp_path / "passphrase").chmod(0o600)
+    ended = subprocess.run(
+        [sys.executable, "-m", "cambist.cli", "signer", "run"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (1, False), ended.stderr
+    assert "The signer's store" in ended.stderr

@@ -89,7 +89,7 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
     """Open everything, and close it in reverse order.
 
     Servers need not be reachable yet. Raises SettingsError, RegistryError and KeystoreError for what no waiting
-    would mend.
+    would mend, and SignerUnavailableError for a signer's store that is locked or on a full disk.
     """
     parts = parts or Parts()
     if settings.database.url is None or settings.redis.url is None:

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import cast
 
+import click
+
 from cambist.ports import system_ids
 from cambist.provision import provision
 from cambist.registry import RegistryError
 from cambist.settings import Settings, SettingsError
+from cambist.signer import SignerUnavailableError
 from cambist.signer.files import KeystoreError
 
 from .imports import collector_off, import_jwt
@@ -40,6 +43,8 @@ def run_process(name: str, invocation: Invocation) -> None:
         sys.exit(load_process(name)(settings))
     except (RegistryError, KeystoreError) as error:
         raise SettingsError(str(error)) from error
+    except SignerUnavailableError as error:  # which may pass with time: a supervisor shall try again
+        raise click.ClickException(str(error)) from error
 
 
 def load_process(name: str) -> Callable[[Settings], int | None]:

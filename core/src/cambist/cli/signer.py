@@ -17,7 +17,7 @@ from cambist.ports import SystemClock, system_ids
 from cambist.provision import provision
 from cambist.registry import Registry, RegistryError
 from cambist.settings import Settings, SettingsError
-from cambist.signer import answers
+from cambist.signer import SignerUnavailableError, answers
 from cambist.signer.files import KeystoreError
 from cambist.signer.reporting import word
 from cambist.signer.reports import Verdict
@@ -54,6 +54,8 @@ def run(invocation: Invocation) -> None:
         asyncio.run(_serve(settings, path))
     except (RegistryError, KeystoreError) as error:
         raise SettingsError(str(error)) from error
+    except SignerUnavailableError as error:  # which may pass with time: a supervisor shall try again
+        raise click.ClickException(str(error)) from error
 
 
 async def _serve(settings: Settings, path: Path) -> None:

@@ -15,11 +15,11 @@ from .exchanges import ExchangeReader
 from .files import KeystoreError
 from .keystore import Keystore, open_keystore
 from .local import LocalSigner
-from .protocol import Signer
+from .protocol import Signer, SignerUnavailableError
 from .reading import Reader
 from .remote import RemoteSigner
 from .rules import check_caps, load_rules
-from .store import Store, StoreError
+from .store import Store, StoreError, StoreUnavailableError
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def open_signer(
 ) -> AsyncIterator[Signer]:
     """Yield the signer behind the configured socket, or one in this process, where no socket is configured.
 
-    Raises SettingsError and KeystoreError.
+    Raises SettingsError and KeystoreError; SignerUnavailableError for a store that may be usable the next time.
     """
     if keystore is None and settings.signer_socket is not None:
         remote = RemoteSigner(settings.signer_socket, group=settings.signer.socket_group)
@@ -47,7 +47,7 @@ async def open_local_signer(
 ) -> AsyncIterator[LocalSigner]:
     """Yield a signer in this process, with the configured keystore unless another is given.
 
-    Raises SettingsError and KeystoreError.
+    Raises SettingsError and KeystoreError; SignerUnavailableError for a store that may be usable the next time.
     """
     rules = load_rules(settings, registry.chains, registry.families)
     if settings.production:
@@ -56,6 +56,8 @@ async def open_local_signer(
     keystore = keystore or await _configured_keystore(settings)
     try:
         store = Store(settings.signer_store)
+    except StoreUnavailableError as error:
+        raise SignerUnavailableError(str(error)) from error
     except StoreError as error:
         raise SettingsError(str(error)) from error
     # What is added while the gateway runs comes from the database, and is no word for a signer.

@@ -19,9 +19,9 @@ from .outflows import Outflow
 from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, slot_number
 from .reading import Reading
 from .rules import Rules
-from .store_schema import VERSION, StoreError, check_modes, connect
+from .store_schema import VERSION, StoreError, StoreUnavailableError, check_modes, connect, unopened
 
-__all__ = ["FILE", "VERSION", "Asked", "Book", "Store", "StoreError"]
+__all__ = ["FILE", "VERSION", "Asked", "Book", "Store", "StoreError", "StoreUnavailableError"]
 
 FILE = "signed.sqlite"
 LOCK_TIMEOUT_S = 20
@@ -69,17 +69,18 @@ class Store:
     """The open file. Several processes may open it; one at a time writes."""
 
     def __init__(self, folder: Path) -> None:
-        """Open it, or make it in a folder that only its owner may enter. Raises StoreError."""
+        """Open it, or make it in a folder that only its owner may enter.
+
+        Raises StoreError, and StoreUnavailableError where that may pass with time.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = folder / FILE
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
             check_modes(file)
             self._connection = connect(file, timeout_s=LOCK_TIMEOUT_S)
-        except OSError as error:
-            raise StoreError(f"The signer's store {folder} cannot be opened: {error.strerror}.") from error
-        except sqlite3.Error as error:
-            raise StoreError(f"The signer's store {folder} cannot be used: {error}.") from error
+        except (OSError, sqlite3.Error) as error:
+            raise unopened(folder, error) from error
 
     def close(self) -> None:
         self._connection.close()

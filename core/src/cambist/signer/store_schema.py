@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -52,9 +53,34 @@ ALTER TABLE voided ADD COLUMN denied INTEGER NOT NULL DEFAULT 0;
 )
 VERSION = len(VERSIONS)
 
+_PASSING_NUMBERS = {
+    *(errno.EAGAIN, errno.EDQUOT, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC),
+    errno.ESTALE,
+}
+_PASSING_CODES = {
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
+    sqlite3.SQLITE_PROTOCOL,
+}
+"""What a disk that is full, fails or is locked for long says: it may be over the next time."""
+
 
 class StoreError(Exception):
     """The store cannot be used, so nothing can be signed; the message is a sentence for the operator."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be used now, and may be the next time."""
+
+
+def unopened(folder: Path, error: OSError | sqlite3.Error) -> StoreError:
+    """Return what to say of a store that could not be opened: whether that passes with time, its type says."""
+    if isinstance(error, OSError):
+        passes, text = error.errno in _PASSING_NUMBERS, f"cannot be opened: {error.strerror}"
+    else:
+        # The low byte is the kind of error; the others say which of its kind. Errors of the module itself have none.
+        passes = getattr(error, "sqlite_errorcode", -1) & 0xFF in _PASSING_CODES
+        text = f"cannot be used: {error}"
+    return (StoreUnavailableError if passes else StoreError)(f"The signer's store {folder} {text}.")
 
 
 def connect(file: Path, *, timeout_s: float) -> sqlite3.Connection:
