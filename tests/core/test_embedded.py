@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,7 +18,7 @@ import psutil
 import pytest
 import redis
 
-from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir, reached_database
+from cambist.embedded import EmbeddedError, EmbeddedServers, own_data_dir, postgres, reached_database
 from cambist.embedded.postgres import shared_buffers_mb, usable_memory
 
 OWNER = """
@@ -156,6 +157,39 @@ def test_a_killed_server_starts_again_though_a_query_of_before_is_still_under_wa
         with pytest.raises((OSError, asyncpg.PostgresError)):
             long.result(timeout=10)
         assert _ask(servers, "SELECT 1") == 1
+
+
+@pytest.fixture
+def recovering(data_dir):
+    """Have the database recover when it starts, for seconds: it looks for more to do, and is told each time late."""
+    signal_file = data_dir / "postgres" / "recovery.signal"
+    signal_file.touch(mode=0o600)
+    shutil.chown(signal_file, (data_dir / "postgres").stat().st_uid, (data_dir / "postgres").stat().st_gid)
+    yield {"restore_command": "sleep 2; false"}
+    signal_file.unlink(missing_ok=True)
+
+
+@pytest.mark.slow
+def test_a_database_that_recovers_for_longer_than_anybody_thought_is_waited_for(
+    data_dir, recovering, monkeypatch, capfd
+):
+    monkeypatch.setattr(postgres, "READY_S", 1)
+    with (
+        own_data_dir(data_dir) as folder,
+        EmbeddedServers(folder, os.urandom, valkey=False, postgres_settings=recovering) as servers,
+    ):
+        assert _ask(servers, "SELECT 1") == 1
+    assert "server_still_starting" in "".join(capfd.readouterr())
+
+
+@pytest.mark.slow
+def test_who_stops_waits_for_no_database_that_recovers(data_dir, recovering):
+    with own_data_dir(data_dir) as folder:
+        servers = EmbeddedServers(folder, os.urandom, valkey=False, postgres_settings=recovering)
+        servers.start((data_dir / "postgres" / "postmaster.pid").exists)
+        servers.stop()
+    assert not servers.running
+    assert (data_dir / "postgres" / "recovery.signal").exists()
 
 
 def test_a_pid_file_whose_number_belongs_to_somebody_else_now_harms_nobody(data_dir):

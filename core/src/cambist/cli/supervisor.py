@@ -69,6 +69,11 @@ class Supervisor:
         """Ask ``run`` to stop everything and return; fit to be a signal's handler."""
         self._stopping = True
 
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._stopping
+
     def run(self) -> None:
         """Run until stopped. Raises GivenUpError when a child cannot run at all."""
         try:

@@ -141,9 +141,10 @@ def _supervisor(settings: Settings, secret: Collection[str], servers: EmbeddedSe
     def keep_up() -> None:
         if not servers.running:
             log.error("embedded_server_ended", again="now")
-            servers.start()
+            servers.start(lambda: supervisor.stopping)
 
-    return Supervisor(children, is_ready=readiness.check, on_ready=lambda: echo(f"ready {url}"), keep_up=keep_up)
+    supervisor = Supervisor(children, is_ready=readiness.check, on_ready=lambda: echo(f"ready {url}"), keep_up=keep_up)
+    return supervisor
 
 
 def _has_keys(database_url: str) -> bool:

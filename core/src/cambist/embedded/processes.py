@@ -157,18 +157,35 @@ def server_environment() -> dict[str, str]:
     return {"LC_ALL": "C", "TZ": "UTC"} | {name: os.environ[name] for name in kept if name in os.environ}
 
 
-def wait_until(
-    ready: Callable[[], bool], process: subprocess.Popen[bytes], *, log_file: Path, timeout_s: float
+def wait_until(  # noqa: PLR0913  each by name
+    ready: Callable[[], bool],
+    process: subprocess.Popen[bytes],
+    *,
+    log_file: Path,
+    timeout_s: float,
+    starting: Callable[[], bool] = lambda: False,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Wait for a server to be ready. Raises EmbeddedError with the end of its log when it is not in time."""
-    deadline = time.monotonic() + timeout_s  # a server's start is real time, whatever clock the gateway runs on
+    """Wait for a server to be ready. Raises EmbeddedError with the end of its log when it is not in time.
+
+    For as long as it says that it is ``starting`` it is waited for, which is told each time that the timeout is over:
+    after a crash it may have much to recover. When we are ``stopping`` ourselves, nobody waits for it any more.
+    """
+    began = time.monotonic()  # a server's start is real time, whatever clock the gateway runs on
+    deadline = began + timeout_s
     while not ready():
-        if process.poll() is not None or time.monotonic() > deadline:
+        now = time.monotonic()
+        if process.poll() is None and now > deadline and starting():
+            deadline = now + timeout_s
+            log.warning("server_still_starting", server=log_file.stem, waited_s=round(now - began), log=str(log_file))
+        if process.poll() is not None or now > deadline:
             reason = "did not become ready" if process.returncode is None else f"ended with {process.returncode}"
             stop(process, (signal.SIGKILL,), timeout_s=5)
             words = log_file.read_text(errors="replace")[-1000:].strip()
             msg = f"{log_file.stem} {reason}. The end of {log_file}: {words}"
             raise EmbeddedError(msg)
+        if stopping():
+            return
         time.sleep(0.01)
 
 
