@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from cambist.cli.demo import MARK
 from tests.support.command import run_command
 
 
@@ -30,6 +31,18 @@ def test_an_argument_that_can_mean_nothing_is_told_in_a_sentence(cambist, argume
     answer = cambist(*arguments)
     assert answer.returncode == 1
     assert answer.stderr.endswith(f"{sentence}\n")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"email": "demo1@sh', b"\xff", b"[]", b'{"email": "a@b.c"}'])
+def test_a_month_that_was_cut_off_is_told(cambist, tmp_path, content):
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    (folder / "cambist.toml").write_text(f"{MARK}: whatever")
+    (folder / "month.json").write_bytes(content)
+    answer = cambist("demo", "--once", "--data-dir", "demo")
+    assert answer.returncode == 1
+    assert "The demo failed: demo/month.json is not whole: remove it, and a month is made anew" in answer.stderr
+    assert "Traceback" not in answer.stderr
 
 
 def test_a_file_that_holds_no_secret_makes_no_code(cambist, tmp_path):

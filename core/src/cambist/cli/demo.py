@@ -184,7 +184,17 @@ async def _month(data_dir: Path, port: int, stop: asyncio.Future[Any]) -> dict[s
             return None
         if ended.result() != 0:
             raise DemoFailedError("the month could not be made:\n  " + await _end_of(log))
-    found: dict[str, Any] = json.loads(told.read_text())
+    return _told_before(told)
+
+
+def _told_before(told: Path) -> dict[str, Any]:
+    """Return what a month wrote down. Raises DemoFailedError for a file that was cut off, as by a power cut."""
+    try:
+        found = json.loads(told.read_text())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found.keys() >= {"email", "operator", "port", "secrets"}:
+        raise DemoFailedError(f"{told} is not whole: remove it, and a month is made anew")
     return found
 
 

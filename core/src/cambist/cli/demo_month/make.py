@@ -61,6 +61,8 @@ def write(made: DemoMonth, path: Path) -> None:
     beside = path.with_suffix(".new")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump(asdict(made), file)
+        file.flush()
+        os.fsync(file.fileno())
     beside.replace(path)
 
 
