@@ -27,6 +27,7 @@ from cambist.ports import SystemClock
 from cambist.signer import SignerUnavailableError
 from cambist.signer.keystore import Kdf, Keystore, open_keystore, save_keystore
 from cambist.signer.remote import RemoteSigner
+from cambist.signer.store import Store
 from cambist.testing.memory import MemoryChain, memory_chain_info
 from tests.support.command import run_command
 from tests.support.descendants import everything_below, still_there
@@ -236,6 +237,19 @@ def test_an_operator_agrees_to_what_is_shown_and_to_nothing_else(cambist, tmp_pa
     answer = cambist("signer", "approve", "payout:po_1", settings=settings, stdin="n\ny\n")
     assert "1 of 2 approved." in answer.stdout
     assert asyncio.run(sign(100, 200)) == ["APPROVAL_NEEDED", None]
+
+
+def test_a_store_that_saw_a_clock_far_ahead_is_taken_back_when_a_person_says_so(cambist, tmp_path):
+    settings = '[signer]\nstore = "signed"'
+    assert "Nothing is wrong" in cambist("signer", "clock", settings=settings).stdout
+    with contextlib.closing(Store(tmp_path / "signed")) as store:
+        with store.book(4_102_444_800):
+            pass
+        refused = cambist("signer", "clock", settings=settings, stdin="\n")
+        assert (refused.returncode, "2100-01-01T00:00:00+00:00" in refused.stdout) == (1, True)
+        assert store.latest() == 4_102_444_800
+        assert cambist("signer", "clock", settings=settings, stdin="y\n").returncode == 0
+        assert abs(store.latest() - time.time()) < 120
 
 
 def test_migrate_brings_an_empty_database_up_to_date(cambist, empty_database_url):

@@ -7,6 +7,7 @@ import resource
 import sqlite3
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 
@@ -219,3 +220,35 @@ def test_a_signer_whose_disk_takes_nothing_more_may_be_started_again(tmp_path):
     )
     assert (ended.returncode, "Traceback" in ended.stderr) == (1, False), ended.stderr
     assert "The signer's store" in ended.stderr
+
+
+async def test_a_clock_that_was_far_ahead_is_taken_back_and_nothing_signed_is_forgotten(tmp_path, clock):
+    rules = {
+        "hourly_caps": {"memory/USDX": "0.0001"},
+        "fresh_address_delay_s": DAY_S,
+        "fresh_address_caps": {"memory/USDX": "0"},
+    }
+    known, learned = stranger("a"), stranger("b")
+    signer, store = open_signer(tmp_path / "store", clock, **rules), Store(tmp_path / "store")
+    began = clock.now()
+    assert (await answer(signer, request(known, 60, reference="p:1"))).refusal == "TARGET_TOO_FRESH"
+    clock.advance(75 * 365 * DAY_S)
+    assert (await answer(signer, request(known, 60, reference="p:1"))).refusal is None
+    assert (await answer(signer, request(learned, 1, reference="p:2", sequence=1))).refusal == "TARGET_TOO_FRESH"
+    clock.set(began + timedelta(days=2))
+    present = int(clock.now().timestamp())
+    capped = await answer(signer, request(known, 60, reference="p:3", sequence=2))
+    assert (capped.refusal, capped.retry_at > clock.now() + timedelta(days=74 * 365)) == ("HOURLY_CAP", True)
+
+    store.take_back(present)
+    assert store.latest() == present
+    capped = await answer(signer, request(known, 60, reference="p:3", sequence=2))
+    assert (capped.refusal, (capped.retry_at - clock.now()).total_seconds() <= 3_660) == ("HOURLY_CAP", True)
+    clock.advance(3_700)
+    assert (await answer(signer, request(known, 60, reference="p:3", sequence=2))).refusal is None
+    # It is not signed a second time, and what was learned ahead is fresh.
+    assert (await answer(signer, request(known, 60, reference="p:1", sequence=9))).refusal == "ALREADY_SIGNED"
+    fresh = await answer(signer, request(learned, 1, reference="p:2", sequence=1))
+    assert (fresh.refusal, round((fresh.retry_at - clock.now()).total_seconds())) == ("TARGET_TOO_FRESH", DAY_S)
+    store.close()
+    await signer.aclose()

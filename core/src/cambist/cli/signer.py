@@ -108,6 +108,35 @@ def approve(invocation: Invocation, reference: str) -> None:
 
 @signer.command()
 @settings_options
+def clock(invocation: Invocation) -> None:
+    """Take the store back to this machine's clock, after one that was far ahead.
+
+    Nothing that was signed is forgotten.
+    """
+    settings = invocation.settings(signer_only=True)
+    try:
+        with closing(Store(settings.signer_store)) as store:
+            latest, now = store.latest(), int(SystemClock().now().timestamp())
+            if latest <= now:
+                echo(f"Nothing is wrong: the store has seen {_moment(latest)}, and this machine's clock is not behind.")
+                return
+            echo(f"The store has seen      {_moment(latest)}")
+            echo(f"This machine's clock is {_moment(now)}")
+            echo(
+                "What counts ahead of it counts for an hour from now on. Addresses that are known since then are fresh."
+            )
+            forget_typed()
+            if not click.confirm("Is this machine's clock right, and shall the store go on from it?"):
+                raise click.ClickException("Nothing was changed.")
+            store.take_back(int(SystemClock().now().timestamp()))
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+    log.warning("signer_store_taken_back", was=_moment(latest))
+    echo("The store goes on from this machine's clock.")
+
+
+@signer.command()
+@settings_options
 @click.option("--renew", is_flag=True, help="Replace the secret that there is.")
 def enrol(invocation: Invocation, *, renew: bool) -> None:
     """Make a secret for answering over the gateway, and show it once: keep it on a device of your own."""
@@ -154,7 +183,11 @@ def _book(invocation: Invocation) -> Iterator[Book]:
 
 def _line(asked: Asked) -> str:
     """Return what is asked. Amount and address are the signer's own reading; the rest the gateway's database said."""
-    since = datetime.fromtimestamp(asked.asked_at, UTC).isoformat(timespec="seconds")
+    since = _moment(asked.asked_at)
     by = word(asked.asked_by) if asked.asked_by else "nobody that is known"
     what = f"{asked.text}  to {asked.to_address}  on {asked.to_chain or asked.chain}"
     return f"{word(asked.reference)}  {what}  ({word(asked.purpose)} by {by}, asked {since})"
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

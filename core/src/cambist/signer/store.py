@@ -19,6 +19,7 @@ from .outflows import Outflow
 from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, slot_number
 from .reading import Reading
 from .rules import Rules
+from .store_clock import take_back
 from .store_schema import VERSION, StoreError, StoreUnavailableError, check_modes, connect, unopened
 
 __all__ = ["FILE", "VERSION", "Asked", "Book", "Store", "StoreError", "StoreUnavailableError"]
@@ -88,13 +89,28 @@ class Store:
     @contextmanager
     def book(self, now: int) -> Iterator[Book]:
         """Lock the file for writing; all of it is on disk when the context ends, or none. Raises StoreError."""
+        with self._writing() as connection:
+            book = Book(connection, now)
+            yield book
+            book.write()
+
+    def latest(self) -> int:
+        """Return the latest time that the store has seen, in seconds since 1970. Raises StoreError."""
+        with self._writing() as connection:
+            return int(connection.execute("SELECT now FROM state").fetchone()["now"])
+
+    def take_back(self, now: int) -> None:
+        """Go on from ``now``, though the store has seen a later time: nothing is forgotten. Raises StoreError."""
+        with self._writing() as connection:
+            take_back(connection, now)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                book = Book(connection, now)
-                yield book
-                book.write()
+                yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
