@@ -59,7 +59,7 @@ def test_a_value_that_is_too_long_or_too_short_is_told_so_in_plain_words(body, f
     assert [(one.field, one.message) for one in caught.value.details] == [(field, told)]
 
 
-@pytest.mark.parametrize("around", ["{}", "{}\n", "x\n{}\n", "{}`\n", "`{}\n`", "{}."])
+@pytest.mark.parametrize("around", ["{}", "{}\n", "x\n{}\n", "{}`\n", "`{}\n`", "{}.", "\n - at `${}"])
 @pytest.mark.parametrize("within", [" - at `$", " - at `$.", "`$", "[", "` - at `$["])
 def test_a_name_that_looks_like_what_the_decoder_says_is_read_as_fast_as_any(around, within):
     """Whoever signs in may send one, and he need not be known: it kept the whole process for a minute."""
@@ -76,6 +76,13 @@ def test_a_name_that_looks_like_what_the_decoder_says_is_read_as_fast_as_any(aro
     with pytest.raises(InvalidError):
         decode_json(json.encode({"parts": {name: [{"ofMode": name}]}}), Body)
     assert time.thread_time() - began < 2
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\n", "\n - at `$.a", "\n - at `$[["])
+def test_a_name_of_several_lines_is_told_as_one_that_is_not_known(name):
+    with pytest.raises(InvalidError) as caught:
+        decode_json(json.encode({name: 1}), Login)
+    assert [one.message for one in caught.value.details] == ["is not a field that is known here"]
 
 
 def test_where_a_value_stands_is_told_whatever_it_says():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import inspect
 
-_STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
+_STEP = re.compile(r"\[[^\[\]]*\]|[^.\[\]]+")
 
 
 def values_at(kind: object, path: str) -> Sequence[str]:

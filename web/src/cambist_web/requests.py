@@ -29,7 +29,7 @@ from .choices import values_at
 from .errors import UnsupportedMediaTypeError, plain_problem
 
 _AT = " - at `$"
-_NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`")
+_NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*?)`", re.DOTALL)
 
 
 KEPT_INSIDE = ("/api/admin", "/operator", "/metrics")
