@@ -64,6 +64,14 @@ def test_a_long_text_that_is_full_of_joiners_is_read_once():
     assert time.thread_time() - began < 4
 
 
+@pytest.mark.parametrize("part", ["a.", "a-", "a://", "://a:", "eyJ-", "eyJa.", "?key=", "Bearer a.", "ck_live_"])
+def test_a_long_text_is_looked_through_for_secrets_once(part):
+    """Such as a stranger's path, which is logged where the request for it fails."""
+    began = time.thread_time()
+    redact_text(part * (64_000 // len(part)))
+    assert time.thread_time() - began < 1
+
+
 def test_lines_are_for_texts_that_may_have_them():
     assert hidden_in("one\n\ttwo\r\n", lines=True) is None
     assert hidden_in("one\n\x1b[2J", lines=True) == "\x1b"
