@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -212,3 +213,32 @@ async def test_the_first_error_ends_the_others_and_is_raised_itself() -> None:
         await gather_all(slow(), broken())
     assert ended == ["slow"]
     assert await gather_all(asyncio.sleep(0, 1), asyncio.sleep(0, 2)) == [1, 2]
+
+
+@pytest.mark.parametrize("interim, said", [(8, b"yes"), (None, None)])
+async def test_interim_answers_are_passed_over_and_not_without_end(
+    clock: ManualClock, session: aiohttp.ClientSession, interim: int | None, said: bytes | None
+) -> None:
+    """They would take the event loop, and with it every other chain."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if interim is not None:
+            writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * interim)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes")
+        with suppress(OSError):
+            while interim is None:
+                writer.write(b"HTTP/1.1 103 \r\n\r\n" * 1_000)
+                await writer.drain()
+                await asyncio.sleep(0)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        client = HttpClient(session, url, "node", now=clock.now, timeout_s=5, response_bytes_max=1_000)
+        if said is not None:
+            assert (await client.post(b"{}", "it")).body == said
+            return
+        with pytest.raises(ChainUnavailableError, match="ClientResponseError"):
+            await client.post(b"{}", "it")

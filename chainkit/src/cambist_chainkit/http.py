@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
 from cambist.plugin import ChainError, ChainUnavailableError, PluginContext
@@ -18,6 +20,8 @@ from .answers import NoAnswerError, TooLongError, from_status
 SECRET_CHARS_MIN: Final = 6
 ERROR_BODY_BYTES_MAX: Final = 1 << 16
 CONNECTIONS_MAX: Final = 32
+INTERIM_MAX: Final = 8
+"""Answers such as 103 that may come before the one that counts. Without end they would take the whole event loop."""
 LATENCY_WEIGHT: Final = 0.1
 """How much the last answer counts, against all that were before it."""
 
@@ -41,6 +45,30 @@ class Answered(Struct, frozen=True):
     def body(self) -> bytes:
         """The pieces as one."""
         return b"".join(self.chunks)
+
+
+class BoundedResponse(aiohttp.ClientResponse):
+    """An answer before which only so many others may come."""
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        """Read the head of the answer. Raises ClientResponseError, also where interim answers do not end."""
+        protocol, heads = connection.protocol, 0
+        if protocol is None:
+            return await super().start(connection)
+        read = protocol.read
+
+        async def counted() -> Any:  # noqa: ANN401  what aiohttp's parser makes of a head
+            nonlocal heads
+            heads += 1
+            if heads > INTERIM_MAX + 1:
+                raise HttpProcessingError(code=0, message="interim answers without end")
+            return await read()
+
+        protocol.read = counted  # type: ignore[method-assign]  # for this answer alone
+        try:
+            return await super().start(connection)
+        finally:
+            del protocol.read
 
 
 class HttpClient:
@@ -126,6 +154,7 @@ def open_session(context: PluginContext) -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": context.user_agent},
         read_bufsize=1 << 20,
+        response_class=BoundedResponse,
     )
 
 

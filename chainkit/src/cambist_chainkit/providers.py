@@ -27,6 +27,7 @@ from cambist.plugin import ExchangeEffects, PluginContext, ProviderUnavailableEr
 from cambist.plugin.budgets import WAIT_MAX_S
 
 from .answers import retry_after_s
+from .http import BoundedResponse
 
 T = TypeVar("T")
 
@@ -183,7 +184,10 @@ async def provider_client(setup: ProviderSetup, context: PluginContext) -> Async
     budget = context.budgets.of(account, per_second=setup.requests_per_second)
     # No cookies, and nothing is unpacked: a short answer can be packed that is endless.
     async with aiohttp.ClientSession(
-        auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar(), headers=headers
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=headers,
+        response_class=BoundedResponse,
     ) as session:
         yield ProviderClient(setup, session, budget, context.now)
 
