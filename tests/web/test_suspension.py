@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from cambist.services.audit.entries import newest
+from cambist.services.identity import api_keys
 from tests.support.tracker_api import make
 from tests.support.web import ADMIN_KEY, PASSWORD, refused
 
@@ -66,6 +69,45 @@ async def test_another_process_refuses_the_key_within_a_second(client, clock, me
     cache._found.update(known)  # as another process has it
     clock.advance(seconds=1)
     refused(await client.get("/api/merchant/wallet", headers=merchant.key), 403, "MERCHANT_SUSPENDED")
+
+
+async def test_this_process_refuses_a_key_at_once_that_is_looked_up_meanwhile(
+    client, clock, merchant, act, monkeypatch
+):
+    is_found, may_go_on = asyncio.Event(), asyncio.Event()
+    find = api_keys.find_access
+
+    async def slowly(*asked):
+        found = await find(*asked)
+        is_found.set()
+        await may_go_on.wait()
+        return found
+
+    clock.advance(seconds=1)
+    monkeypatch.setattr(api_keys, "find_access", slowly)
+    slow = asyncio.create_task(client.get("/api/merchant/wallet", headers=merchant.key))
+    await is_found.wait()
+    await act("suspend", reason="chargebacks")
+    may_go_on.set()
+    await slow
+    refused(await client.get("/api/merchant/wallet", headers=merchant.key), 403, "MERCHANT_SUSPENDED")
+
+
+async def test_noting_that_a_key_is_used_keeps_it_no_longer(client, clock, merchant, act):
+    async def read():
+        return await client.get("/api/merchant/wallet", headers=merchant.key)
+
+    assert (await read()).status_code == 200
+    clock.advance(seconds=api_keys.NOTE_USE_AFTER.total_seconds() - 0.5)
+    assert (await read()).status_code == 200  # looked up
+    cache = client._transport.app.state.web.key_cache
+    clock.advance(seconds=0.7)
+    assert (await read()).status_code == 200  # noted
+    known = dict(cache._found)
+    await act("suspend", reason="chargebacks")
+    cache._found.update(known)  # as another process has it
+    clock.advance(seconds=0.4)
+    refused(await read(), 403, "MERCHANT_SUSPENDED")
 
 
 async def test_nobody_is_asked_to_begin_to_pay_and_who_has_begun_is(client, gateway, merchant, act):

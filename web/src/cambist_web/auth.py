@@ -144,6 +144,7 @@ async def _access_of(web: Web, secret: str, connection: Connection) -> KeyAccess
     counted = not web.key_cache.was_good(hashed)
     if counted:
         await web.limiter.take(limit, who)
+    cleared = web.key_cache.cleared
     async with web.db.autocommit() as conn:
         access = await api_keys.find_access(conn, hashed)
     if access is None:
@@ -153,7 +154,7 @@ async def _access_of(web: Web, secret: str, connection: Connection) -> KeyAccess
         raise _no_such_key()
     if counted:
         await web.limiter.give_back(limit, who)
-    web.key_cache.put(hashed, access, now)
+    web.key_cache.put(hashed, access, now, cleared)
     return access
 
 
@@ -164,7 +165,7 @@ def _no_such_key() -> UnauthenticatedError:
 async def _note_use(web: Web, secret: str, access: KeyAccess, connection: Connection, now: datetime) -> None:
     """Write the key's last use down, about once a minute: what comes meanwhile sees that it is being done."""
     noted = msgspec.structs.replace(access, last_used_at=now)
-    web.key_cache.put(api_keys.key_hash(secret), noted, web.clock.monotonic())
+    web.key_cache.replace(api_keys.key_hash(secret), access, noted)
     if access.actor.key_pk is not None:
         async with web.db.autocommit() as conn:
             await api_keys.note_use(conn, access.actor.key_pk, host_of(connection), now=now)

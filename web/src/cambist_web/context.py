@@ -117,20 +117,32 @@ class KeyCache(GoodHashes):
     def __init__(self) -> None:
         super().__init__()
         self._found: dict[bytes, tuple[KeyAccess, float]] = {}
+        self.cleared = 0
+        """How often it was: what was looked up before may have been revoked meanwhile."""
 
     def get(self, hashed: bytes, now: float) -> KeyAccess | None:
         found = self._found.get(hashed)
         return found[0] if found is not None and now < found[1] else None
 
-    def put(self, hashed: bytes, access: KeyAccess, now: float) -> None:
+    def put(self, hashed: bytes, access: KeyAccess, now: float, cleared: int) -> None:
+        """Keep what was looked up from ``now`` on, unless keys were forgotten since they had been ``cleared`` times."""
+        self.add(hashed)
+        if cleared != self.cleared:
+            return
         if len(self._found) >= KEY_CACHE_MAX:
             self._found.clear()
         self._found[hashed] = (access, now + KEY_CACHE_TTL_S)
-        self.add(hashed)
+
+    def replace(self, hashed: bytes, access: KeyAccess, by: KeyAccess) -> None:
+        """Keep the one in the place of the other, if that is still here, and for no longer than that."""
+        found = self._found.get(hashed)
+        if found is not None and found[0] is access:
+            self._found[hashed] = (by, found[1])
 
     def clear(self) -> None:
         """Forget every key: one was revoked, a project switched off, or live mode taken back, in this very process."""
         self._found.clear()
+        self.cleared += 1
 
 
 class SignIns(Generic[V, P]):
