@@ -51,7 +51,7 @@ from .permissions import MEMBER, SCOPE, check_member, check_member_permissions
 TOKEN_CHARS_MAX = 4_096
 """Of an access token. Ours are shorter."""
 
-READING = frozenset({"GET", "HEAD"})
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 API_KEY_SCHEME = "apiKey"
 SESSION_SCHEME = "session"
@@ -107,6 +107,8 @@ async def require_key(connection: Connection, handler: BaseRouteHandler) -> None
     await web.limiter.take(web.limits.of_key(access.requests_per_minute), str(access.actor.key_pk))
     if access.suspended:
         raise merchant_suspended()
+    if asks_for_methods(connection):
+        return
     scope = handler.opt.get(SCOPE)
     if scope not in access.scopes:
         raise ForbiddenError("SCOPE_MISSING", f"This API key lacks the scope {scope}.")
@@ -115,6 +117,11 @@ async def require_key(connection: Connection, handler: BaseRouteHandler) -> None
     refuse_inactive(connection, access.actor)
     if access.last_used_at is None or now - access.last_used_at >= api_keys.NOTE_USE_AFTER:
         await _note_use(web, secret, access, connection, now)
+
+
+def asks_for_methods(connection: Connection) -> bool:
+    """Say whether OPTIONS is asked, which the framework answers for each path: it does nothing, and takes nothing."""
+    return connection.scope.get("method") == "OPTIONS"
 
 
 def refuse_inactive(connection: Connection, actor: Actor) -> None:
@@ -179,6 +186,8 @@ async def require_session(connection: Connection, handler: BaseRouteHandler) -> 
     except UnauthenticatedError:
         await web.limiter.take(web.limits.bad_credentials, address_of(connection))
         raise
+    if asks_for_methods(connection):
+        return
     check_member(session, handler)
     # A project's own mode is looked at in ``require_step_up``.
     if handler.opt.get(STEP_UP) and "project_id" not in connection.path_params:

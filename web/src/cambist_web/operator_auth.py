@@ -17,7 +17,7 @@ from cambist.services.errors import ForbiddenError, UnauthenticatedError
 from cambist.services.identity import api_keys
 from cambist.services.identity.operators import OperatorPrincipal
 
-from .auth import ADMIN_SCHEME, OPERATOR_SCHEME, LimitAddress, session_of
+from .auth import ADMIN_SCHEME, OPERATOR_SCHEME, LimitAddress, asks_for_methods, session_of
 from .context import Web, web_of
 from .errors import AnyRequest
 from .origin import Connection, address_of
@@ -56,6 +56,8 @@ async def require_admin(connection: Connection, handler: BaseRouteHandler) -> No
         await require_admin_key(connection, handler)
         return
     await require_operator(connection, handler)
+    if asks_for_methods(connection):
+        return
     principal, permission = connection.state.operator_session, PERMISSIONS[handler.opt[PERMISSION]]
     if principal.role not in permission.roles:
         raise ForbiddenError(
