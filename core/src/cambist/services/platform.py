@@ -87,7 +87,7 @@ class PlatformSettings(Group, frozen=True, kw_only=True):
     ``payout_minimum_fees`` is how many times its fee a payout must be worth where ``limits`` say no minimum; with 0,
     nothing.
 
-    ``allowed_addresses`` are by chain: where a chain is in it, money goes to these addresses only. They are normalized.
+    ``allowed_addresses`` are by chain: where a chain is in it, nothing else is asked for. They are normalized.
     """
 
     payout_enabled: bool = True
