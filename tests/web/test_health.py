@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 
 from cambist.settings import RateLimitSettings
-from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
+from tests.support.checkout import serving
+from tests.support.web import Merchant, lent_app, memory_gateway, refused, web_client, web_settings
 
 
 async def test_a_process_that_answers_is_alive(client):
@@ -166,3 +168,21 @@ async def test_what_goes_wrong_is_what_is_described(merchant, client, method, pa
         answer = await client.request(method, url, json=body, headers=headers)
         described = operation["responses"][str(answer.status_code)]["description"]
         assert f"`{answer.json()['code']}`" in described
+
+
+async def test_monitors_may_ask_without_a_body(gateway, merchant, client):
+    order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+    made = await client.post("/api/payment", json=order, headers=merchant.key)
+    page = made.json()["checkoutUrl"].replace("http://gateway.example", "")
+    paths = ("/health/live", "/health/ready", "/", "/dashboard/", "/operator/merchants", page, "/pay/pub_unknown")
+    async with lent_app(gateway) as app, serving(app) as url, httpx.AsyncClient(base_url=url) as real:
+        for path in paths:
+            shown, asked = await real.get(path), await real.head(path)
+            assert (asked.status_code, asked.content) == (shown.status_code, b""), path
+            assert asked.status_code < 400 or path == "/pay/pub_unknown", path
+            for name in ("content-type", "cache-control", "content-security-policy"):
+                assert asked.headers.get(name) == shown.headers.get(name), (path, name)
+        assert (await real.head("/api/payment")).status_code == 405
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE schema_version SET version_num = 'older'")
+    assert (await client.head("/health/ready")).status_code == 503

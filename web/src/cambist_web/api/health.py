@@ -7,9 +7,10 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import Any
 
-from litestar import Controller, Response, get
+from litestar import Controller, Response, get, route
 from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency
+from litestar.enums import HttpMethod
 from litestar.handlers import BaseRouteHandler
 from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -62,18 +63,18 @@ class Health(Controller):
     @get("/health/ready", summary="Can requests be served?", security=[{}])
     async def ready(self, web: NamedDependency[Web]) -> Response[Ready]:
         """Return 200, or 503 while the database is away or not migrated. Without Redis it is 200, `degraded`."""
-        database, redis = await asyncio.gather(_check(_migrated(web)), _check(_redis(web)))
-        checks = {"database": database, "redis": redis if redis == "ok" else "degraded"}
-        if database != "ok":
-            body = Ready(
-                success=False,
-                status="unavailable",
-                checks=checks,
-                error="The database is not ready.",
-                code="NOT_READY",
-            )
-            return Response(body, status_code=503)
-        return Response(Ready(success=True, status="ready" if redis == "ok" else "degraded", checks=checks))
+        return await _readiness(web)
+
+    # Monitors that want no body ask so.
+    @route("/health/live", http_method=HttpMethod.HEAD, include_in_schema=False)
+    async def live_head(self) -> Live:
+        """Return the same without its body, which the server leaves out."""
+        return Live(status="live")
+
+    @route("/health/ready", http_method=HttpMethod.HEAD, include_in_schema=False)
+    async def ready_head(self, web: NamedDependency[Web]) -> Response[Ready]:
+        """Return the same without its body."""
+        return await _readiness(web)
 
     @get(
         "/metrics",
@@ -85,6 +86,21 @@ class Health(Controller):
     def metrics(self) -> bytes:
         """Return metrics in Prometheus' text format, to who asks from inside and through no proxy."""
         return exposition()
+
+
+async def _readiness(web: Web) -> Response[Ready]:
+    database, redis = await asyncio.gather(_check(_migrated(web)), _check(_redis(web)))
+    checks = {"database": database, "redis": redis if redis == "ok" else "degraded"}
+    if database != "ok":
+        body = Ready(
+            success=False,
+            status="unavailable",
+            checks=checks,
+            error="The database is not ready.",
+            code="NOT_READY",
+        )
+        return Response(body, status_code=503)
+    return Response(Ready(success=True, status="ready" if redis == "ok" else "degraded", checks=checks))
 
 
 async def _check(work: Awaitable[str]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Annotated
 
-from litestar import Controller, Litestar, MediaType, Response, get
+from litestar import Controller, Litestar, MediaType, Response, get, route
 from litestar.datastructures import State
 from litestar.di import NamedDependency
+from litestar.enums import HttpMethod
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
@@ -22,6 +23,9 @@ NO_SUCH_PAYMENT = "This link does not lead to a payment. Please check it, or go 
 NO_SUCH_ACCOUNT = (
     "This link does not lead to a deposit page. Please check it, or ask whoever gave it to you for a new one."
 )
+
+SHOWN = (HttpMethod.GET, HttpMethod.HEAD)
+"""How pages are asked for: messengers and monitors look at a link without its body, which the server leaves out."""
 
 ChosenChain = Annotated[str | None, QueryParameter(name="chain", max_length=64)]
 
@@ -46,7 +50,7 @@ class CheckoutPages(Controller):
     include_in_schema = False
     exception_handlers = told_to_people(lambda request: checkout_of(request.app).pages, PAGE_HEADERS)
 
-    @get("/pay/{public_id:str}")
+    @route("/pay/{public_id:str}", http_method=SHOWN)
     async def pay(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str]:
         """Show the payment as it stands."""
         view = await checkout.view(public_id)
@@ -61,7 +65,7 @@ class CheckoutPages(Controller):
             return _missing(checkout)
         return _stream(checkout.events(public_id))
 
-    @get("/receipt/{public_id:str}")
+    @route("/receipt/{public_id:str}", http_method=SHOWN)
     async def receipt(self, public_id: FromPath[str], checkout: NamedDependency[Checkout]) -> Response[str]:
         """Show the receipt once there is one; until then, the checkout."""
         view = await checkout.view(public_id)
@@ -72,7 +76,7 @@ class CheckoutPages(Controller):
             return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers)
         return _page(checkout.pages.receipt(view))
 
-    @get("/account/{public_id:str}")
+    @route("/account/{public_id:str}", http_method=SHOWN)
     async def account(
         self, public_id: FromPath[str], checkout: NamedDependency[Checkout], chain: ChosenChain = None
     ) -> Response[str]:

@@ -6,7 +6,8 @@ import gzip
 from collections.abc import Mapping
 from typing import Any
 
-from litestar import Controller, MediaType, Request, Response, Router, get
+from litestar import Controller, MediaType, Request, Response, Router, get, route
+from litestar.enums import HttpMethod
 from litestar.params import FromPath
 from litestar.response import Redirect
 from litestar.types import ControllerRouterHandler
@@ -20,6 +21,9 @@ PATH = "/dashboard"
 OPERATORS_PATH = "/operator"
 
 YEAR_S = 31_536_000
+
+SHOWN = (HttpMethod.GET, HttpMethod.HEAD)
+"""How pages are asked for: monitors do without the body, which the server leaves out."""
 
 NOT_BUILT = "The dashboard has not been built: run make dashboard.\n"
 REPLACED = "The dashboard was built anew: start the gateway again.\n"
@@ -47,7 +51,7 @@ class Pages(Controller):
 
     include_in_schema = False
 
-    @get(["/", "/{path:path}"], sync_to_thread=False)
+    @route(["/", "/{path:path}"], http_method=SHOWN, sync_to_thread=False)
     def page(self, request: AnyRequest) -> Response[bytes]:
         """Return the page."""
         return _page(request, "dashboard.html")
@@ -58,7 +62,7 @@ class OperatorPages(Controller):
 
     include_in_schema = False
 
-    @get(["/", "/{path:path}"], sync_to_thread=False)
+    @route(["/", "/{path:path}"], http_method=SHOWN, sync_to_thread=False)
     def page(self, request: AnyRequest) -> Response[bytes]:
         """Return the page."""
         return _page(request, "operator.html")
@@ -69,7 +73,7 @@ class Start(Controller):
 
     include_in_schema = False
 
-    @get("/", sync_to_thread=False)
+    @route("/", http_method=SHOWN, sync_to_thread=False)
     def start(self) -> Redirect:
         """Lead to where merchants sign in."""
         return Redirect(f"{PATH}/")
@@ -80,7 +84,7 @@ class OperatorStart(Controller):
 
     include_in_schema = False
 
-    @get("/", sync_to_thread=False)
+    @route("/", http_method=SHOWN, sync_to_thread=False)
     def start(self) -> Redirect:
         """Lead to where operators sign in."""
         return Redirect(f"{OPERATORS_PATH}/")
