@@ -17,6 +17,8 @@ from .endpoint import Endpoint
 from .wire import RpcFailure
 
 REASON_MAX: Final = 200
+TEXT_MAX: Final = 1_000
+"""What is read of a refusal. Nodes say it in a line, and one that says megabytes would keep the worker for minutes."""
 
 State = Literal["accepted", "rejected", "sequence_used", "underpriced", "unfunded", "unknown"]
 
@@ -83,6 +85,6 @@ def _verdict(tx: SignedTx, answer: str | RpcFailure | None) -> Broadcast:
 def verdict_on(failure: RpcFailure) -> Broadcast:
     """Return what a node's refusal of a transaction means."""
     detail = failure.data if isinstance(failure.data, str) and not failure.data.startswith("0x") else ""
-    text = f"{failure.message} {detail}".strip()
+    text = f"{failure.message[:TEXT_MAX]} {detail[:TEXT_MAX]}".strip()
     found: list[State] = [state for state, pattern in _TABLE if pattern.search(text)]
     return Broadcast(state=found[0] if found else "unknown", reason=text[:REASON_MAX] or f"error {failure.code}")
