@@ -28,3 +28,11 @@ def test_nothing_is_run_where_cells_are_parted_at_semicolons(sign):
 
 def test_what_stands_behind_a_semicolon_is_else_as_it_was():
     assert csv_lines([["a;b; c", '{"x":"a;b"}'], ["d;", "-1"]]) == b'a;b; c,"{""x"":""a;b""}"\r\nd;,-1\r\n'
+
+
+@pytest.mark.parametrize("broken", ["\n", "\r", "\r\n", "\n ", '\n"'])
+def test_nothing_is_run_behind_a_line_break_in_a_text(broken):
+    """A quote within a cell is none where cells are parted at semicolons: what a receiver answered had lines."""
+    line = csv_lines([["x", f"no{broken}=WEBSERVICE(A1)\nyes", "-1"], ["-2", "c", "-3"]]).decode()
+    assert not [one for one in line.splitlines() if one.lstrip(' "').startswith("=")]
+    assert line.endswith("-1\r\n-2,c,-3\r\n")

@@ -13,15 +13,19 @@ _FORMULA = (*_SIGNS, "\t", "\r", "\n")
 
 # Where a comma is in numbers, spreadsheets part cells at semicolons: what stands behind one begins a cell there.
 _CELL_WITHIN = re.compile(f'([;\t][ "]*)([{re.escape(_SIGNS)}])')
+# There, a quote that does not begin a cell is none, and a line break within it begins a line.
+_LINE_WITHIN = re.compile(f'([\r\n][ "]*)([{re.escape(_SIGNS)}])')
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
     """Return rows as lines, each ended by CR LF. Texts that others wrote go through ``harmless()`` first.
 
-    What would be a formula behind a semicolon has an apostrophe before it, too.
+    What would be a formula behind a semicolon, or behind a line break in a text, has an apostrophe before it, too.
     """
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    csv.writer(text, lineterminator="\r\n").writerows(
+        [_LINE_WITHIN.sub(r"\1'\2", cell) for cell in row] for row in rows
+    )
     return _CELL_WITHIN.sub(r"\1'\2", text.getvalue()).encode()
 
 
