@@ -35,11 +35,16 @@ interface ActButtonProps extends Act {
   readonly whyNot?: string | undefined;
 }
 
-/** A button for something that an operator does, which says first what will happen, or beside itself why it cannot. */
+/**
+ * A button for something that an operator does, which says first what will happen, or beside itself why it cannot. Where
+ * it turns into one for another act, as what was asked for is done, by somebody else too, the dialog is gone with its act.
+ */
 export function ActButton({ isSmall = false, isMain = false, whyNot, ...one }: ActButtonProps) {
-  const [isOpen, setOpen] = useState(false);
+  const [opened, setOpened] = useState<string | null>(null);
   const reasonId = useId();
   const isOff = whyNot !== undefined;
+  // Whoever confirms, or tries once more what got no answer, does what was read, and never the opposite.
+  if (opened !== null && opened !== one.act) setOpened(null);
   return (
     <>
       <Button
@@ -49,7 +54,7 @@ export function ActButton({ isSmall = false, isMain = false, whyNot, ...one }: A
         aria-describedby={isOff ? reasonId : undefined}
         onClick={() => {
           one.onOpen?.();
-          setOpen(true);
+          setOpened(one.act);
         }}
       >
         {one.act}
@@ -59,12 +64,12 @@ export function ActButton({ isSmall = false, isMain = false, whyNot, ...one }: A
           {whyNot}
         </span>
       )}
-      {isOpen && (
+      {opened !== null && (
         <ActDialog
           {...one}
           isBlocked={isOff || one.isBlocked === true}
           onClose={() => {
-            setOpen(false);
+            setOpened(null);
           }}
         >
           {one.children}

@@ -18,25 +18,28 @@ interface RowActsProps {
 
 /** What can be done about a row, each in a dialog of its own. */
 export function RowActs({ of, acts }: RowActsProps) {
-  const [openedId, setOpenedId] = useState<string | null>(null);
-  const opened = acts.find(({ id }) => id === openedId);
+  const [asked, setAsked] = useState<Pick<RowAct, "id" | "act"> | null>(null);
+  // One that has other words by now is another act: nobody does the opposite of what was read.
+  const opened = acts.find(({ id, act }) => id === asked?.id && act === asked.act);
   // What can be done no more is not open where it can be done again.
-  if (openedId !== null && opened === undefined) setOpenedId(null);
+  if (asked !== null && opened === undefined) setAsked(null);
   return (
     <span className="row end">
       <RowChoice
         of={of}
         acts={acts}
         onChosen={(id) => {
-          acts.find((one) => one.id === id)?.onOpen?.();
-          setOpenedId(id);
+          const chosen = acts.find((one) => one.id === id);
+          if (chosen === undefined) return;
+          chosen.onOpen?.();
+          setAsked({ id, act: chosen.act });
         }}
       />
       {opened !== undefined && (
         <ActDialog
           {...opened}
           onClose={() => {
-            setOpenedId(null);
+            setAsked(null);
           }}
         />
       )}

@@ -44,3 +44,28 @@ it("what can be done no more is not open where it can be done again", async () =
   expect(screen.getByRole("button", { name: "Archive" })).toBeTruthy();
   expect(screen.queryByRole("dialog")).toBeNull();
 });
+
+it("an act that becomes its opposite meanwhile is not open any more", async () => {
+  const Rows = () => {
+    const [act, setAct] = useState(ACT);
+    return (
+      <Page title="Plans">
+        <button
+          type="button"
+          onClick={() => {
+            setAct({ ...ACT, act: "Bring back", title: "Bring it back?" });
+          }}
+        >
+          Done meanwhile
+        </button>
+        <RowActs of="basic" acts={[act]} />
+      </Page>
+    );
+  };
+  await showOperator(Rows, { path: "plans", answers: {} });
+  fireEvent.click(screen.getByRole("button", { name: "Archive" }));
+  expect(await screen.findByRole("dialog")).toBeTruthy();
+  fireEvent.click(screen.getByText("Done meanwhile"));
+  expect(screen.queryByRole("dialog")).toBeNull();
+  expect(screen.getByRole("button", { name: "Bring back" })).toBeTruthy();
+});

@@ -1,4 +1,5 @@
 import { fireEvent, screen, within } from "@testing-library/react";
+import { useState } from "react";
 import { expect, it } from "vitest";
 
 import { json, one, refused, showOperator, toldIn } from "../../testing/render";
@@ -23,6 +24,45 @@ function Page() {
     </>
   );
 }
+
+it.each([
+  ["Suspend", {}, { suspendedAt: "2026-01-31T12:00:00.000Z" }, "Reinstate"],
+  ["Reinstate", { suspendedAt: "2026-01-31T12:00:00.000Z" }, {}, "Suspend"],
+  ["Take live mode back", { live: true }, {}, "Grant live mode"],
+  ["Grant live mode", {}, { live: true }, "Take live mode back"],
+])(
+  "%s: where it is done meanwhile, the dialog is gone and never offers the opposite",
+  async (act, now, then, other) => {
+    const Shown = () => {
+      const [isDone, setDone] = useState(false);
+      return (
+        <>
+          <h1>Nordlicht</h1>
+          <button
+            type="button"
+            onClick={() => {
+              setDone(true);
+            }}
+          >
+            Done meanwhile
+          </button>
+          <MerchantActs merchant={{ ...MERCHANT, ...(isDone ? then : now) }} />
+        </>
+      );
+    };
+    const sent = await showOperator(Shown, {
+      path: "merchants",
+      permissions: ["merchants.suspend", "merchants.live"],
+      answers: {},
+    });
+    fireEvent.click(await screen.findByRole("button", { name: act }));
+    expect(await screen.findByRole("dialog")).toBeTruthy();
+    fireEvent.click(screen.getByText("Done meanwhile"));
+    expect(screen.queryByRole("dialog")).toBeNull();
+    expect(screen.getByRole("button", { name: other })).toBeTruthy();
+    expect(sent.every((request) => request.method === "GET")).toBe(true);
+  },
+);
 
 it("a plan that is given has the plans asked for again, which say how many merchants have each", async () => {
   let given: unknown = null;
