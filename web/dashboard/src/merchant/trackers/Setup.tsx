@@ -82,10 +82,12 @@ export function Setup({ tracker, token }: SetupProps) {
   );
 }
 
+/** Sends what is different alone, so that what somebody else changes meanwhile stays. */
 function Change({ tracker, token, onClose }: SetupProps & { readonly onClose: () => void }) {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const client = useQueryClient();
+  const [before] = useState(tracker);
   const [name, setName] = useState(tracker.name);
   const [url, setUrl] = useState(tracker.url);
   return (
@@ -93,7 +95,10 @@ function Change({ tracker, token, onClose }: SetupProps & { readonly onClose: ()
       title={t("tracker.changeTitle")}
       act={t("tracker.change")}
       onConfirm={async () => {
-        await change(token, { name: name.trim(), url: url.trim() });
+        await change(token, {
+          ...(name.trim() === before.name ? {} : { name: name.trim() }),
+          ...(url.trim() === before.url ? {} : { url: url.trim() }),
+        });
         // Not waited for: a dialog cannot be closed meanwhile, and the change is done.
         void client.invalidateQueries({ queryKey: ["project", projectId] });
       }}

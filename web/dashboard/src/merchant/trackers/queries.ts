@@ -97,7 +97,7 @@ export function watchedQuery(projectId: string, webhookId: string, token: string
 export type Fresh = Pick<Schemas["IssuedTracker"], "authToken" | "secretKey">;
 
 /** Change where a tracker delivers, and what it is called. */
-export function change(token: string, body: { readonly name: string; readonly url: string }) {
+export function change(token: string, body: { readonly name?: string; readonly url?: string }) {
   return unwrap(withToken.POST("/api/webhook/update", { body, headers: headersOf(token) }));
 }
 

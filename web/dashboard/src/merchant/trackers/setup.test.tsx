@@ -37,7 +37,7 @@ describe("where a tracker delivers", () => {
     expect(test?.headers.get("X-Auth-Token")).toBe("tok_1");
   });
 
-  it("changes name and URL, and says in the dialog what is wrong with them", async () => {
+  it("changes the URL alone where the name is left, and says in the dialog what is wrong with it", async () => {
     const bodies: unknown[] = [];
     await show(TrackerPage, {
       ...at,
@@ -56,7 +56,7 @@ describe("where a tracker delivers", () => {
     expect(await within(dialog).findByText("VALIDATION_ERROR")).toBeTruthy();
     fireEvent.click(within(dialog).getByRole("button", { name: "Change name and URL" }));
     await expect.poll(() => screen.queryByRole("dialog"), { timeout: 20_000 }).toBeNull();
-    expect(bodies).toEqual(Array(2).fill({ name: "Desk", url: "https://desk.example/2" }));
+    expect(bodies).toEqual(Array(2).fill({ url: "https://desk.example/2" }));
   });
 
   it("replaces token and secret when the name is typed, shows them once, and goes on with the new token", async () => {
