@@ -111,3 +111,27 @@ it("is empty when a code is asked for again before it has closed", async () => {
   rerender(dialog(true));
   expect(digit().value).toBe("");
 });
+
+it("has the focus in the first digit, and again after a wrong code", async () => {
+  await show(Cancelling, { path: "payouts", answers: { [`POST ${CANCEL}`]: () => refused(403, "STEP_UP_REQUIRED") } });
+  const others = globalThis.fetch;
+  vi.stubGlobal("fetch", async (request: Request | string) =>
+    request === "/api/auth/step-up" ? refused(401, "INVALID_CODE") : await others(request),
+  );
+  fireEvent.change(screen.getByLabelText("Type yes to confirm"), { target: { value: "yes" } });
+  fireEvent.click(screen.getByRole("button", { name: "Do it" }));
+  const asked = await screen.findByRole("dialog", { name: "Confirm that it is you" });
+  const [first] = within(asked).getAllByRole("textbox");
+  await waitFor(() => {
+    expect(document.activeElement).toBe(first);
+  });
+  within(asked).getByRole("button", { name: "Cancel" }).focus();
+  for (const [index, digit] of within(asked).getAllByRole("textbox").entries()) {
+    fireEvent.change(digit, { target: { value: String(index + 1) } });
+  }
+  fireEvent.click(within(asked).getByRole("button", { name: "Confirm" }));
+  expect(await within(asked).findByText("INVALID_CODE")).toBeTruthy();
+  await waitFor(() => {
+    expect(document.activeElement).toBe(within(asked).getAllByRole("textbox")[0]);
+  });
+});

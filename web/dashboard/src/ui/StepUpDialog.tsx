@@ -1,5 +1,5 @@
 import { Button, Modal, PinInput } from "@mantine/core";
-import { useDeferredValue, useState } from "react";
+import { useDeferredValue, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import styles from "./Confirm.module.css";
@@ -44,6 +44,13 @@ function CodeForm({ onCode, onClose }: Omit<StepUpProps, "isOpen">) {
   const [error, setError] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
 
+  const form = useRef<HTMLFormElement>(null);
+
+  // What is disabled while it is sent loses the focus. After a wrong code the next one is typed.
+  useEffect(() => {
+    if (error !== null && !isSending) form.current?.querySelector<HTMLElement>("[data-autofocus]")?.focus();
+  }, [error, isSending]);
+
   async function send(typed: string): Promise<void> {
     if (isSending) return;
     setSending(true);
@@ -60,6 +67,7 @@ function CodeForm({ onCode, onClose }: Omit<StepUpProps, "isOpen">) {
 
   return (
     <form
+      ref={form}
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
@@ -72,6 +80,7 @@ function CodeForm({ onCode, onClose }: Omit<StepUpProps, "isOpen">) {
           label={t("stepUp.recovery")}
           required
           autoFocus
+          data-autofocus
           autoComplete="off"
           autoCapitalize="none"
           autoCorrect="off"
@@ -87,14 +96,17 @@ function CodeForm({ onCode, onClose }: Omit<StepUpProps, "isOpen">) {
           type="number"
           inputMode="numeric"
           oneTimeCode
-          data-autofocus
           value={code}
           disabled={isSending}
           error={error !== null}
           onChange={setCode}
           onComplete={(typed) => void send(typed)}
           aria-label={t("stepUp.code")}
-          getInputProps={(index) => ({ "aria-label": t("stepUp.digit", { number: index + 1 }) })}
+          getInputProps={(index) => ({
+            "aria-label": t("stepUp.digit", { number: index + 1 }),
+            // What is said of the field as a whole stands at its frame, which cannot have the focus.
+            ...(index === 0 && { "data-autofocus": true }),
+          })}
         />
       )}
       <div className="row">
