@@ -10,7 +10,7 @@ import {
 } from "@tanstack/react-router";
 
 import { readNext } from "../ui/next";
-import { NotFound } from "../ui/NotFound";
+import { NoSuchPage } from "../ui/NotFound";
 import { PAGES_OF_BOTH, pagesBelow, withAllTexts } from "../ui/routes";
 import { SignedIn } from "../ui/SignedIn";
 
@@ -22,7 +22,7 @@ import { meQuery } from "./queries";
 const BASE_PATH = "/operator";
 
 export function makeRouter(client: QueryClient) {
-  const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+  const root = createRootRoute({ component: Outlet, notFoundComponent: NoSuchPage });
   const signIn = createRoute({
     getParentRoute: () => root,
     path: "/sign-in",

@@ -1,5 +1,5 @@
 import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
-import { act, cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { expect, it, vi } from "vitest";
 
 import { DESCRIBED } from "../../testing/described";
@@ -50,6 +50,12 @@ it("keeps what stands on a page of all projects when another one is chosen, and 
   expect(await typedIn("team", /^E-mail/)).toBe("Grace");
   cleanup();
   expect(await typedIn("payments/new", /^Order/)).toBe("");
+});
+
+it("says of an address without a page that there is none, in the page’s main part", async () => {
+  await open(`${PROJECT}/nothing-of-the-kind`);
+  const main = await screen.findByRole("main");
+  expect(within(main).getByRole("link", { name: "To the start" })).toBeTruthy();
 });
 
 it("leads from a project that is not open to one that is", async () => {
