@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from cambist.domain.money import CURRENCIES
+from cambist.plugin import PriceUnavailableError
 from cambist.services.pricing import price_points, prices
 from cambist.services.pricing.prices import (
     BATCH_MAX,
@@ -225,3 +226,19 @@ async def test_nobody_waits_for_a_turn_without_end(book, source, monkeypatch):
 async def test_prices_are_written_down_with_one_question(db, book, source, clock):
     assert await price_points.record(db, book, ["ETH", "POL", "USDT"], clock.now(), ["eur", "gbp"]) == 3
     assert [len(asked) for asked in source.asked] == [9]
+
+
+async def test_a_pair_whose_question_failed_is_in_the_next_one_however_many_new_ones_there_are(
+    book, clock, source, pause
+):
+    source.error = PriceUnavailableError("it is busy")
+    assert isinstance(await ask(book, ("ETH", "usd"), "mer_honest"), RateUnavailableError)
+    source.error = None
+    await use_up(book, source)
+    flood = [asyncio.create_task(ask(book, pair)) for pair in UNPRICED[LIMITS.burst :]]
+    clock.advance(LIMITS.retry_s)
+    assert isinstance(await ask(book, ("ETH", "usd"), "mer_honest"), RateUnavailableError)
+    await go_on(pause)
+    assert await ask(book, ("ETH", "usd"), "mer_honest") == 2000
+    assert len(source.asked) == LIMITS.burst + 1
+    await end(flood)

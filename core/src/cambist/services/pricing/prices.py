@@ -183,11 +183,17 @@ class RateBook:
 
     def _serves_meanwhile(self, entry: _Entry) -> bool:
         """Whether what is known of the pair, a rate or a refusal, is an answer until the sources may be asked again."""
-        if self._clock.monotonic() - entry.refreshed_at >= self._limits.warm_s:
-            return False
-        return entry.refused or (
-            entry.rate is not None and is_fresh(entry.rate.observed_at, self._clock.now(), self._policy.max_age_s)
-        )
+        return self._is_warm(entry) and (entry.refused or self._is_usable(entry.rate))
+
+    def _can_wait(self, entry: _Entry) -> bool:
+        """Whether the pair can wait: it has a rate, or no source prices it. Where sources failed, nobody knows yet."""
+        return self._is_warm(entry) and (entry.unknown or self._is_usable(entry.rate))
+
+    def _is_warm(self, entry: _Entry) -> bool:
+        return self._clock.monotonic() - entry.refreshed_at < self._limits.warm_s
+
+    def _is_usable(self, rate: Rate | None) -> bool:
+        return rate is not None and is_fresh(rate.observed_at, self._clock.now(), self._policy.max_age_s)
 
     async def _without(self) -> frozenset[str]:
         """Return whom nobody is to believe now."""
@@ -212,7 +218,7 @@ class RateBook:
         ]
         over = now - self._limits.ttl_s
         stale = [pair for refreshed_at, pair in sorted(warm) if refreshed_at <= over]
-        known = {pair: entry for pair in wanted if (entry := self._entries.get(pair)) and self._serves_meanwhile(entry)}
+        known = {pair: entry for pair in wanted if (entry := self._entries.get(pair)) and self._can_wait(entry)}
         new = [pair for pair in wanted if pair not in known]
         # One that had a rate goes before what was never priced.
         again = sorted(known, key=lambda pair: (known[pair].last is None, known[pair].refreshed_at))
