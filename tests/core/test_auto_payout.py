@@ -28,7 +28,7 @@ async def approve(payout_env, to_address=None, **fields):
         )
 
 
-async def rule(payout_env, threshold="100", to_address=None, **fields):
+async def rule(payout_env, threshold="100", to_address=None, symbol="USDX", **fields):
     """Send what is above the threshold to the safe."""
     patch = {
         "autopayoutPolicy": "limit",
@@ -41,7 +41,7 @@ async def rule(payout_env, threshold="100", to_address=None, **fields):
             conn,
             payout_env.payment_env.registry,
             payout_env.live,
-            Coin(chain="memory", token="USDX"),
+            Coin(chain="memory", token=symbol),
             msgspec.convert(patch, CoinPatch),
             payout_env.clock.now(),
         )
@@ -253,6 +253,29 @@ async def test_nothing_is_paid_out_for_a_merchant_that_is_suspended(payout_env):
     assert await run(payout_env) == 0
     await suspend(payout_env, again=True)
     assert await run(payout_env) == 1
+
+
+@pytest.mark.parametrize("use", ["run", "explain"])
+async def test_what_many_coins_are_worth_is_one_question_to_the_price_sources(ruled, monkeypatch, use):
+    await rule(ruled, symbol="MEM", threshold="1")
+    await ruled.fund(150 * USDX)
+    await ruled.fund(9 * 10**18, symbol="MEM")
+    env, asked = ruled.payment_env, []
+    answer = env.prices.prices
+
+    async def prices(pairs):
+        asked.append(set(pairs))
+        return await answer(pairs)
+
+    monkeypatch.setattr(env.prices, "prices", prices)
+    if use == "run":
+        assert await run(ruled) == 2
+    else:
+        async with ruled.db.autocommit() as conn:
+            coins = await coin_settings.list_coins(conn, env.registry, ruled.live.merchant_pk, ruled.live.mode)
+        told = await explain(ruled.db, ruled.context, env.rates, ruled.live, coins)
+        assert [coin.settings for coin in told] == list(coins)
+    assert asked == [{("MEM", "usd"), ("USDX", "usd")}]
 
 
 async def suspend(env, *, again=False):

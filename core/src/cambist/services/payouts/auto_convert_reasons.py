@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -178,7 +179,8 @@ async def explain(  # noqa: PLR0913, PLR0917  whose coins, and what is known of 
             rule = rule_of(row)
             if (rule.chain, rule.symbol) in wanted:
                 standings[rule.chain, rule.symbol] = rule, await find_standing(conn, registry, settings, rule, now)
-    told = {name: await _told(rates, settings, *found) for name, found in standings.items()}
+    all_told = await asyncio.gather(*(_told(rates, settings, *found) for found in standings.values()))
+    told = dict(zip(standings, all_told, strict=True))
     minimum = settings.exchanges.auto_convert_min_usd
     return [Conversion(minimum_usd=minimum, reasons=told.get((one.chain, one.token.symbol), ())) for one in coins]
 

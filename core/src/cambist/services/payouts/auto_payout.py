@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from itertools import compress
 
 import structlog
 from msgspec.structs import replace
@@ -66,11 +68,14 @@ async def run(db: Database, context: PayoutContext, rates: RateBook, hints: Hint
     async with db.autocommit() as conn:
         settings = await platform.load(conn)
         due = await _due(conn, assets) if settings.payout_enabled else []
+    worth = await asyncio.gather(
+        *(
+            is_worth_it(rates, assets[row.chain, row.symbol], int(row.balance) - int(row.threshold), settings)
+            for row in due
+        )
+    )
     queued = 0
-    for row in due:
-        asset = assets[row.chain, row.symbol]
-        if not await is_worth_it(rates, asset, int(row.balance) - int(row.threshold), settings):
-            continue
+    for row in compress(due, worth):
         try:
             async with db.transaction() as conn:
                 queued += await _pay(conn, context, row, assets)
@@ -99,7 +104,10 @@ async def _due(
 
 
 async def is_worth_it(rates: RateBook, asset: Asset, units: int, settings: PlatformSettings) -> bool:
-    """Whether it is worth the least that collecting is worth; where nobody knows a price, everything is."""
+    """Whether it is worth the least that collecting is worth; where nobody knows a price, everything is.
+
+    Ask about many at the same moment: one after the other, each is a question to the sources, which are paced.
+    """
     try:
         rate = await rates.rate(asset.token.symbol, "usd")
     except UnavailableError:

@@ -5,6 +5,7 @@ Every rule of a run (``auto_payout.py``) that can stand in the way has a reason 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -57,15 +58,16 @@ async def explain(
         settings = await platform.load(conn)
         found = [await _reasons(conn, context, settings, actor, coin) for coin in coins]
     minimum = settings.collection.min_value_usd
-    shown = []
-    for coin, (reasons, excess) in zip(coins, found, strict=True):
+
+    async def told(coin: CoinSettings, reasons: list[Reason], excess: int) -> Coin:
         if coin.autopayout_policy == LIMIT and not reasons:
             asset = Asset(context.registry.chains[coin.chain], coin.token)
             if not await is_worth_it(rates, asset, excess, settings):
                 above = f"{format_units(excess, coin.token.decimals)} {coin.token.symbol} above the threshold"
                 reasons.append(Reason(code="BELOW_MINIMUM", message=f"{above} are worth less than {minimum} USD."))
-        shown.append(Coin(settings=coin, minimum_usd=minimum, reasons=reasons))
-    return shown
+        return Coin(settings=coin, minimum_usd=minimum, reasons=reasons)
+
+    return await asyncio.gather(*(told(coin, *one) for coin, one in zip(coins, found, strict=True)))
 
 
 async def _reasons(
