@@ -1,11 +1,13 @@
 """Payments over HTTP: made, quoted, listed, read by merchants and by customers."""
 
 import asyncio
+from contextlib import AsyncExitStack, suppress
 from importlib.metadata import EntryPoint
 
 import msgspec
 import pytest
 
+from cambist.db.engine import BusyError
 from cambist.registry import GROUP, Registry
 from tests.support.web import MEMORY, Merchant, memory_gateway, refused, web_settings
 
@@ -291,6 +293,31 @@ async def test_no_connection_is_held_while_price_sources_are_asked_for_a_new_rat
     path = f"/api/dashboard/projects/{merchant.project_id}/payments/{made['paymentId']}/recalculate"
     assert (await client.post(path, headers=merchant.bearer)).status_code == 200
     assert held == [0]
+
+
+async def test_a_new_rate_that_no_connection_is_left_for_is_told_to_have_done_nothing(
+    client, gateway, merchant, clock, monkeypatch
+):
+    await merchant.add_project(mode="sandbox")
+    made = (await client.post("/api/payment", json=FIAT, headers=merchant.key)).json()["payment"]
+    await client.post("/api/sandbox/advance-time", json={"seconds": 3600}, headers=merchant.key)
+    clock.advance(60)
+    (source,) = gateway.rates._sources
+    said, pool = source.prices, gateway.db.engine.pool
+    path = f"/api/dashboard/projects/{merchant.project_id}/payments/{made['paymentId']}/recalculate"
+    async with AsyncExitStack() as held:
+
+        async def prices(pairs):
+            monkeypatch.setattr(pool, "_timeout", 0.2)
+            with suppress(BusyError):
+                while True:
+                    await held.enter_async_context(gateway.db.autocommit())
+            return await said(pairs)
+
+        monkeypatch.setattr(source, "prices", prices)
+        refused(await client.post(path, headers=merchant.bearer), 429, "BUSY")
+    monkeypatch.undo()
+    assert (await client.post(path, headers=merchant.bearer)).status_code == 200
 
 
 async def test_lists_are_searched_by_order_time_and_amount_over_http(client, merchant):

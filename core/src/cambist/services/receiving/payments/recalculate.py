@@ -134,7 +134,8 @@ async def fetch_rate(  # noqa: PLR0913  what it needs, each by name
 
     No connection is held while the price sources are asked: those who wait for them would leave none to others.
     """
-    async with db.transaction() as conn:
+    # Not a transaction: who waits in vain for the next connection is told that nothing was done.
+    async with db.autocommit() as conn:
         known, asset = await _asked_for(conn, actor, payment_id, chains, token_rules)
     await rates.rate(asset.token.symbol, known.fiat_currency, asked_by=actor.merchant_id)
 
