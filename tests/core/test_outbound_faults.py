@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -11,6 +12,7 @@ from cambist.services.accounting import ledger
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.sending.engine import Engine
 from cambist.signer.rules import Rules
+from cambist.signer.store import Store
 from cambist.testing.memory.blocks import Output
 from tests.support.payment_env import registry
 from tests.support.treasury import Treasury
@@ -309,6 +311,30 @@ async def test_a_signer_that_says_later_is_asked_later(db, clock, ids, tmp_path)
             treasury.clock.advance(3700)
             await treasury.work(engine, rounds=12, until="enough")
         assert [await transfers_to(treasury, to_address) for to_address in to_addresses] == [AMOUNT] * 5
+        await treasury.check_books()
+
+
+async def test_a_signer_whose_clock_was_far_ahead_is_asked_again_within_days(db, clock, ids, tmp_path):
+    token = registry().chains["memory"].token("USDX")
+    rules = Rules(hourly_caps={asset_key("memory", token.contract): AMOUNT})
+    async with Treasury(db, clock, ids, tmp_path, rules=rules) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 10 * AMOUNT)
+        engine, to_address = treasury.engine(), await treasury.stranger(1)
+        await treasury.pay_out("USDX", AMOUNT, to_address)
+        began = clock.now()
+        clock.set(began + timedelta(days=75 * 365))
+        await treasury.work(engine, rounds=12, until="enough")
+        clock.set(began)
+        await treasury.pay_out("USDX", AMOUNT, to_address)
+        await treasury.work(engine, rounds=12, until="enough")
+        assert await treasury.open_intents() == [("payout", "waiting", "signer: HOURLY_CAP")]
+        store = Store(treasury.folder)
+        store.take_back(int(clock.now().timestamp()))
+        store.close()
+        clock.advance(2 * 24 * 3600)
+        await treasury.work(engine, rounds=12, until="enough")
+        assert await transfers_to(treasury, to_address) == 2 * AMOUNT
         await treasury.check_books()
 
 

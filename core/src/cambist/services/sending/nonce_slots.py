@@ -23,6 +23,8 @@ from .rows import IntentRow, OwnPath
 from .store import NewTx
 
 REFUSED_PAUSE = timedelta(seconds=60)
+REFUSED_MAX = timedelta(days=2)
+"""When a signer is asked again at the latest. It may say a time of years ahead, where its clock was wrong once."""
 GAPS_MAX = 20
 MINED_STATES = ("done", "reverted", "cancelled")
 """States of a slot in which a transaction of ours was mined, deep in the chain."""
@@ -222,7 +224,8 @@ async def _defer(
         await mark_cancelled(conn, intent.id, AskedBy.PLATFORM, now)
         return
     reason = f"signer: {refusal.refusal}"
-    due_at = max(refusal.retry_at or now + REFUSED_PAUSE, retry_after(context, intent, now))
+    said_at = min(refusal.retry_at or now + REFUSED_PAUSE, now + REFUSED_MAX)
+    due_at = max(said_at, retry_after(context, intent, now))
     if await context.defer(conn, [intent], reason, due_at, now):
         facts = {"code": refusal.refusal, "reason": refusal.reason, "retry_at": str(refusal.retry_at)}
         context.alert("signer_refused", reference=intent.update.reference, **facts)
