@@ -160,10 +160,12 @@ class RefuseUnstorable(ASGIMiddleware):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Let the request pass, or raise InvalidError and NotFoundError."""
-        kept = next((path for path in KEPT_INSIDE if scope["path"].startswith(path)), None)
-        if kept is not None and not scope["raw_path"].startswith(kept.encode()):
-            raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
-        if not _storable(scope["path"]):
+        path: str = scope["path"]
+        if path.startswith(KEPT_INSIDE):  # all at once, as every request comes by
+            kept = next(one for one in KEPT_INSIDE if path.startswith(one))
+            if not scope["raw_path"].startswith(kept.encode()):
+                raise NotFoundError("ROUTE_NOT_FOUND", "There is nothing at this path.")
+        if not _storable(path):
             raise InvalidError.field("path", "must be UTF-8 text with nothing hidden")
         if scope["query_string"]:
             seen = set()

@@ -16,7 +16,7 @@ from cambist.db.models import Payment
 from cambist.db.structs import AnyRow
 from cambist.domain.money import AmountError, parse_amount
 from cambist.domain.payments import Status
-from cambist.plugin import ChainInfo
+from cambist.plugin import ChainInfo, Units
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.errors import InvalidError, NotFoundError, merchant_suspended
 from cambist.services.listing import Listed, ListOf, Part, Period, read_list
@@ -106,15 +106,16 @@ _PUBLIC = f"""
 SELECT p.payment_id, p.public_id, p.mode, p.chain, p.token, p.contract, p.decimals, p.address, p.pricing_mode, p.amount,
        p.fiat_currency, p.exchange_rate, p.expected_units, p.received_units, p.required_confirmations, p.status,
        p.tx_id, p.order_id, p.success_url, p.cancel_url, p.expires_at, p.created_at, p.address_mac,
-       j.name AS shop_name, m.suspended_at IS NOT NULL AS suspended,
-       {set_aside_of("p")} AS set_aside_units, {DEPOSITS}
+       j.name AS shop_name, m.suspended_at IS NOT NULL AS suspended, p.refunded_units > 0 AS was_refunded, {DEPOSITS}
 FROM payments p JOIN projects j ON j.id = p.project_pk JOIN merchants m ON m.id = p.merchant_pk WHERE p.public_id = $1
 """  # noqa: S608  a constant
+_SET_ASIDE = f"SELECT {set_aside_of('p')} AS units FROM payments p WHERE p.public_id = $1"  # noqa: S608  a constant
 
 
 async def get_public(db: Database, chains: Mapping[str, ChainInfo], public_id: str, macs: AddressMacs) -> PublicPayment:
     """Return a payment as its customer sees it: one statement, since every open checkout page asks for it.
 
+    Where something of it was sent back, which is rare, another one asks for that: in the first, it would cost all.
     Raises ForbiddenError while the merchant is suspended and nobody has begun to pay: nobody shall.
     """
     row = await db.fetch_row(_PUBLIC, public_id)
@@ -122,4 +123,6 @@ async def get_public(db: Database, chains: Mapping[str, ChainInfo], public_id: s
         raise not_found()
     if row["suspended"] and row["status"] == Status.PENDING and not read_deposits(row["deposits"])[0]:
         raise merchant_suspended()
-    return views.public_payment(row, chains.get(row["chain"]), macs)
+    aside = await db.fetch_row(_SET_ASIDE, public_id) if row["was_refunded"] else None
+    set_aside = Units(0 if aside is None else int(aside["units"]))
+    return views.public_payment(row, chains.get(row["chain"]), macs, set_aside=set_aside)

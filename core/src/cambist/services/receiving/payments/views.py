@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from cambist.db.direct import Record
 from cambist.domain.money import format_rate, format_units
 from cambist.domain.payments import Status
-from cambist.plugin import ChainInfo
+from cambist.plugin import ChainInfo, Units
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.pricing.quotes import DIRECT
 
@@ -179,13 +179,16 @@ def payment_detail(row: Record, macs: AddressMacs) -> PaymentDetail:
     )
 
 
-def public_payment(row: Record, chain: ChainInfo | None, macs: AddressMacs) -> PublicPayment:
-    """Show a payment to its customer. ``chain`` is None where its plugin is no longer enabled."""
+def public_payment(row: Record, chain: ChainInfo | None, macs: AddressMacs, *, set_aside: Units) -> PublicPayment:
+    """Show a payment to its customer. ``chain`` is None where its plugin is no longer enabled.
+
+    ``set_aside`` is what it received and does not count.
+    """
     fields = _common(row, macs)
     deposits, left_out = read_deposits(row["deposits"])
     token = None if chain is None else chain.token(row["token"])
     ended = row["status"] in (Status.PAID, Status.OVERPAID, Status.UNDERPAID, Status.REFUNDED)
-    counted = int(row["received_units"]) - int(row["set_aside_units"])
+    counted = int(row["received_units"]) - set_aside
     remaining = 0 if ended else max(0, int(row["expected_units"]) - counted)
     return PublicPayment(
         **fields,
