@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from cambist.db.engine import connect
 from cambist.services.accounting.ledger import asset_key
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from tests.support.payment_env import PaymentEnv
@@ -50,6 +51,15 @@ async def cheap_treasury(db, clock, ids, tmp_path):
         await treasury.open()
         yield treasury
         await treasury.check_books()
+
+
+@pytest.fixture
+async def empty(databases):
+    """Give a database that has its tables, and nothing in them."""
+    with databases.fresh() as url:
+        database = connect(url, application_name="cambist-tests", pool_size=5)
+        yield database
+        await database.close()
 
 
 @pytest.fixture

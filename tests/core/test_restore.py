@@ -7,7 +7,6 @@ from unittest.mock import ANY
 
 import pytest
 
-from cambist.db.engine import connect
 from cambist.secrets import SecretsBox
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.wallets import main_wallet
@@ -35,14 +34,6 @@ async def treasury(db, clock, ids, tmp_path, make_chain):
     async with Treasury(db, clock, ids, tmp_path, chain=make_chain()) as treasury:
         await treasury.open()
         yield treasury
-
-
-@pytest.fixture
-async def empty(databases):
-    with databases.fresh() as url:
-        database = connect(url, application_name="cambist-tests", pool_size=5)
-        yield database
-        await database.close()
 
 
 async def run(treasury, database, manifest=None, **options):

@@ -8,7 +8,6 @@ import os
 import msgspec
 import pytest
 
-from cambist.db.engine import connect
 from cambist.secrets import SecretsBox
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.receiving.account_page import load_account_page
@@ -36,14 +35,6 @@ async def treasury(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path) as treasury:
         await treasury.open()
         yield treasury
-
-
-@pytest.fixture
-async def empty(databases):
-    with databases.fresh() as url:
-        database = connect(url, application_name="cambist-tests", pool_size=5)
-        yield database
-        await database.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from cambist.db.engine import connect
 from cambist.services.addresses.account_keys import claim_accounts, top_up_stock
 from cambist.services.receiving.deposits import AddressCache
 from cambist.services.recovery import restore
@@ -32,11 +31,8 @@ async def treasury(db, clock, ids, tmp_path):
 
 
 @pytest.fixture
-async def backup(databases):
-    with databases.fresh() as url:
-        database = connect(url, application_name="cambist-tests", pool_size=5)
-        yield database
-        await database.close()
+def backup(empty):
+    return empty
 
 
 @pytest.fixture

@@ -275,13 +275,19 @@ async def test_an_expired_fiat_payment_gets_a_new_rate_from_a_person_only(client
     )
 
 
-async def test_no_connection_is_held_while_price_sources_are_asked_for_a_new_rate(
-    client, gateway, merchant, clock, monkeypatch
-):
+async def expired_at_a_rate(client, merchant, clock) -> str:
+    """Return where a new rate is asked for of a payment whose time has run out, with no rate that is kept any more."""
     await merchant.add_project(mode="sandbox")
     made = (await client.post("/api/payment", json=FIAT, headers=merchant.key)).json()["payment"]
     await client.post("/api/sandbox/advance-time", json={"seconds": 3600}, headers=merchant.key)
     clock.advance(60)
+    return f"/api/dashboard/projects/{merchant.project_id}/payments/{made['paymentId']}/recalculate"
+
+
+async def test_no_connection_is_held_while_price_sources_are_asked_for_a_new_rate(
+    client, gateway, merchant, clock, monkeypatch
+):
+    path = await expired_at_a_rate(client, merchant, clock)
     (source,) = gateway.rates._sources
     said, held = source.prices, []
 
@@ -290,7 +296,6 @@ async def test_no_connection_is_held_while_price_sources_are_asked_for_a_new_rat
         return await said(pairs)
 
     monkeypatch.setattr(source, "prices", prices)
-    path = f"/api/dashboard/projects/{merchant.project_id}/payments/{made['paymentId']}/recalculate"
     assert (await client.post(path, headers=merchant.bearer)).status_code == 200
     assert held == [0]
 
@@ -298,13 +303,9 @@ async def test_no_connection_is_held_while_price_sources_are_asked_for_a_new_rat
 async def test_a_new_rate_that_no_connection_is_left_for_is_told_to_have_done_nothing(
     client, gateway, merchant, clock, monkeypatch
 ):
-    await merchant.add_project(mode="sandbox")
-    made = (await client.post("/api/payment", json=FIAT, headers=merchant.key)).json()["payment"]
-    await client.post("/api/sandbox/advance-time", json={"seconds": 3600}, headers=merchant.key)
-    clock.advance(60)
+    path = await expired_at_a_rate(client, merchant, clock)
     (source,) = gateway.rates._sources
     said, pool = source.prices, gateway.db.engine.pool
-    path = f"/api/dashboard/projects/{merchant.project_id}/payments/{made['paymentId']}/recalculate"
     async with AsyncExitStack() as held:
 
         async def prices(pairs):

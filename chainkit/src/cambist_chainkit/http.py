@@ -48,7 +48,10 @@ class Answered(Struct, frozen=True):
 
 
 class BoundedResponse(aiohttp.ClientResponse):
-    """An answer before which only so many others may come."""
+    """An answer before which only so many others may come.
+
+    The gateway's sender of webhooks has its like: a plugin sees nothing of the gateway but the contract.
+    """
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         """Read the head of the answer. Raises ClientResponseError, also where interim answers do not end."""
