@@ -5,7 +5,7 @@ A refund that had failed and is mined all the same takes it again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -30,23 +30,21 @@ class Part(Struct, frozen=True):
 
 def held_parts(deposits: Sequence[DepositRow], units: Units) -> Sequence[Part]:
     """Return what the deposits hold of an amount, the first of them first."""
-    parts, need = [], int(units)
-    for deposit in deposits:
-        share = min(deposit.unsent_units, need)
-        if share:
-            parts.append(Part(deposit, Units(share)))
-            need -= share
-    return parts
+    return _first_parts(((deposit, deposit.unsent_units) for deposit in deposits), units)
 
 
 def _gone_parts(deposits: Sequence[DepositRow], units: Units) -> Sequence[Part]:
     """Return which of the deposits that are not confirmed have held so much, each in the last life that has ended."""
+    ended = ((one, one.incarnation - (one.status != "orphaned")) for one in deposits if one.status != "confirmed")
+    return _first_parts(((replace(one, incarnation=life), one.units) for one, life in ended if life), units)
+
+
+def _first_parts(offered: Iterable[tuple[DepositRow, Units]], units: Units) -> Sequence[Part]:
     parts, need = [], int(units)
-    for deposit in deposits:
-        ended = deposit.incarnation - (deposit.status != "orphaned")
-        if need and deposit.status != "confirmed" and ended:
-            share = min(deposit.units, need)
-            parts.append(Part(replace(deposit, incarnation=ended), Units(share)))
+    for deposit, most in offered:
+        share = min(most, need)
+        if share:
+            parts.append(Part(deposit, Units(share)))
             need -= share
     return parts
 
