@@ -71,11 +71,16 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
 def decode_json(body: bytes, body_type: object) -> object:
     """Decode a body strictly. Raises InvalidError for what is no JSON, of another shape, or hides text."""
     try:
-        value: object = _decoder(body_type).decode(body)
+        return _decoded(body, body_type)
     except msgspec.ValidationError as error:
         raise _problem(str(error), body_type) from None
+    # Each look at a body may be the one that finds it nested too deep.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidError("INVALID_JSON", "The body is not valid JSON.") from None
+
+
+def _decoded(body: bytes, body_type: object) -> object:
+    value: object = _decoder(body_type).decode(body)
     _refuse_quoted_numbers(value, body, body_type)
     # What is plain ASCII without an escape shows what it is. Most bodies are, and need no second look.
     if b"\\" in body or b"\x7f" in body or not body.isascii():
