@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from cambist.testing.memory.family import spell
@@ -153,6 +155,21 @@ async def test_fields_and_content_types_that_nobody_asked_for_are_refused(doors,
         refused(answer, 413, "BODY_TOO_LARGE")
         answer = await two_merchants.client.post(path, json=[body], headers=credential)
         refused(answer, 400, "VALIDATION_ERROR")
+    assert await stored() == before
+
+
+async def test_what_is_said_twice_is_refused_at_every_door(doors, stored, two_merchants):
+    """Whatever judged the body before us may have read the first amount, and we would pay the last."""
+    before = await stored()
+    for path, (body, credential) in doors.all.items():
+        headers = {**credential, "Content-Type": "application/json"}
+        for twin in ('"amount": "900"', '"am\\u006funt": "900"'):
+            content = json.dumps({**body, "amount": "1"})[:-1] + f", {twin}}}"
+            answer = await two_merchants.client.post(path, content=content, headers=headers)
+            refused(answer, 400, "VALIDATION_ERROR", "amount")
+        keys = [("Idempotency-Key", "one"), ("Idempotency-Key", "two")]
+        answer = await two_merchants.client.post(path, json=body, headers=[*credential.items(), *keys])
+        refused(answer, 400, "VALIDATION_ERROR", "Idempotency-Key")
     assert await stored() == before
 
 

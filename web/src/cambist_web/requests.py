@@ -6,6 +6,7 @@ What is wrong is said by the name of its field.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -38,6 +39,8 @@ KEPT_INSIDE = ("/api/admin", "/operator", "/metrics")
 LARGE_BYTES = 64 * 1024
 """From here on a body is decoded in a thread: what may hide in it takes long to look for."""
 
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
 JUDGED_ELSEWHERE = ("password", "amount", "address", "threshold")
 OF_ROWS = ("addresses", "destinations")
 """Rows of a bulk request: what is wrong with one of them is said of it alone, by who reads it."""
@@ -54,6 +57,8 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
     async def json(self) -> Any:  # noqa: ANN401  it is what the handler says it is
         """Return the body as the handler's type. Raises InvalidError, naming the field where there is one."""
         if self._json is Empty:
+            if len(self.headers.getall(IDEMPOTENCY_KEY, ())) > 1:
+                raise InvalidError.field(IDEMPOTENCY_KEY, "is there more than once")
             body = await self.body()
             if len(body) > LARGE_BYTES:
                 self._json = await asyncio.to_thread(self._decode, body)
@@ -69,7 +74,7 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
 
 
 def decode_json(body: bytes, body_type: object) -> object:
-    """Decode a body strictly. Raises InvalidError for what is no JSON, of another shape, or hides text."""
+    """Decode a body strictly. Raises InvalidError for what is no JSON, of another shape, says twice, or hides text."""
     try:
         return _decoded(body, body_type)
     except msgspec.ValidationError as error:
@@ -82,10 +87,45 @@ def decode_json(body: bytes, body_type: object) -> object:
 def _decoded(body: bytes, body_type: object) -> object:
     value: object = _decoder(body_type).decode(body)
     _refuse_quoted_numbers(value, body, body_type)
+    plain = msgspec.json.decode(body)
     # What is plain ASCII without an escape shows what it is. Most bodies are, and need no second look.
     if b"\\" in body or b"\x7f" in body or not body.isascii():
-        refuse_hidden(msgspec.json.decode(body), [])
+        refuse_hidden(plain, [])
+    _refuse_twins(plain, body)
     return value
+
+
+class _Object(list[tuple[str, Any]]):
+    """An object's fields as they stand in a body, with all that have the same name."""
+
+
+_fields_as_written = json.JSONDecoder(object_pairs_hook=_Object, parse_int=str, parse_float=str)
+
+
+def _refuse_twins(plain: object, body: bytes) -> None:
+    """Refuse an object with a field twice: whatever read it before us may have judged the first, and the last counts.
+
+    ``plain`` is the body decoded. What it holds of a body without escapes has fewer quotes where a field was dropped:
+    that is seen at once, as every body comes by.
+    """
+    if b"\\" not in body and msgspec.json.encode(plain).count(b'"') == body.count(b'"'):
+        return
+    path: Path = []
+    if _has_twins(_fields_as_written.decode(body.decode()), path):
+        raise InvalidError.field(written(path) or "body", "is there more than once")
+
+
+def _has_twins(value: object, path: Path) -> bool:
+    """Say whether a field is there twice, and leave where in ``path``."""
+    steps = value if isinstance(value, _Object) else enumerate(value) if isinstance(value, list) else ()
+    seen = set()
+    for step, item in steps:
+        path.append(step)
+        if step in seen or _has_twins(item, path):
+            return True
+        seen.add(step)
+        path.pop()
+    return False
 
 
 @cache
