@@ -292,6 +292,24 @@ async def test_a_page_that_does_not_exist_is_refused_by_field(merchant, client, 
     refused(await client.get(f"{path}?{query}", headers=merchant.bearer), 400, "VALIDATION_ERROR", field)
 
 
+async def test_a_query_parameter_is_named_as_it_was_sent_and_told_its_values(merchant, client):
+    """Also where our code calls it by another name, or reads it for every list alike."""
+    statement = "/api/merchant/wallet/transactions"
+    for path, query, credential in (
+        (statement, "from=", merchant.key),
+        (statement, "to=", merchant.key),
+        (statement, "type=", merchant.key),
+        ("/api/payment", f"from={'1' * 41}", merchant.key),
+        ("/api/payment", "orderId=", merchant.key),
+        ("/api/dashboard/overview", "timeZone=", merchant.bearer),
+    ):
+        answer = await client.get(f"{path}?{query}", headers=credential)
+        refused(answer, 400, "VALIDATION_ERROR", query.partition("=")[0])
+    answer = await client.get("/api/payment?format=xml", headers=merchant.key)
+    refused(answer, 400, "VALIDATION_ERROR", "format")
+    assert answer.json()["error"] == 'format must be one of "csv", "json"'
+
+
 @pytest.mark.parametrize("kind", [RuntimeError, InternalServerException])
 async def test_a_bug_of_ours_tells_the_caller_nothing_but_an_id_that_is_in_the_log(client, monkeypatch, kind):
     def bug(*_):

@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.handlers import BaseRouteHandler
+from litestar.typing import FieldDefinition
 from msgspec import UNSET, Struct, UnsetType
 
 from cambist.db.engine import BusyError, has_committed, took_too_long
@@ -182,11 +184,13 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[ErrorBo
 def _on_parameters(request: AnyRequest, error: ValidationException) -> Response[ErrorBody]:
     """Answer bad path and query parameters, and say which."""
     problems = error.extra if isinstance(error.extra, list) else []
-    known = request.route_handler.parsed_fn_signature.parameters
+    known = _parameters_of(request.route_handler)
 
     def told(name: str, message: str) -> FieldProblem:
-        values = values_at(known[name].annotation, "") if name in known else ()
-        return FieldProblem(camel(name), plain_problem(message, values))
+        found = known.get(name)
+        sent = getattr(found.kwarg_definition, "name", None) if found is not None else None
+        values = values_at(found.annotation, "") if found is not None else ()
+        return FieldProblem(sent or camel(name), plain_problem(message, values))
 
     details = tuple(told(str(problem.get("key", "")), str(problem.get("message", ""))) for problem in problems)
     if any(problem.get("key") == "data" for problem in problems):
@@ -197,6 +201,14 @@ def _on_parameters(request: AnyRequest, error: ValidationException) -> Response[
         details = (FieldProblem(missing[1], "is required"),)
     message = f"{details[0].field} {details[0].message}" if details else "A parameter is not valid."
     return error_response(400, "VALIDATION_ERROR", message, details)
+
+
+def _parameters_of(handler: BaseRouteHandler) -> Mapping[str, FieldDefinition]:
+    """Return what a handler takes, and what is read for it beforehand, by its name in the code."""
+    found: dict[str, FieldDefinition] = {}
+    for provider in handler.resolve_dependencies().values():
+        found |= provider.parsed_fn_signature.parameters
+    return found | handler.parsed_fn_signature.parameters
 
 
 def on_busy(request: AnyRequest, _: BusyError) -> Response[ErrorBody]:
