@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, post
 from tests.support.payout_env import person
 from tests.support.team import Teammate
 from tests.support.two_factor import enrol
+from tests.support.waiting import waits_for_a_lock
 from tests.support.web import Merchant, refused
 
 HERE = "/api/dashboard/withdrawals"
@@ -117,6 +120,25 @@ async def test_a_mistake_does_not_cost_the_code(rich, phone, withdraw, client):
 
 async def test_more_than_there_is_is_refused(rich, phone, withdraw):
     refused(await withdraw(totpCode=phone.code(), amount="100.5"), 403, "INSUFFICIENT_BALANCE")
+    assert await balance(rich) == ("100", "0")
+
+
+@pytest.mark.parametrize(
+    "act, status, code",
+    [
+        ("UPDATE sessions SET revoked_at = now() WHERE member_pk = $1", 401, "SESSION_ENDED"),
+        ("UPDATE members SET role = 'viewer' WHERE id = $1", 403, "ROLE_NOT_ALLOWED"),
+    ],
+)
+async def test_nobody_withdraws_who_was_shut_out_while_his_code_was_looked_at(rich, gateway, client, act, status, code):
+    eve = await Teammate(client, rich).sign_in("admin", name="eve")
+    body = {"projectId": rich.project_id, "chain": "memory", "token": "USDX", "toAddress": person(), "amount": "10"}
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM two_factor_states WHERE member_pk = $1 FOR NO KEY UPDATE", (eve.pk,))
+        asked = asyncio.create_task(eve.ask("POST", HERE, body | {"totpCode": eve.phone.next_code()}))
+        await waits_for_a_lock(conn, asked)
+        await conn.exec_driver_sql(act, (eve.pk,))
+    refused(await asked, status, code)
     assert await balance(rich) == ("100", "0")
 
 

@@ -1,4 +1,6 @@
-"""Looking at a member again, for acts that leave access behind: keys, secrets, addresses that money may go to.
+"""Looking at a member again, for acts that leave access behind, as keys, secrets, addresses that money may go to do.
+
+And for withdrawals, which take a person's code.
 
 Such an act waits for locks, and who asked for it may be signed out, demoted or removed meanwhile::
 
@@ -27,6 +29,13 @@ async def still(
     a session that has ended, ForbiddenError for a role or a project that was taken away.
     """
     await merchants.lock_merchant(conn, session.merchant_pk)
+    return await still_in_person(conn, session, permission, actor)
+
+
+async def still_in_person(
+    conn: AsyncConnection, session: SessionPrincipal, permission: str, actor: Actor | None = None
+) -> SessionPrincipal:
+    """Return such a member without the merchant's lock, for what leaves nothing behind that others look for."""
     session = await members.lock_member(conn, session)
     check_role(session, permission)
     if actor is not None:

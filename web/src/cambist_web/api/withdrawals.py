@@ -24,6 +24,7 @@ from cambist_web.lists import Asked, TimeSort
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, CursorPageAnswer, MadeAnswer, idempotency_header, made_response
 from cambist_web.sending import cancel, changed_on, payout_context, sent_on
+from cambist_web.standing import still_in_person
 
 IdempotencyKey = Annotated[str | None, idempotency_header("The same key never withdraws twice.")]
 ProjectFilter = Annotated[str | None, QueryParameter(name="projectId", max_length=64)]
@@ -75,6 +76,7 @@ class Withdrawals(Controller):
         else:
             await web.two_factor.require_code(session.member_pk, data.totp_code)
             async with web.db.transaction() as conn:
+                await still_in_person(conn, session, "withdrawals", actor)
                 made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key)
                 if not made.replayed:
                     one = made.resource
