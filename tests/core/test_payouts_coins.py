@@ -27,25 +27,25 @@ async def replace(payout_env, *wanted):
         )
 
 
-async def change(payout_env, chain="memory", symbol="USDX", **fields):
+async def change(payout_env, chain="memory", symbol="USDX", actor=None, **fields):
     patch = msgspec.convert(fields, CoinPatch)
     async with payout_env.db.transaction() as conn:
         return await coin_settings.change_settings(
             conn,
             payout_env.payment_env.registry,
-            payout_env.live,
+            actor or payout_env.live,
             Coin(chain=chain, token=symbol),
             patch,
             payout_env.clock.now(),
         )
 
 
-async def approve(payout_env, address, chain="memory"):
+async def approve(payout_env, address, chain="memory", mode="live"):
     async with payout_env.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO approved_addresses (approval_id, merchant_pk, mode, chain, address, label, approved_at)"
-            " VALUES ($1, $2, 'live', $3, $4, 'Cold', $5)",
-            (f"{chain}/{address}", payout_env.live.merchant_pk, chain, address, payout_env.clock.now()),
+            " VALUES ($1, $2, $3, $4, $5, 'Cold', $6)",
+            (f"{chain}/{address}", payout_env.live.merchant_pk, mode, chain, address, payout_env.clock.now()),
         )
 
 
@@ -123,6 +123,23 @@ async def test_settings_that_would_do_nothing_or_cannot_be_meant_are_refused(pay
         await change(payout_env, **fields)
     assert error.value.code == code
     assert await payout_env.payment_env.count("coin_settings") == 0
+
+
+async def test_auto_payouts_stay_with_the_project_that_has_decided_about_them(payout_env):
+    first, second = payout_env.test, payout_env.payment_env.test2
+
+    async def told():
+        async with payout_env.db.autocommit() as conn:
+            return (await conn.exec_driver_sql("SELECT autopayout_project_pk FROM coin_settings")).scalar_one()
+
+    await approve(payout_env, person("cold"), mode="sandbox")
+    await change(payout_env, actor=first, autopayoutPolicy="limit")
+    await change(payout_env, actor=second, minDeposit="5")
+    assert await told() == first.project_pk
+    await change(payout_env, actor=second, autopayoutThreshold="5")
+    assert await told() == second.project_pk
+    await change(payout_env, actor=first, autopayoutPolicy="off")
+    assert await told() is None
 
 
 async def test_a_coin_to_convert_to_is_kept_and_never_the_coin_itself(payout_env):

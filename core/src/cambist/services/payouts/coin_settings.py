@@ -32,6 +32,8 @@ from .requests import AddressText
 COINS_MAX = 1_000
 OFF = "off"
 LIMIT = "limit"
+AUTOPAYOUT = ("autopayout_policy", "autopayout_threshold", "autopayout_address")
+"""What of a coin's settings is about auto-payouts."""
 
 
 class _Decided(Struct, frozen=True, kw_only=True):
@@ -163,9 +165,9 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
 ) -> CoinSettings:
     """Change what is sent of a coin's settings, and return them.
 
-    The project that asks is the one whose webhook is told of auto-payouts; and of what is converted, where it changes
-    that. Raises InvalidError; ForbiddenError where the address is not among the approved ones; ConflictError where
-    coins would be converted in a circle.
+    The project that asks is the one whose webhook is told of auto-payouts, where it changes these; and of what is
+    converted, where it changes that. Raises InvalidError; ForbiddenError where the address is not among the approved
+    ones; ConflictError where coins would be converted in a circle.
     """
     chain = find_chain(registry.chains, coin.chain)
     # Amounts are kept in units: those of a token that was just replaced would be read as the next one's.
@@ -194,7 +196,10 @@ async def change_settings(  # noqa: PLR0913, PLR0917  whose, which coin, what, w
                 "This address is not among the merchant's approved addresses; approving one takes a second factor.",
             )
     decided = {name: getattr(after, name) for name in _Decided.__struct_fields__}
-    decided["autopayout_project_pk"] = actor.project_pk if after.autopayout_policy == LIMIT else None
+    if after.autopayout_policy != LIMIT:
+        decided["autopayout_project_pk"] = None
+    elif any(getattr(patch, name) is not UNSET for name in AUTOPAYOUT):
+        decided["autopayout_project_pk"] = actor.project_pk
     decided |= await _converting(conn, registry, actor, patch, after, now)
     await conn.execute(update(models.CoinSettings).where(*own).values(decided | {"updated_at": now}))
     return after
