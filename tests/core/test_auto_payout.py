@@ -12,8 +12,11 @@ from cambist.services.payouts import approved_addresses, auto_payout, coin_setti
 from cambist.services.payouts.approved_addresses import ApprovalRequest
 from cambist.services.payouts.auto_payout_reasons import explain
 from cambist.services.payouts.coin_settings import Coin, CoinPatch
+from cambist.services.payouts.create import create_payout
 from cambist.services.payouts.read import list_payouts
+from cambist.services.payouts.requests import PayoutRequest
 from tests.support.payout_env import person
+from tests.support.waiting import waits_for_a_lock
 
 USDX = 10**6
 
@@ -122,6 +125,19 @@ async def test_many_workers_at_once_send_it_once(ruled):
     await ruled.fund(150 * USDX)
     assert sum(await asyncio.gather(*(run(ruled) for _ in range(16)))) == 1
     assert len(await payouts(ruled)) == 1
+
+
+async def test_the_threshold_stays_where_something_else_is_paid_while_it_is_made(ruled):
+    await ruled.fund(150 * USDX)
+    request = PayoutRequest(chain="memory", token="USDX", amount="40", to_address=person())
+    async with ruled.db.transaction() as conn:
+        await create_payout(conn, ruled.context, ruled.live, request, None)
+        running = asyncio.create_task(run(ruled))
+        await waits_for_a_lock(conn, running)
+    assert await running == 0
+    assert (await ruled.balances())["available"] == 110 * USDX
+    assert await run(ruled) == 1
+    assert (await ruled.balances())["available"] == 100 * USDX
 
 
 async def test_it_stops_when_the_approval_is_taken_back(payout_env):

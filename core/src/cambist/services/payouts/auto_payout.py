@@ -20,10 +20,10 @@ from cambist.domain.money import value_of
 from cambist.hints import Hints
 from cambist.plugin import Units
 from cambist.services import platform
-from cambist.services.accounting.ledger import asset_key
+from cambist.services.accounting.ledger import Purpose, asset_key, lock_balances
 from cambist.services.actor import Actor
 from cambist.services.audit.entries import GATEWAY, Action, record
-from cambist.services.errors import ServiceError, UnavailableError
+from cambist.services.errors import ForbiddenError, ServiceError, UnavailableError
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.prices import RateBook
 from cambist.services.pricing.quotes import Asset
@@ -143,10 +143,21 @@ async def _pay(conn: AsyncConnection, context: PayoutContext, row: AnyRow, asset
     to_address, to_tag = split(context.registry.families[asset.chain.family], due.to_address)
     new = NewPayout.of(actor, IntentKind.AUTO_PAYOUT, context.ids.new("po"), asset, to_address, units, to_tag)
     await debit_and_queue(conn, context, settings, [new])
+    await _check_left(conn, new, int(due.threshold))
     by = replace(GATEWAY, merchant_id=actor.merchant_id, project_id=actor.project_id)
     told = {"chain": row.chain, "token": row.symbol, "units": str(units), "toAddress": due.to_address}
     await record(conn, by, Action.AUTO_PAYOUT_MADE, context.clock.now(), subject=new.payout_id, details=told)
     return 1
+
+
+async def _check_left(conn: AsyncConnection, new: NewPayout, threshold: int) -> None:
+    """Refuse where less than the threshold is left, as something else was paid since it was read what is available.
+
+    The account is locked by now. Raises ForbiddenError; what is above the threshold goes in the next run.
+    """
+    available = new.account(Purpose.AVAILABLE)
+    if (await lock_balances(conn, new.mode, [available]))[available] < threshold:
+        raise ForbiddenError("INSUFFICIENT_BALANCE", "Something else was paid meanwhile.")
 
 
 async def _actor(conn: AsyncConnection, merchant_pk: int, mode: str, rule_project_pk: int | None) -> Actor:
