@@ -24,10 +24,11 @@ USDX = 10**6
 async def approve(payout_env, to_address=None, **fields):
     body = {"chain": "memory", "address": to_address or person("safe"), **fields}
     request = msgspec.convert(body, ApprovalRequest)
-    address = approved_addresses.check(payout_env.payment_env.registry, request, live=True)
+    registry, merchant = payout_env.payment_env.registry, payout_env.live.merchant_pk
     async with payout_env.db.transaction() as conn:
+        address = await approved_addresses.check(conn, registry, merchant, request, live=True)
         return await approved_addresses.approve(
-            conn, payout_env.live.merchant_pk, request, address, payout_env.ids, payout_env.clock.now()
+            conn, merchant, request, address, payout_env.ids, payout_env.clock.now()
         )
 
 

@@ -119,9 +119,9 @@ async def test_the_operators_list_has_the_tag_in_it(payout_env):
 async def approve(payout_env, text: str) -> str:
     registry = payout_env.payment_env.registry
     asked = ApprovalRequest(chain="memory", address=text)
-    address = approved_addresses.check(registry, asked, live=True)
     async with payout_env.db.transaction() as conn:
         merchant, now = payout_env.live.merchant_pk, payout_env.clock.now()
+        address = await approved_addresses.check(conn, registry, merchant, asked, live=True)
         return (await approved_addresses.approve(conn, merchant, asked, address, payout_env.ids, now)).address
 
 

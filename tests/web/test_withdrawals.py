@@ -58,6 +58,12 @@ async def balance(rich):
     return found["available"], found["pending"]
 
 
+async def own_wallet(rich):
+    answer = await rich.client.get("/api/merchant/wallet/addresses", headers=rich.key)
+    (found,) = [one["address"] for one in answer.json()["addresses"] if "memory" in one["chains"]]
+    return found
+
+
 async def test_a_withdrawal_takes_a_code_and_is_read_and_listed(rich, phone, withdraw, client):
     answer = await withdraw(totpCode=phone.code())
     assert answer.status_code == 201, answer.text
@@ -111,6 +117,7 @@ async def test_a_repetition_needs_no_code_and_withdraws_nothing_more(rich, phone
 async def test_a_mistake_does_not_cost_the_code(rich, phone, withdraw, client):
     code = phone.code()
     refused(await withdraw(totpCode=code, toAddress="nowhere"), 400, "INVALID_ADDRESS", "toAddress")
+    refused(await withdraw(totpCode=code, toAddress=await own_wallet(rich)), 400, "INVALID_ADDRESS", "toAddress")
     refused(await withdraw(totpCode=code, amount="0"), 400, "INVALID_AMOUNT", "amount")
     refused(await withdraw(totpCode=code, projectId="prj_x"), 404, "PROJECT_NOT_FOUND")
     other = await Merchant(client).open("bob@shop.example")
@@ -147,6 +154,8 @@ async def test_an_address_is_approved_with_a_code_and_taken_back_without(rich, p
     refused(await client.post(APPROVED, json=body, headers=rich.bearer), 403, "TWO_FACTOR_REQUIRED")
     wrong = {**body, "address": "nowhere", "totpCode": phone.code()}
     refused(await client.post(APPROVED, json=wrong, headers=rich.bearer), 400, "INVALID_ADDRESS", "address")
+    own = {**wrong, "address": await own_wallet(rich)}
+    refused(await client.post(APPROVED, json=own, headers=rich.bearer), 400, "INVALID_ADDRESS", "address")
     made = await client.post(APPROVED, json={**body, "totpCode": phone.code()}, headers=rich.bearer)
     assert made.status_code == 201, made.text
     approved = made.json()["approvedAddress"]

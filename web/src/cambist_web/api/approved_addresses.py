@@ -62,7 +62,10 @@ class ApprovedAddresses(Controller):
         audit: NamedDependency[Audit],
     ) -> ApprovedAnswer:
         """Let auto-payouts go to an address. Needs a code of the authenticator."""
-        address = approved_addresses.check(web.gateway.registry, data, live=session.live)
+        async with web.db.autocommit() as conn:
+            address = await approved_addresses.check(
+                conn, web.gateway.registry, session.merchant_pk, data, live=session.live
+            )
         await web.two_factor.require_code(session.member_pk, data.totp_code)
         async with web.db.transaction() as conn:
             await still(conn, session, "approvals")

@@ -43,6 +43,12 @@ async def main_wallet(
     return OwnAddress(row.id, row.address)
 
 
+async def known_wallet(conn: AsyncConnection, family: str, merchant_pk: int, mode: str) -> OwnAddress | None:
+    """Return the merchant's main wallet, or None where nobody has asked for it yet, and so nobody can know it."""
+    row = (await conn.exec_driver_sql(_FIND, (mode, family, merchant_pk))).one_or_none()
+    return None if row is None else OwnAddress(row.id, row.address)
+
+
 async def gas_station(conn: AsyncConnection, family: str, mode: str) -> OwnAddress | None:
     """Return the address that pays fees for a family's chains, or None before the worker has made it known."""
     row = (await conn.exec_driver_sql(_GAS_STATION, (mode, family))).first()

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db import models
 from cambist.db.models import Merchant
 from cambist.db.structs import columns_of, to_struct
+from cambist.domain.destinations import split
 from cambist.ports import Ids
 from cambist.registry import Registry
 from cambist.services.addresses.checks import check_destination
@@ -23,6 +24,7 @@ from cambist.services.listing import Listed, ListOf, Part, Sort, read_list
 from cambist.services.pricing.quotes import Name
 from cambist.services.supported import find_chain
 
+from .queue import refuse_own_wallet
 from .requests import AddressText
 
 ADDRESSES_MAX = 100
@@ -52,14 +54,21 @@ class ApprovedAddress(Struct, frozen=True, kw_only=True, rename="camel"):
     approved_at: datetime
 
 
-def check(registry: Registry, request: ApprovalRequest, *, live: bool) -> str:
-    """Return the normalized address, before the merchant's code is spent on it. Raises InvalidError.
+async def check(
+    conn: AsyncConnection, registry: Registry, merchant_pk: int, request: ApprovalRequest, *, live: bool
+) -> str:
+    """Return the normalized address, before the merchant's code is spent on it.
 
-    Raises ForbiddenError for live mode where ``live`` says that the operator has not granted it to the merchant.
+    Raises InvalidError, also for the wallet that it would be sent from, to which nothing would ever go; and
+    ForbiddenError for live mode where ``live`` says that the operator has not granted it to the merchant.
     """
     if request.mode == "live" and not live:
         raise live_not_granted()
-    return check_destination(registry, find_chain(registry.chains, request.chain), request.address, "address")
+    chain = find_chain(registry.chains, request.chain)
+    approved = check_destination(registry, chain, request.address, "address")
+    address, _ = split(registry.families[chain.family], approved)
+    await refuse_own_wallet(conn, chain, merchant_pk, request.mode, address, "address")
+    return approved
 
 
 _COLUMNS = columns_of(ApprovedAddress, models.ApprovedAddress)

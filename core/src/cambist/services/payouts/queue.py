@@ -24,7 +24,7 @@ from cambist.services.accounting.ledger import SPENDING, Account, Movement, Post
 from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.checks import refuse_source
-from cambist.services.addresses.wallets import OwnAddress, main_wallet
+from cambist.services.addresses.wallets import OwnAddress, known_wallet, main_wallet
 from cambist.services.chain_scope import ChainScope, scope_of
 from cambist.services.errors import ForbiddenError
 from cambist.services.platform import PlatformSettings
@@ -146,6 +146,15 @@ async def debit_and_queue(
     await _check_day(conn, allowed, first, now)
     await ledger.post(conn, first.mode, [_posting(one) for one in payouts])
     return [rows[one.payout_id] for one in payouts]
+
+
+async def refuse_own_wallet(  # noqa: PLR0913, PLR0917  whose, where, and what says it
+    conn: AsyncConnection, chain: ChainInfo, merchant_pk: int, mode: str, to_address: str, field: str = "toAddress"
+) -> None:
+    """Refuse, before anybody's code is spent, what ``debit_and_queue`` would refuse. Raises InvalidError."""
+    wallet = await known_wallet(conn, chain.family, merchant_pk, mode)
+    if wallet is not None:
+        refuse_source(to_address, wallet.address, field)
 
 
 def _together(one: NewPayout) -> tuple[Account, str, int]:

@@ -27,7 +27,7 @@ from cambist.services.paging import read_one
 from cambist.services.pricing.quotes import AmountText, Asset, Name, read_units
 
 from .create import named_asset, require_payouts
-from .queue import NewPayout, PayoutContext, debit_and_queue
+from .queue import NewPayout, PayoutContext, debit_and_queue, refuse_own_wallet
 from .read import COLUMNS, FEE, FeeView, fee_view, payout_row, what_every_kind_shows
 from .requests import AddressText, TagText
 
@@ -91,7 +91,8 @@ async def before(
     claim = _claim(actor, request, header_key)
     if claim is not None and (made := await find_replayed(conn, claim)) is not None:
         return await get_withdrawal(conn, context.registry, actor.merchant_pk, made)
-    _read(context, request)
+    asset, to_address, *_ = _read(context, request)
+    await refuse_own_wallet(conn, asset.chain, actor.merchant_pk, actor.mode, to_address)
     return None
 
 
