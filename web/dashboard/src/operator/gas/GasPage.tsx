@@ -158,15 +158,16 @@ function StationView({ station, mayStake, isBefore }: StationProps) {
   );
 }
 
-/** Whether there is enough, and of what there is not. */
+/** Whether there is enough, and of what there is not. Before a worker has read it, nobody knows. */
 function Level({ station: { isLow, stake } }: { readonly station: Station }) {
   const { t } = useWords();
+  if (isLow === null) return <Chip tone="calm">{t("gas.unknown")}</Chip>;
   const isStakeLow = stake?.isLow === true;
   return (
     <span className="row">
-      {isLow === true && <Chip tone="bad">{t("gas.isLow")}</Chip>}
+      {isLow && <Chip tone="bad">{t("gas.isLow")}</Chip>}
       {isStakeLow && <Chip tone="care">{t("stake.isLow")}</Chip>}
-      {isLow !== true && !isStakeLow && <Chip tone="good">{t("gas.enough")}</Chip>}
+      {!isLow && !isStakeLow && <Chip tone="good">{t("gas.enough")}</Chip>}
     </span>
   );
 }

@@ -155,6 +155,21 @@ it.each([
   expect(facts.get("Stake low below")).toContain("500 ETH");
 });
 
+it("a station that no worker has read yet is not said to have enough", async () => {
+  const { gasStations } = STATIONS as { readonly gasStations: readonly [Station] };
+  const unseen = { ...gasStations[0], balance: null, isLow: null, lowBelow: null, checkedAt: null, stake: null };
+  await showOperator(GasPage, {
+    path: "gas",
+    answers: {
+      "GET /api/admin/gas-stations": { gasStations: [unseen] },
+      "GET /api/admin/stakes": { ...LISTED, stakes: [] },
+    },
+  });
+  const facts = new Map(toldIn(await screen.findByRole("region", { name: "ethereum" })));
+  expect(facts.get("State")).toBe("Not read yet");
+  expect(screen.queryByText("Enough")).toBeNull();
+});
+
 it.each([
   ["2026-01-31T12:00:01.000Z", true],
   ["2026-01-31T11:59:59.000Z", false],
