@@ -89,7 +89,7 @@ function Acts({ account }: { readonly account: Account }) {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const client = useQueryClient();
-  const [open, setOpen] = useState<"chains" | "switch" | null>(null);
+  const [open, setOpen] = useState<"chains" | "activate" | "deactivate" | null>(null);
   const [chains, setChains] = useState<readonly string[]>([]);
   const there = account.addresses.map((one) => one.chain);
   const isMore = useChainsLeft(there).length > 0;
@@ -99,6 +99,8 @@ function Acts({ account }: { readonly account: Account }) {
   const close = () => {
     setOpen(null);
   };
+  // Where it is switched meanwhile, the next click would do the opposite of what was read.
+  if ((open === "activate" || open === "deactivate") && open !== to) close();
   const forget = async (request: Promise<unknown>) => {
     await request;
     void client.invalidateQueries({ queryKey: ["project", projectId] });
@@ -119,7 +121,7 @@ function Acts({ account }: { readonly account: Account }) {
       <Button
         variant="default"
         onClick={() => {
-          setOpen("switch");
+          setOpen(to);
         }}
       >
         {t(`account.${to}`)}
@@ -135,7 +137,7 @@ function Acts({ account }: { readonly account: Account }) {
           <ChainsInput chains={chains} without={there} onChains={setChains} />
         </Confirm>
       )}
-      {open === "switch" && (
+      {open === to && (
         <Confirm
           title={t(`account.${to}Title`)}
           act={t(`account.${to}`)}

@@ -158,10 +158,13 @@ function Acts({ coin }: { readonly coin: Coin }) {
   const chainName = useChainName();
   const client = useQueryClient();
   const projectId = useProjectId();
-  const [open, setOpen] = useState<"settings" | "enabled" | null>(null);
+  const [open, setOpen] = useState<"settings" | "enable" | "disable" | null>(null);
+  const to = coin.enabled ? "disable" : "enable";
   const close = () => {
     setOpen(null);
   };
+  // Where it is switched meanwhile, the next click would do the opposite of what was read.
+  if ((open === "enable" || open === "disable") && open !== to) close();
 
   async function toggle(): Promise<void> {
     // The whole list is sent: what somebody else switched meanwhile stays, and what is switched right now is refused.
@@ -169,7 +172,7 @@ function Acts({ coin }: { readonly coin: Coin }) {
     const now = await unwrap(api.GET("/api/dashboard/projects/{projectId}/wallet/coins", { params }));
     const { version } = now;
     const coins = now.coins
-      .filter((one) => (coinKey(one) === coinKey(coin) ? !coin.enabled : one.enabled))
+      .filter((one) => (coinKey(one) === coinKey(coin) ? to === "enable" : one.enabled))
       .map(({ chain, token }) => ({ chain, token }));
     await unwrap(api.PUT("/api/dashboard/projects/{projectId}/wallet/coins", { params, body: { version, coins } }));
     void client.invalidateQueries(coinsQuery(projectId));
@@ -190,22 +193,22 @@ function Acts({ coin }: { readonly coin: Coin }) {
         variant="default"
         size="compact-sm"
         onClick={() => {
-          setOpen("enabled");
+          setOpen(to);
         }}
       >
-        {t(coin.enabled ? "coins.disable" : "coins.enable")}
+        {t(`coins.${to}`)}
       </Button>
       {open === "settings" && <CoinSettings coin={coin} onClose={close} />}
-      {open === "enabled" && (
+      {open === to && (
         <Confirm
-          title={t(coin.enabled ? "coins.disableTitle" : "coins.enableTitle", {
+          title={t(`coins.${to}Title`, {
             coin: `${coin.token} · ${chainName(coin.chain)}`,
           })}
-          act={t(coin.enabled ? "coins.disable" : "coins.enable")}
+          act={t(`coins.${to}`)}
           onConfirm={toggle}
           onClose={close}
         >
-          <p>{t(coin.enabled ? "coins.disableWords" : "coins.enableWords")}</p>
+          <p>{t(`coins.${to}Words`)}</p>
           <NeedsSecondFactor />
         </Confirm>
       )}

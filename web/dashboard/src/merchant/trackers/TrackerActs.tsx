@@ -18,12 +18,14 @@ export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
   const projectId = useProjectId();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const { open, close, opener } = useOpened<"switch" | "redeliver" | "end">();
+  const { open, close, opener } = useOpened<"activate" | "deactivate" | "redeliver" | "end">();
   const [queued, setQueued] = useState<number | null>(null);
   const base = "/api/dashboard/projects/{projectId}/trackers/{webhookId}";
   const params = { path: { projectId, webhookId: tracker.webhookId } };
   const to = tracker.isActive ? "deactivate" : "activate";
   const forget = () => client.invalidateQueries({ queryKey: ["project", projectId] });
+  // Where it is switched meanwhile, the next click would do the opposite of what was read.
+  if ((open === "activate" || open === "deactivate") && open !== to) close();
 
   async function redeliver(): Promise<void> {
     const body = { since: new Date(Date.now() - 24 * HOUR_MS).toISOString() };
@@ -42,9 +44,9 @@ export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
       {queued !== null && <span role="status">{t("tracker.queued", { count: queued })}</span>}
       {/* Also where it watches nothing any more: what was dropped before is still to be had. */}
       {opener("redeliver", t("tracker.redeliver"))}
-      {opener("switch", t(`tracker.${to}`))}
+      {opener(to, t(`tracker.${to}`))}
       {opener("end", t("tracker.end"))}
-      {open === "switch" && (
+      {open === to && (
         <Confirm
           title={t(`tracker.${to}Title`)}
           act={t(`tracker.${to}`)}
