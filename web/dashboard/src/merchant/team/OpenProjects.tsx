@@ -1,16 +1,15 @@
 import { Checkbox } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Choice } from "../../ui/Choice";
 import { Confirm } from "../../ui/Confirm";
-import { numbers, showList } from "../../ui/format";
 import { useOpened } from "../../ui/useOpened";
-import { api, unwrap } from "../api";
 import { projectsQuery } from "../queries";
 
-import { mayBeLimited, membersQuery, type Member } from "./queries";
+import { mayBeLimited, type Member } from "./queries";
+import { useMemberChange, useProjectsText } from "./useMemberChange";
 
 /** Projects by their ids; null for all of them, also those that are made later. */
 export type Opened = readonly string[] | null;
@@ -27,19 +26,9 @@ interface OpenProjectsProps {
 
 /** Which projects are open to a member, and choosing others. */
 export function OpenProjects({ member, mayManage }: OpenProjectsProps) {
-  const { t, i18n } = useTranslation();
   const { open, close, opener } = useOpened<"projects">();
-  const { data: projects = [] } = useQuery(projectsQuery);
-  const { projectIds } = member;
+  const shown = useProjectsText()(member.projectIds);
   const mayChange = mayManage && mayBeLimited(member.role);
-  if (projectIds === null && !mayChange) return t("team.allProjects");
-  const names = projects.filter((one) => projectIds?.includes(one.projectId)).map((one) => one.name);
-  const shown =
-    projectIds === null
-      ? t("team.allProjects")
-      : names.length === projectIds.length
-        ? showList(names, i18n.language)
-        : numbers(i18n.language).format(projectIds.length);
   if (!mayChange) return shown;
   return (
     <>
@@ -51,21 +40,17 @@ export function OpenProjects({ member, mayManage }: OpenProjectsProps) {
 
 function Change({ member, onClose }: { readonly member: Member; readonly onClose: () => void }) {
   const { t } = useTranslation();
-  const client = useQueryClient();
   const [opened, setOpened] = useState<Opened>(member.projectIds);
+  const { change, meanwhile } = useMemberChange(member);
   return (
     <Confirm
       title={t("team.projectsTitle", { name: member.name })}
       act={t(opened === null ? "team.projectsAllAct" : "team.projectsAct")}
       isBlocked={isUnchosen(opened)}
-      onConfirm={async () => {
-        const params = { path: { memberId: member.memberId } };
-        const body = { version: member.version, projectIds: opened === null ? null : [...opened] };
-        await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body }));
-        void client.invalidateQueries(membersQuery);
-      }}
+      onConfirm={() => change({ projectIds: opened === null ? null : [...opened] })}
       onClose={onClose}
     >
+      {meanwhile}
       <ProjectChoice opened={opened} onOpened={setOpened} />
     </Confirm>
   );

@@ -1,9 +1,8 @@
 import { Select } from "@mantine/core";
-import { useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
 import { Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -17,6 +16,7 @@ import { Invitations } from "./Invitations";
 import { Leave, LetBackIn, Remove } from "./MemberActs";
 import { OpenProjects } from "./OpenProjects";
 import { isRole, membersQuery, rolesGivenBy, type MadeLink, type Member, type Role } from "./queries";
+import { useMemberChange } from "./useMemberChange";
 
 /** The people of the merchant: who they are, what each may do, and who is invited. */
 export function TeamPage() {
@@ -94,8 +94,8 @@ export function TeamPage() {
 
 function ChangeRole({ member, roles }: { readonly member: Member; readonly roles: readonly Role[] }) {
   const { t } = useTranslation();
-  const client = useQueryClient();
   const [role, setRole] = useState<Role | null>(null);
+  const { begin, change, meanwhile } = useMemberChange(member);
   return (
     <>
       <Select
@@ -103,23 +103,21 @@ function ChangeRole({ member, roles }: { readonly member: Member; readonly roles
         data={roles.map((one) => ({ value: one, label: t(`role.${one}`) }))}
         value={member.role}
         onChange={(value) => {
-          if (isRole(value) && value !== member.role) setRole(value);
+          if (!isRole(value) || value === member.role) return;
+          begin();
+          setRole(value);
         }}
       />
       {role !== null && (
         <Confirm
           title={t("team.roleTitle", { name: member.name })}
           act={t("team.change")}
-          onConfirm={async () => {
-            const params = { path: { memberId: member.memberId } };
-            const body = { version: member.version, role };
-            await unwrap(api.PATCH("/api/dashboard/members/{memberId}", { params, body }));
-            void client.invalidateQueries(membersQuery);
-          }}
+          onConfirm={() => change({ role })}
           onClose={() => {
             setRole(null);
           }}
         >
+          {meanwhile}
           <p>{t(`roleWords.${role}`)}</p>
         </Confirm>
       )}

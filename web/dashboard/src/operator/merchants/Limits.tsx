@@ -3,13 +3,13 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Amount } from "../../ui/Amount";
+import { ChangedMeanwhile, useBegun, type Told } from "../../ui/Changed";
 import { Empty } from "../../ui/Feedback";
 import { showAmount } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
-import { ChangedMeanwhile, useBegun, type Told } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useCoinNames, usePermitted } from "../queries";
 

@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { Fiat } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
+import { ChangedMeanwhile, useBegun, type Told } from "../../ui/Changed";
 import { Empty } from "../../ui/Feedback";
 import { numbers, showFiat, showList } from "../../ui/format";
 import { None } from "../../ui/None";
@@ -11,7 +12,6 @@ import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
 import { Chip } from "../../ui/Status";
 import { ActButton } from "../ActButton";
-import { ChangedMeanwhile, useBegun, type Told } from "../Changed";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { usePermitted } from "../queries";
 import { RowActs, type RowAct } from "../RowActs";

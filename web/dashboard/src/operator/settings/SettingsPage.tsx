@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Amount } from "../../ui/Amount";
+import { ChangedMeanwhile, useBegun } from "../../ui/Changed";
 import { Contents, Page, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { QueryView } from "../../ui/QueryView";
@@ -9,7 +10,6 @@ import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { When } from "../../ui/When";
 import { ActButton } from "../ActButton";
-import { ChangedMeanwhile, useBegun } from "../Changed";
 import { api, unwrap, useWords } from "../api";
 import { useFeeCoin, usePermitted } from "../queries";
 

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Amount } from "../../ui/Amount";
+import { ChangedMeanwhile, useBegun } from "../../ui/Changed";
 import { ErrorNote } from "../../ui/Feedback";
 import { None } from "../../ui/None";
 import { numbers, showList } from "../../ui/format";
@@ -10,7 +11,6 @@ import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap, useWords } from "../api";
-import { ChangedMeanwhile, useBegun } from "../Changed";
 import { useChainOptions, useCoinNames, usePermitted } from "../queries";
 
 import type { Settings } from "./fields";

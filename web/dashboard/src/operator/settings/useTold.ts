@@ -1,6 +1,6 @@
+import type { Told } from "../../ui/Changed";
 import { showList } from "../../ui/format";
 import { useWords } from "../api";
-import type { Told } from "../Changed";
 
 import { GROUPS, type Settings } from "./fields";
 import { useColumnTitle } from "./Rows";

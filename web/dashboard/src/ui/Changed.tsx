@@ -1,11 +1,11 @@
 /** What others change while a dialog is open: nobody overwrites it without having seen it. */
 import { useState } from "react";
+import { useTranslation } from "react-i18next";
 
 import { ApiError } from "../api/errors";
-import { Arrow } from "../ui/Arrow";
-import { Facts } from "../ui/Page";
 
-import { useWords } from "./api";
+import { Arrow } from "./Arrow";
+import { Facts } from "./Page";
 
 const NOTHING = "\u2013";
 
@@ -73,11 +73,11 @@ function differences(before: readonly Told[], now: readonly Told[]): readonly Di
 
 /** Tells of each change what it was and what it is. */
 export function ChangedMeanwhile({ changed }: { readonly changed: readonly Difference[] }) {
-  const { t } = useWords();
+  const { t } = useTranslation();
   if (changed.length === 0) return null;
   return (
-    <section aria-label={t("act.changedMeanwhile")}>
-      <h3>{t("act.changedMeanwhile")}</h3>
+    <section aria-label={t("changed.title")}>
+      <h3>{t("changed.title")}</h3>
       <Facts
         facts={changed.map(([title, before, now]) => [
           title,
