@@ -171,6 +171,19 @@ class SaysTooLittle(MemoryChain):
         self.info = info
 
 
+@caught_by("test_what_is_brought_for_a_fee_is_enough")
+class PaysForEachCoin(MemoryChain):
+    """As where all outputs of an address are spent by each transaction, and each of them costs."""
+
+    async def plan(self, intents, **more) -> Sequence[Plan]:
+        plans = await super().plan(intents, **more)
+        held = await self.balances([(intent.source, self.info.native) for intent in intents])
+        return [
+            replace(plan, step=plan.step and replace(plan.step, fee=replace(plan.step.fee, extra=amount)))
+            for plan, amount in zip(plans, held, strict=True)
+        ]
+
+
 @caught_by("test_a_plan_is_the_intent_and_no_more")
 class PlansBackwards(MemoryChain):
     async def plan(self, intents, **more) -> Sequence[Plan]:

@@ -299,12 +299,12 @@ async def _store_waiting(  # noqa: PLR0913  each by name
         unknown = await _unknown_to_signer(conn, context, short)
         await context.defer(conn, unknown, WAITS_FOR_SIGNERS_FILE, now + REFUSED_PAUSE, now)
         await context.defer(conn, [one for one in short if one not in unknown], reason, now + pause, now)
+        if lacking > 0 and not await ask_for_gas(conn, context, source, lacking, now):
+            gas_pause = REFUSED_PAUSE
         fresh = await context.defer(conn, needs_gas, gas_reason, now + gas_pause, now)
         if needs_loan:
             await context.defer(conn, needs_loan, WAITS_FOR_GAS, now + GAS_PAUSE, now)
             await ask_for_loan(conn, context, source, sum(stake for _, stake in allocated.needs_loan), now)
-        if lacking > 0:
-            await ask_for_gas(conn, context, source, lacking, now)
     waiting = fresh + len(short)
     if is_station and waiting:
         context.alert("gas_station_empty", waiting=waiting, address=source.address)

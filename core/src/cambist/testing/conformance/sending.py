@@ -87,6 +87,19 @@ class SendingConformance(Conformance):
         assert await harness.chain.balance(step.to_address, native) == step.amount
         assert await native_of(harness, sender) == step.fee.cost_max - (status.fee or 0)
 
+    async def test_what_is_brought_for_a_fee_is_enough(self, harness: ChainHarness) -> None:
+        """It is brought once, as a plan said: having it must not make the fee higher, or more is brought for ever."""
+        needs(harness, "sending")
+        native = harness.chain.info.native
+        for token in harness.chain.info.tokens[:2]:
+            sender = await harness.sender((token, AMOUNT))
+            before = await planned(harness, sender, token, AMOUNT)
+            await harness.transfer(native, sender.address, before.native_needed - await native_of(harness, sender))
+            await harness.mine()
+            step = await planned(harness, sender, token, AMOUNT, before.to_address)
+            assert step.native_needed <= await native_of(harness, sender)
+            assert (await mined(harness, await signed(harness, sender, step))).state == "succeeded"
+
     async def test_a_plan_is_the_intent_and_no_more(self, harness: ChainHarness) -> None:
         """Each intent of several has its own, in the order of asking."""
         sender = await funded(harness)

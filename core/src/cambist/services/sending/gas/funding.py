@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -46,6 +46,21 @@ SELECT coalesce((SELECT sum(units) FROM outbound_intents WHERE recipient_address
         AND t.state = 'final' WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state <> 'open'), 0)
     {_COMING} {_FEES} AS units, 0 AS kept, 0 AS deposits
 """  # noqa: S608  constants
+# Of what came since the address last sent anything itself: what it then still lacks is asked for anew each time.
+_BROUGHT = f"""
+SELECT count(*) AS times, max(finished_at) AS last_at FROM outbound_intents
+WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3 AND kind = '{IntentKind.TOP_UP}' AND state = 'done'
+    AND created_at > coalesce((SELECT max(s.created_at) FROM outbound_slots s
+        WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3), '-infinity')
+"""  # noqa: S608  a constant
+
+BROUGHT_AT_ONCE_MAX = 3
+"""Top-ups of an address that sends nothing in between: one is enough, unless fees have risen meanwhile."""
+REST_FIRST = timedelta(minutes=1)
+REST_MAX = timedelta(hours=6)
+REST_GROWTH = 4
+REST_STEPS_MAX = 10
+"""Further ones are no longer than ``REST_MAX`` either, and a number of days must not overflow."""
 
 
 class GasLeft(NamedTuple):
@@ -76,10 +91,23 @@ async def gas_left(conn: AsyncConnection, context: EngineContext, source: OwnPat
 
 async def ask_for_gas(
     conn: AsyncConnection, context: EngineContext, recipient: OwnPath, units: int, now: datetime
-) -> None:
-    """Have native coin sent to an address of ours, unless some is on its way."""
+) -> bool:
+    """Have native coin sent to an address of ours, unless some is on its way.
+
+    False, and an alert for each that came, where what was brought was never enough and no more is brought for a while:
+    each time costs the platform a fee, and where what is brought makes the fee higher by as much, it never would be.
+    """
+    row = (await conn.exec_driver_sql(_BROUGHT, (recipient.pk, *context.chain_scope.key))).one()
+    if row.times >= BROUGHT_AT_ONCE_MAX:
+        rest = min(REST_MAX, REST_FIRST * REST_GROWTH ** min(row.times - BROUGHT_AT_ONCE_MAX, REST_STEPS_MAX))
+        if now < row.last_at + rest:
+            if now < row.last_at + REST_FIRST:
+                facts = {"times": row.times, "until": str(row.last_at + rest)}
+                context.alert("gas_never_enough", address=recipient.address, lacking=units, **facts)
+            return False
     station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
     await ask_station(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, units, now)
+    return True
 
 
 async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
