@@ -77,23 +77,26 @@ async def internal_txs(
 ) -> Collection[str]:
     """Return the transactions in which we moved money between addresses of ours.
 
-    The books of what we sent decide. Where they do not know a transaction, because they begin after it, gas is
-    never a deposit, nor is what a merchant's address sends to another of its own.
+    The books of what we sent decide, also where the chain does not tell who sent it. Where they do not know a
+    transaction, because they begin after it, gas is never a deposit, nor is what a merchant's address sends to another
+    of its own.
     """
     senders = list({transfer.sender for transfer in transfers if transfer.sender is not None})
-    if not senders:
-        return set()
-    ours = {row.address: row for row in await conn.exec_driver_sql(_OURS, (chain_scope.mode, family.name, senders))}
-    suspects = [transfer for transfer in transfers if transfer.sender in ours]
+    ours: dict[str | None, Row[Any]] = {}
+    if senders:
+        found = await conn.exec_driver_sql(_OURS, (chain_scope.mode, family.name, senders))
+        ours = {row.address: row for row in found}
+    suspects = [transfer for transfer in transfers if transfer.sender is None or transfer.sender in ours]
     if not suspects:
         return set()
     tx_ids = list({transfer.tx_id for transfer in suspects})
     kinds = {row.tx_id: row.kind for row in await conn.exec_driver_sql(_SENT, (*chain_scope.key, tx_ids))}
     internal = set()
     for transfer in suspects:
-        kind, sender = kinds.get(transfer.tx_id), ours[transfer.sender or ""]
-        same_owner = sender.merchant_pk == owners[transfer.recipient].merchant_pk
-        if kind in INTERNAL or (kind is None and (sender.purpose == "gas" or same_owner)):
+        kind, sender = kinds.get(transfer.tx_id), ours.get(transfer.sender)
+        same_owner = sender is not None and sender.merchant_pk == owners[transfer.recipient].merchant_pk
+        is_gas = sender is not None and sender.purpose == "gas"
+        if kind in INTERNAL or (kind is None and (is_gas or same_owner)):
             internal.add(transfer.tx_id)
     return internal
 
