@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, cast
 
 import structlog
-import uvloop
 
 from cambist.bootstrap import Gateway, open_gateway
 from cambist.logs import configure_logs
@@ -28,6 +27,7 @@ from cambist.settings_file import process_settings
 
 from .arq_worker import arq_options, end_tasks, run_arq, runners_of
 from .chain_keeper import ChainKeeper
+from .ending import run_to_the_end
 from .exchanges import exchange_follower
 from .leases import Leases
 from .memory import tune_memory
@@ -51,8 +51,7 @@ FILTERS_FOLDER = "filters"
 def main(settings: Settings) -> None:
     """Run a worker until SIGTERM or SIGINT."""
     _allow_open_files()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings))
+    run_to_the_end(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:
