@@ -34,6 +34,7 @@ from cambist.signer.keystore import new_keystore
 from cambist.testing.memory import MemoryFamily
 from cambist.testing.memory.family import named_address
 from cambist_tasks.arq_worker import CANCEL_AGAIN_S
+from cambist_tasks.chain_keeper import ChainKeeper
 from cambist_tasks.worker import STOP_SIGNALS, end_at_signals, run_worker
 from tests.support.forked import ForkedProcess
 from tests.support.shop import Shop, memory_of
@@ -244,3 +245,12 @@ async def test_a_task_that_loses_its_cancellation_ends_at_a_signal_and_at_nothin
     finally:
         for number in STOP_SIGNALS:
             loop.remove_signal_handler(number)
+
+
+async def test_a_chain_whose_connection_has_ended_is_connected_again(
+    database_url: str, redis_url: str, ids: Ids, tmp_path: Path
+) -> None:
+    async with gateway_of(settings(database_url, redis_url, tmp_path), ids) as gateway:
+        gateway.connections.ended.add("memory")
+        await ChainKeeper(gateway, ()).follow()
+        assert gateway.connections.ended == set()

@@ -123,8 +123,10 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
         context = plugin_context(clock, random, SharedBudgets(redis, clock))
         hints = Hints(listening)
         stack.push_async_callback(hints.aclose)
-        connected = await stack.enter_async_context(registry.connect_chains(context)) if role == "worker" else {}
-        connections = ChainConnections(registry, context, connected)
+        connected, ended = dict[str, Chain](), set[str]()
+        if role == "worker":
+            connected |= await stack.enter_async_context(registry.connect_chains(context, ended=ended.add))
+        connections = ChainConnections(registry, context, connected, ended)
         stack.push_async_callback(connections.aclose)
         sources = await stack.enter_async_context(registry.connect_prices(context))
         swaps = await stack.enter_async_context(registry.connect_swaps(context))

@@ -65,8 +65,9 @@ class ChainKeeper:
                     await hints.wait(ASK_INTERVAL_S)
 
     async def follow(self) -> None:
-        """Follow what is in force now."""
+        """Follow what is in force now, and connect again what has ended by itself."""
         try:
+            await self._gateway.connections.reopen()
             self._problems = (await self._follower.follow()).problems
         except _TROUBLE as error:
             log.warning("chains_not_followed", error=repr(error))

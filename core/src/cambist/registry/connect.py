@@ -39,10 +39,18 @@ def log_problem(problem: ConnectProblem) -> None:
 class Connector:
     """Opens connections that are closed with the stack, and reports what goes wrong instead of raising it."""
 
-    def __init__(self, stack: AsyncExitStack, context: PluginContext, report: Callable[[ConnectProblem], None]) -> None:
+    def __init__(
+        self,
+        stack: AsyncExitStack,
+        context: PluginContext,
+        report: Callable[[ConnectProblem], None],
+        ended: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Tell ``ended`` of each thing, by its key, whose connection has ended before it was closed."""
         self._stack = stack
         self._context = context
         self._report = report
+        self._ended = ended
 
     def problem(self, name: str, text: str, error: BaseException | None = None) -> None:
         self._report(ConnectProblem(plugin=name, message=text, error=error))
@@ -53,7 +61,8 @@ class Connector:
         """Open a plugin's connections and return what they bring, by its key."""
         brought: dict[str, T] = {}
         for connect, config in openers:
-            kept = _KeptOpen(partial(connect, config, self._context), partial(self._ended, name))
+            own: list[str] = []
+            kept = _KeptOpen(partial(connect, config, self._context), partial(self._has_ended, name, own))
             try:
                 things = await kept.open()
             except _FailedError as failed:
@@ -66,6 +75,7 @@ class Connector:
                         self.problem(name, f"connect() brought {thing!r}, which is no {expected.__name__}")
                     else:
                         brought[key(thing)] = thing
+                        own.append(key(thing))
             except Exception as error:  # noqa: BLE001 - a plugin may bring anything, and only it is affected
                 self.problem(name, f"connect() brought something unusable: {_words(error)}", error)
         return brought
@@ -76,9 +86,11 @@ class Connector:
         except _FailedError as failed:
             self.problem(name, f"it cannot disconnect: {failed}", failed.error)
 
-    def _ended(self, name: str, error: BaseException | None) -> None:
+    def _has_ended(self, name: str, own: Sequence[str], error: BaseException | None) -> None:
         why = "" if error is None else f": {_words(error)}"
         self.problem(name, f"its connection has ended by itself{why}", error)
+        for key in own:
+            self._ended(key)
 
 
 class _FailedError(Exception):

@@ -6,18 +6,38 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import structlog
+
 from cambist.plugin import Chain, NetworkSetup, PluginContext
 
 from .connect import Connector, ConnectProblem, log_problem
 from .registry import Registry, SetupError
 from .switching import SwitchedChain, switched
 
+REOPEN_FIRST_S = 5.0
+REOPEN_MAX_S = 300.0
+STABLE_S = 900.0
+"""What was open for so long before it ended is connected again at once."""
+
+log = structlog.get_logger(__name__)
+
 
 class ChainConnections:
     """What is connected, by id, and with which setup. ``revisions`` says which tokens each knows: see ``TokenSets``."""
 
-    def __init__(self, registry: Registry, context: PluginContext, chains: Mapping[str, Chain]) -> None:
-        """Begin with chains that their owner closes, connected as the operator's file says."""
+    def __init__(
+        self,
+        registry: Registry,
+        context: PluginContext,
+        chains: Mapping[str, Chain],
+        ended: set[str] | None = None,
+    ) -> None:
+        """Begin with chains that their owner closes, connected as the operator's file says.
+
+        ``ended`` are those whose connection has ended by itself, to which the owner adds.
+        """
+        self.ended: set[str] = set() if ended is None else ended
+        self._reopened: dict[str, tuple[int, float]] = {}
         self._registry = registry
         self._context = context
         self.chains: dict[str, SwitchedChain] = {name: switched(chain) for name, chain in chains.items()}
@@ -41,18 +61,44 @@ class ChainConnections:
             if revision is not None:
                 self.revisions[chain] = revision
 
+    async def reopen(self) -> None:
+        """Connect anew what has ended by itself, after a pause that doubles where it ends again and again."""
+        for chain in sorted(self.ended & self.chains.keys()):
+            now = self._context.monotonic()
+            times, at = self._reopened.get(chain, (0, now - STABLE_S))
+            times = 0 if now - at >= STABLE_S else times
+            if times and now - at < min(REOPEN_MAX_S, REOPEN_FIRST_S * 2 ** (times - 1)):
+                continue
+            self._reopened[chain] = (min(times + 1, 10), now)
+            self.ended.discard(chain)
+            try:
+                async with self._changing, AsyncExitStack() as stack:
+                    fresh = await stack.enter_async_context(self.beside(chain, self.setups.get(chain)))
+                    if fresh.info != self._registry.chains[chain]:
+                        raise SetupError(f"{chain} connects as something else than before")  # noqa: TRY301
+                    self.chains[chain].switch(fresh, stack.pop_all().aclose)
+            except (SetupError, TypeError) as error:
+                self.ended.add(chain)
+                log.warning("chain_not_reopened", chain=chain, error=str(error))
+            else:
+                log.info("chain_reopened", chain=chain)
+
     @asynccontextmanager
-    async def beside(self, chain: str, setup: NetworkSetup) -> AsyncIterator[Chain]:
-        """Connect a chain once more, beside the one that is in use. Raises SetupError."""
+    async def beside(self, chain: str, setup: NetworkSetup | None) -> AsyncIterator[Chain]:
+        """Connect a chain once more, beside the one that is in use; None as its file says. Raises SetupError."""
         problems: list[ConnectProblem] = []
 
         def report(problem: ConnectProblem) -> None:
             log_problem(problem)
             problems.append(problem)
 
+        def ended(key: str) -> None:
+            if key == chain:
+                self.ended.add(chain)
+
         async with AsyncExitStack() as stack:
             opener = self._registry.opener(chain, setup)
-            connector = Connector(stack, self._context, report)
+            connector = Connector(stack, self._context, report, ended)
             brought = await connector.open(opener.plugin, [opener.opens], lambda one: one.info.id, Chain)
             if chain not in brought:
                 words = problems[0].message if problems else "its plugin did not connect it"

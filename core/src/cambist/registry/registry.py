@@ -89,15 +89,19 @@ class Registry:
 
     @asynccontextmanager
     async def connect_chains(
-        self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
+        self,
+        context: PluginContext,
+        *,
+        report: Callable[[ConnectProblem], None] = log_problem,
+        ended: Callable[[str], None] = lambda _: None,
     ) -> AsyncIterator[Mapping[str, Chain]]:
         """Connect every live chain, by id, until the context ends.
 
         A plugin that cannot connect, or does so wrongly, is reported and its chains are missing; the others'
-        are there.
+        are there. ``ended`` hears of each whose connection ends before that.
         """
         async with AsyncExitStack() as stack:
-            connector = Connector(stack, context, report)
+            connector = Connector(stack, context, report, ended)
             chains: dict[str, Chain] = {}
             for loaded in self._loaded:
                 expected = {info.id for info in self._chains_of[loaded.name] if info.availability == "live"}
@@ -159,10 +163,10 @@ class Registry:
             raise SetupError(f"the plugin {name!r} makes other chains of a setup of {chain!r}")
         return infos[0]
 
-    def opener(self, chain: str, setup: NetworkSetup) -> ChainOpener:
-        """Return how a chain is connected with another setup. Raises SetupError."""
-        name, plugin, _ = self._served_by[chain]
-        return ChainOpener(name, (plugin.connect, self._changed(chain, setup)))
+    def opener(self, chain: str, setup: NetworkSetup | None) -> ChainOpener:
+        """Return how a chain is connected with another setup; None is the operator's file. Raises SetupError."""
+        name, plugin, config = self._served_by[chain]
+        return ChainOpener(name, (plugin.connect, config if setup is None else self._changed(chain, setup)))
 
     def file_lines(self, chain: str, token: Token) -> str | None:
         """Return what the operator's file has to say of a token besides, as TOML; None where it has no place for it."""

@@ -1,0 +1,95 @@
+"""A connection that ends by itself is opened again, and whoever holds its chain goes on with the new one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from cambist.plugin import ChainUnavailableError
+from cambist.registry import ChainConnections, Registry
+from cambist.registry.connections import REOPEN_MAX_S, STABLE_S
+from tests.support import ending_plugin
+from tests.support.ending_plugin import EndingPlugin
+from tests.support.node_treasury import plugin_context
+
+TABLES = {"ending": {"chains": {"first": {}, "second": {}}}}
+FOUND = [EntryPoint(name="ending", value="tests.support.ending_plugin", group="cambist.plugins")]
+
+
+class Time:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@asynccontextmanager
+async def connections(time: Time) -> AsyncIterator[tuple[ChainConnections, EndingPlugin]]:
+    registry, context, ended = Registry(TABLES, found=FOUND), plugin_context(time), set[str]()
+    async with registry.connect_chains(context, ended=ended.add) as connected:
+        found = ChainConnections(registry, context, connected, ended)
+        try:
+            yield found, ending_plugin.PLUGINS[-1]
+        finally:
+            await found.aclose()
+
+
+async def has_ended(found: ChainConnections, *chains: str) -> None:
+    async with asyncio.timeout(5):
+        while found.ended != set(chains):  # noqa: ASYNC110  tasks of the plugin's end
+            await asyncio.sleep(0)
+
+
+async def heights(found: ChainConnections) -> list[int]:
+    told = []
+    for chain in found.chains.values():
+        async with chain.view() as view:
+            told.append((await view.head()).height)
+    return told
+
+
+async def test_a_connection_that_ended_by_itself_is_opened_again():
+    async with connections(Time()) as (found, plugin):
+        await found.reopen()
+        assert plugin.opened == 1
+        plugin.fail()
+        await has_ended(found, "first", "second")
+        with pytest.raises(ChainUnavailableError):
+            await heights(found)
+        await found.reopen()
+        assert await heights(found) == [0, 0]
+        assert (found.ended, plugin.opened) == (set(), 3)
+        plugin.fail()  # what was opened again is watched as well
+        await has_ended(found, "first", "second")
+
+
+async def test_one_that_ends_again_and_again_is_opened_less_and_less_often():
+    time = Time()
+    async with connections(time) as (found, plugin):
+        for _ in range(1000):
+            plugin.fail()
+            await has_ended(found, "first", "second")
+            await found.reopen()
+            time.now += 1
+        assert 8 < plugin.opened < 30
+        time.now += STABLE_S
+        await found.reopen()
+        assert await heights(found) == [0, 0]
+
+
+async def test_one_that_cannot_be_opened_is_tried_again_later():
+    time = Time()
+    async with connections(time) as (found, plugin):
+        plugin.fail()
+        await has_ended(found, "first", "second")
+        plugin.refuses = True
+        await found.reopen()
+        assert found.ended == {"first", "second"}
+        plugin.refuses = False
+        time.now += REOPEN_MAX_S
+        await found.reopen()
+        assert await heights(found) == [0, 0]

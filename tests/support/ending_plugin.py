@@ -1,0 +1,62 @@
+"""A chain plugin whose connections end by themselves, as where a background task fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from cambist.plugin import AnyChainPlugin, Chain, ChainUnavailableError, PluginContext, hookimpl
+from cambist.testing.memory import MemoryChain, MemoryConfig, MemoryPlugin
+
+
+class EndingChain(MemoryChain):
+    """Nobody answers it any more once its connection has ended."""
+
+
+class EndingPlugin(MemoryPlugin):
+    """``fail`` ends the connections that are open; while ``refuses`` is set, none can be opened."""
+
+    name = "ending"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = 0
+        self.refuses = False
+        self._failing = asyncio.Event()
+
+    def fail(self) -> None:
+        self._failing.set()
+        self._failing = asyncio.Event()
+
+    @asynccontextmanager
+    async def connect(self, config: MemoryConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
+        del context
+        self.opened += 1
+        if self.refuses:
+            raise ChainUnavailableError("nobody is there")
+        chains = [EndingChain(info) for info in self.chains(config) if info.availability == "live"]
+        failing = self._failing
+
+        async def run() -> None:
+            await failing.wait()
+            for chain in chains:
+                chain.faults.unavailable = True
+            raise KeyError("result")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run())
+            yield chains
+
+    def setup(self, config: MemoryConfig, chain: str) -> None:  # type: ignore[override]
+        """Nothing can be changed while the gateway runs."""
+
+
+PLUGINS: list[EndingPlugin] = []
+
+
+@hookimpl
+def register_chains() -> Sequence[AnyChainPlugin]:
+    """Bring a new one each time, and remember it for whoever ends its connections."""
+    PLUGINS.append(EndingPlugin())
+    return [PLUGINS[-1]]
