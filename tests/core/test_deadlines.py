@@ -75,6 +75,20 @@ async def test_what_the_work_raises_as_no_exception_ends_the_work_alone(error, s
         await within(5, end())
 
 
+async def test_an_error_that_cannot_say_what_it_is_is_told_by_its_kind():
+    """Whoever catches it logs its words, and that would fail where a failure is dealt with."""
+
+    class SpeechlessError(LookupError):
+        def __str__(self) -> str:
+            raise AttributeError("response")
+
+    async def fail() -> None:
+        raise SpeechlessError
+
+    with pytest.raises(RuntimeError, match="it raised SpeechlessError"):
+        await within(5, fail())
+
+
 async def test_who_is_cancelled_while_waiting_ends_as_cancelled_and_so_does_the_work():
     begun, ended = asyncio.Event(), asyncio.Event()
 

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, tzinfo
 from decimal import Decimal
 
 import pytest
 
 from cambist.deadlines import LEFT_BEHIND_MAX
-from cambist.plugin import Price
+from cambist.plugin import Price, PriceUnavailableError
 from cambist.services.pricing.prices import NotPricedError, RateBook, RateBookLimits, RateUnavailableError
 from cambist.testing.clock import START
 from tests.core.test_prices import ShelfSource
 from tests.support.stubborn import stay
+
+
+class NoZone(tzinfo):
+    """A time zone that says that it is none."""
+
+    def utcoffset(self, _):
+        return None
+
+
+class BrokenZone(tzinfo):
+    def utcoffset(self, _):
+        raise LookupError
+
+
+class SpeechlessError(PriceUnavailableError):
+    """What says why by what it has not got."""
+
+    def __str__(self):
+        return self.response.text
+
 
 ODD_ANSWERS = {
     "no mapping": [1, 2],
@@ -21,6 +42,11 @@ ODD_ANSWERS = {
     "no number": {("ETH", "usd"): Price(value=Decimal("sNaN"), observed_at=START)},
     "no time": {("ETH", "usd"): Price(value=Decimal(5), observed_at=None)},
     "a float as time": {("ETH", "usd"): Price(value=Decimal(5), observed_at=START.timestamp())},
+    "no zone": {("ETH", "usd"): Price(value=Decimal(5), observed_at=START.replace(tzinfo=NoZone()))},
+    "a zone that fails": {("ETH", "usd"): Price(value=Decimal(5), observed_at=START.replace(tzinfo=BrokenZone()))},
+    "a time before all": {
+        ("ETH", "usd"): Price(value=Decimal(5), observed_at=datetime.min.replace(tzinfo=START.tzinfo))
+    },
 }
 
 
@@ -38,8 +64,12 @@ async def test_an_answer_that_makes_no_sense_costs_the_others_nothing(clock, mon
     assert not isinstance(refused.value, NotPricedError), "it may have meant one"
 
 
-@pytest.mark.parametrize("error", [asyncio.CancelledError(), BaseException("panic")], ids=["cancelled", "panic"])
-async def test_a_source_that_ends_with_what_is_no_exception_costs_the_others_nothing(clock, error):
+@pytest.mark.parametrize(
+    "error",
+    [asyncio.CancelledError(), BaseException("panic"), SpeechlessError()],
+    ids=["cancelled", "panic", "speechless"],
+)
+async def test_a_source_that_ends_with_what_nobody_expects_costs_the_others_nothing(clock, error):
     odd, good = ShelfSource("odd", clock), ShelfSource("good", clock, ETH="2000")
     odd.error = error
     book = RateBook([odd, good], clock)

@@ -45,6 +45,12 @@ TROUBLE = """
         ("1 // 0", "[]", "", ["it cannot connect: ZeroDivisionError", "'trouble' is not connected"]),
         ("raise asyncio.CancelledError", "[]", "", ["it cannot connect: Cancelled", "'trouble' is not connected"]),
         ("raise SystemExit(3)", "[]", "", ["it cannot connect: SystemExit: 3", "'trouble' is not connected"]),
+        (
+            "raise type('Speechless', (Exception,), {'__str__': lambda self: None})",
+            "[]",
+            "",
+            ["it cannot connect: Speechless", "'trouble' is not connected"],
+        ),
         ("raise BaseException('panic')", "[]", "", ["BaseException: panic", "'trouble' is not connected"]),
         ("await asyncio.sleep(99)", "[]", "", ["it cannot connect: TimeoutError", "'trouble' is not connected"]),
         ("", "[]", "", ["the chain 'trouble' is not connected"]),

@@ -163,10 +163,21 @@ def _told(task: asyncio.Task[T]) -> T:
 async def _result(work: Awaitable[T]) -> T:
     try:
         return await work
-    except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+    except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
         raise  # the last two end the process, or its loop
     except BaseException as error:
-        raise RuntimeError(f"it raised {type(error).__name__}: {error}") from error
+        words = words_of(error)
+        if isinstance(error, Exception) and words:
+            raise
+        raise RuntimeError(f"it raised {words or type(error).__name__}") from error
+
+
+def words_of(error: BaseException) -> str:
+    """Return what a plugin's exception is called and says. Empty where saying it fails."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  a plugin may have written how
+        return ""
 
 
 def _forget(task: asyncio.Task[Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 import msgspec.inspect
 
+from cambist.deadlines import words_of
 from cambist.plugin import AddressFamily, ChainInfo, ConfigError
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ def guarded(name: str, what: str, call: Callable[[], T]) -> T:
         what = str(error).removeprefix(f"plugins.{name}.")
         raise plugin_error(name, f"[plugins.{name}] {what}") from error
     except BaseException as error:
-        raise plugin_error(name, f"{what} failed with {type(error).__name__}: {error}") from error
+        raise plugin_error(name, f"{what} failed with {words_of(error) or type(error).__name__}") from error
 
 
 def decode_config(name: str, config_type: type[Any], table: Mapping[str, object]) -> Any:  # noqa: ANN401 - of config_type

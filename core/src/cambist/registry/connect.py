@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import structlog
 from msgspec import Struct
 
+from cambist.deadlines import words_of
 from cambist.plugin import PluginContext
 
 OPEN_TIMEOUT_S = 30
@@ -102,7 +103,7 @@ class _FailedError(Exception):
 
 
 def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    return words_of(error) or type(error).__name__
 
 
 class _KeptOpen(Generic[T]):

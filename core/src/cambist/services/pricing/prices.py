@@ -7,8 +7,6 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
-from typing import TypeAlias
 
 import structlog
 from msgspec import Struct
@@ -26,16 +24,14 @@ from cambist.domain.prices import (
     judge_observations,
     outliers,
 )
-from cambist.plugin import Price, PricePair, PriceSource, PriceUnavailableError
+from cambist.plugin import PricePair, PriceSource, PriceUnavailableError
 from cambist.ports import Clock
 from cambist.services.errors import UnavailableError
 
+from .answers import Answer, observations_of, read_answer
 from .questions import PacedQuestions, Sleep
 from .set_aside import SetAsideSources
 from .source_prices import Said, SourcePoller
-
-Answer: TypeAlias = Mapping[PricePair, Price | None]
-"""A source's prices. None is what it says of a pair and can be no price: that it says nothing would be another fact."""
 
 _log = structlog.get_logger(__name__)
 
@@ -238,7 +234,7 @@ class RateBook:
         try:
             # A list of its own: one that takes pairs out of it as it asks takes them from nobody else.
             answer = await within(self._limits.timeout_ms / 1000, source.prices(list(pairs)), of=source)
-            return _read(source.name, pairs, answer)
+            return read_answer(source.name, pairs, answer)
         except PriceUnavailableError as error:
             _log.warning("prices.source_unavailable", source=source.name, reason=str(error))
         except TimeoutError:
@@ -269,7 +265,7 @@ class RateBook:
             some = pairs[first : first + BATCH_MAX]
             answers = await asyncio.gather(*(self._ask(source, some) for source in self._sources))
             told = dict(zip((source.name for source in self._sources), answers, strict=True))
-            found |= {pair: _observations(pair, told) for pair in some}
+            found |= {pair: observations_of(pair, told) for pair in some}
             away |= {name for name, prices in told.items() if prices is None}
         return Said(found, away)
 
@@ -298,7 +294,7 @@ class RateBook:
             return
         if entry.without != without:
             entry.rate, entry.last, entry.without = None, None, without
-        observations = _observations(pair, answers)
+        observations = observations_of(pair, answers)
         for outlier in outliers(judge_observations(observations, now=self._clock.now(), policy=self._policy)):
             self.outliers[outlier.source] += 1
             _log.warning("prices.source_far_off", source=outlier.source, symbol=pair[0], fiat=pair[1])
@@ -319,30 +315,3 @@ class RateBook:
         else:
             entry.last = entry.rate
             entry.refused = False
-
-
-def _observations(pair: PricePair, answers: Mapping[str, Answer | None]) -> Sequence[Observation]:
-    return [
-        Observation(source=source, value=price.value, observed_at=price.observed_at)
-        for source, prices in answers.items()
-        if prices is not None and (price := prices.get(pair)) is not None
-    ]
-
-
-def _read(source: str, pairs: Collection[PricePair], prices: object) -> Answer:
-    """Return what a source says of these pairs. Raises whatever comes of an answer that cannot be read."""
-    if not isinstance(prices, Mapping):
-        raise TypeError(f"prices() returned {type(prices).__name__}, no mapping")
-    found = {pair: prices[pair] for pair in pairs if pair in prices}
-    read = {pair: price if _is_well_formed(price) else None for pair, price in found.items()}
-    if None in read.values():
-        _log.error("prices.source_failed", source=source, reason="a price is no Decimal, or its time has no time zone")
-    return read
-
-
-def _is_well_formed(price: object) -> bool:
-    if not isinstance(price, Price):
-        return False
-    value: object = price.value  # a Struct takes whatever it is given
-    observed_at: object = price.observed_at
-    return type(value) is Decimal and isinstance(observed_at, datetime) and observed_at.tzinfo is not None
