@@ -53,6 +53,40 @@ def test_what_ends_by_itself_is_not_waited_for_and_tells_nothing() -> None:
     assert (done.returncode, done.stdout) == (0, "ended\n"), done
 
 
+def test_what_asks_for_the_end_of_the_process_in_a_task_or_a_callback_ends_itself_alone() -> None:
+    """As a plugin's background task, or a callback of its library; a work that is kept running is begun again."""
+    done = run("""
+        import sys
+        from cambist_tasks.supervision import keep_running
+
+        async def leaves():
+            sys.exit("bye")
+
+        async def work():
+            again, times = asyncio.Event(), []
+
+            async def kept_running():
+                times.append(1)
+                if len(times) == 1:
+                    sys.exit("a synchronous method")  # of a plugin, which this calls
+                again.set()
+                await asyncio.Event().wait()
+
+            kept.append(asyncio.create_task(leaves()))
+            asyncio.get_running_loop().call_later(0.01, sys.exit, 3)
+            keeping = asyncio.create_task(keep_running("it", kept_running))
+            await asyncio.wait_for(again.wait(), 30)
+            keeping.cancel()
+            await asyncio.wait([keeping])
+            print("the work has ended")
+
+        run_to_the_end(work(), end_s=50)
+        print("ended")
+        """)
+    assert (done.returncode, done.stdout.splitlines()[-2:]) == (0, ["the work has ended", "ended"]), done
+    assert "exit_refused" in done.stdout
+
+
 def test_what_went_wrong_is_told_and_is_the_exit_code() -> None:
     done = run("""
         async def work():

@@ -25,16 +25,30 @@ def run_to_the_end(work: Coroutine[Any, Any, None], *, end_s: float = END_S) -> 
 
     A loop that closes waits for all of its tasks and threads. One of a plugin's that catches its cancellation, or that
     waits for a server in a thread, would keep the process until somebody kills it.
+
+    What else on the loop asks for the end of the process, as a library of a plugin's that calls ``sys.exit``, is logged
+    and does not end the work.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         error: BaseException | None = None
+        task = runner.get_loop().create_task(work)
         try:
-            runner.run(work)
+            while not task.done():
+                try:
+                    runner.run(_end_of(task))
+                except SystemExit:
+                    if not task.done():
+                        log.exception("exit_refused", reason="something on the event loop asked for it")
+            task.result()
         except BaseException as raised:
             error = raised
             raise
         finally:
             threading.Thread(target=_end, args=(error, end_s), name="ending", daemon=True).start()
+
+
+async def _end_of(task: asyncio.Task[None]) -> None:
+    await asyncio.wait([task])
 
 
 def _end(error: BaseException | None, end_s: float) -> None:

@@ -51,9 +51,9 @@ async def keep_running(name: str, work: Callable[[], Coroutine[Any, Any, None]])
         try:
             running.result()
             log.error("task_ended", task=name)
-        except (SystemExit, KeyboardInterrupt):
-            # These ask for the end of the process. asyncio has raised them out of the loop already, so that going on
-            # here would only run until the loop is closed.
+        except KeyboardInterrupt:
+            # It asks for the end of the process. asyncio has raised it out of the loop already, so that going on here
+            # would only run until the loop is closed. A SystemExit is some plugin's: see ``ending``.
             raise
         except BaseException as error:  # nobody stopped it: it was cancelled from within, or what it called panicked
             if (away := _why_away(error)) is None:
