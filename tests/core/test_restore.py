@@ -200,10 +200,14 @@ async def test_a_database_in_use_is_left_alone(treasury, db):
     assert await money(db) == before
 
 
-async def test_another_seed_is_refused(treasury, empty):
+async def test_another_seed_is_refused_and_leaves_the_database_to_the_right_one(treasury, empty):
+    await busy(treasury)
     other = Keystore("legal winner thank year wave sausage worth useful legal winner thank yellow")
     with pytest.raises(RestoreError, match="not the one of the manifest"):
         await run(treasury, empty, keystore=other)
+    summary, _ = await run(treasury, empty)
+    assert summary.agrees
+    assert (await money(empty)) == (await money(treasury.db))
 
 
 async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(treasury, empty, monkeypatch):

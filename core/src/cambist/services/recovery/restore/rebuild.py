@@ -73,9 +73,9 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         _check_coin_types(manifest, coin_types)
         async with self.db.transaction() as conn:
             await _check_database(conn)
+        await self._check_seed(manifest)
         await self._derive_keys(coin_types, manifest)
         async with self.db.transaction() as conn:
-            await self._check_seed(conn, manifest)
             await post(conn, MODE, [Posting(mode=MODE, kind=KIND, reference=BEGUN, movements=[])])
             await register_gas_stations(conn, self.keys, self.registry.families.values())
         addresses = 0
@@ -94,7 +94,7 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         async with self.db.transaction() as conn:
             if not await conn.scalar(select(exists().select_from(Merchant))):
                 raise RestoreError("The database has no merchants, so it is no backup: restore without --backup.")
-            await self._check_seed(conn, manifest)
+        await self._check_seed(manifest)
         await self._derive_keys(coin_types, manifest)
         merchants = addresses = 0
         for merchant in manifest.merchants:
@@ -126,13 +126,14 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         async with self.db.transaction() as conn:
             await set_aside(conn, highest)
 
-    async def _check_seed(self, conn: AsyncConnection, manifest: Manifest) -> None:
+    async def _check_seed(self, manifest: Manifest) -> None:
+        """Ask the signer itself, before a key of its is stored: with another seed's the database could not be used."""
         for entry in manifest.families:
             family = self.registry.families.get(entry.family)
             if family is None or entry.gas_station is None:
                 continue
-            key = await self.keys.get(conn, None, MODE, family.coin_type)
-            if family.derive_address(key.xpub, 0, 0) != entry.gas_station:
+            xpub = await self.signer.account_xpub(MODE, family.coin_type, PLATFORM_ACCOUNT)
+            if family.derive_address(xpub, 0, 0) != entry.gas_station:
                 raise RestoreError(
                     f"The keystore is not the one of the manifest: its gas station would not be {entry.gas_station}."
                 )
