@@ -6,11 +6,14 @@ the catalogue: 3 ms of a core, where all else of opening a connection takes 5.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
+
+from .vanished import notice
 
 _ARRAYS = (
     (199, "_json", 114, "json"),
@@ -52,7 +55,12 @@ _NOTHING_SENT = SimpleNamespace(name="none")
 
 
 class KnowingConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg ships no types
-    """A connection that asks about other types alone."""
+    """A connection that asks about other types alone, and notices when its server has vanished."""
+
+    def __init__(self, protocol: object, transport: asyncio.BaseTransport, *rest: object) -> None:
+        """Take what the driver gives to each connection that it has opened."""
+        super().__init__(protocol, transport, *rest)
+        notice(transport)
 
     async def _introspect_types(
         self,
