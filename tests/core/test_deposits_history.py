@@ -1,12 +1,15 @@
 """Blocks with deposits are remembered for ever: neither a poll nor a reorg may get slower with them."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 
+from cambist.plugin import InconsistentChainError
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.receiving.deposits import blocks, store
 from cambist.services.receiving.deposits.store import WatchedChain
-from cambist.testing.memory import MemoryChain, memory_chain_info
+from cambist.testing.memory import MemoryChain, MemoryView, memory_chain_info
 
 ONE = 1_000_000
 HASHES_KEPT = 10
@@ -16,6 +19,20 @@ HASHES_KEPT = 10
 async def chain(clock):
     info = msgspec.structs.replace(memory_chain_info(), hashes_kept=HASHES_KEPT)
     return MemoryChain(info, genesis_time=int(clock.now().timestamp()) - 600)
+
+
+class ForgetfulView(MemoryView):
+    """Has the newest blocks alone, as most nodes do."""
+
+    async def block(self, height):
+        if height < self.chain.oldest:
+            raise InconsistentChainError(f"no block {height}: pruned history unavailable")
+        return await super().block(height)
+
+
+class ForgetfulChain(MemoryChain):
+    view_type = ForgetfulView
+    oldest = 0
 
 
 async def remember(db, heights):
@@ -64,3 +81,30 @@ async def test_forgetting_old_blocks_passes_over_the_kept_ones(db):
     async with db.transaction() as conn:
         plan = (await conn.exec_driver_sql(f"EXPLAIN {blocks.PRUNE}", ("memory", 0, 19_990))).scalars().all()
     assert "ix_chain_blocks_recent" in "\n".join(plan)
+
+
+async def test_a_first_look_asks_a_node_for_no_block_that_it_has_forgotten(shop, clock):
+    """Somebody is asked to pay before the chain is looked at first, and the node keeps less than half of its blocks."""
+    info = msgspec.structs.replace(memory_chain_info(), hashes_kept=HASHES_KEPT)
+    chain = ForgetfulChain(info, genesis_time=int((clock.now() - timedelta(days=7)).timestamp()))
+    chain.mine(500)
+    chain.mine(1, time=int((clock.now() - timedelta(minutes=11)).timestamp()))
+    address = await shop.payment(chain, "USDX", ONE)
+    chain.transfer(chain.info.token("USDX"), address, ONE)
+    chain.mine(90, time=int(clock.now().timestamp()))
+    chain.oldest = 420
+    await shop.poll(shop.watcher(chain))
+    assert await shop.status(address) == ("paid", ONE)
+
+
+async def test_a_height_is_found_whatever_the_times_of_blocks(chain):
+    """The highest block that was surely made before a moment, genesis where there is none, wherever the moment lies."""
+    start = chain._blocks[0].header.time
+    for step in [0, 0, 1, 700, 0, 0, 3, 1000, 0, 5] * 5:
+        chain.mine(1, time=chain._blocks[-1].header.time + step)
+    times = [block.header.time for block in chain._blocks]
+    async with chain.view() as view:
+        for second in range(start - 5, times[-1] + 700, 97):
+            before = [height for height, time in enumerate(times) if time < second]
+            since = blocks.moment(second) + blocks.CLOCKS_DIFFER_MAX
+            assert await blocks.height_before(view, chain.height, since) == max(before, default=0)

@@ -29,8 +29,15 @@ def moment(seconds: int) -> datetime:
 
 
 async def height_before(view: ChainView, head: int, since: datetime) -> int:
-    """Find a block that was surely made before a moment, by halving; times of blocks never decrease."""
-    low, high, since = 0, head, since - CLOCKS_DIFFER_MAX
+    """Find a block that was surely made before a moment: down from the head by ever longer steps, then by halving.
+
+    Times of blocks never decrease. No block is asked for that is much older, as most nodes have forgotten theirs.
+    """
+    since -= CLOCKS_DIFFER_MAX
+    low = high = head
+    while low > 0 and moment((await view.block(low)).time) >= since:
+        high = low - 1
+        low = max(0, high - (head - high) // 2)
     while low < high:
         middle = (low + high + 1) // 2
         if moment((await view.block(middle)).time) < since:
