@@ -60,6 +60,19 @@ async def test_another_endpoint_takes_over(
         assert health[-1].last_error
 
 
+async def test_another_endpoint_takes_over_from_one_that_finds_every_question_too_large(
+    node: Anvil, token: Contract, proxies: list[FaultyProxy], connect: Connect, scan: Scan, customer: str
+) -> None:
+    """To ask for fewer blocks helps against spans that are too wide, and there is nothing less than a head."""
+    first = await node.height() + 1
+    await token.send("transfer", customer, 5)
+    async with connect(*urls(proxies[:2]), token=token) as chain:
+        assert await read(scan, chain, first, customer) == [5]
+        proxies[0].faults = {Fault.HTTP_413}
+        assert await read(scan, chain, first, customer) == [5]
+        assert "413" in str(chain.endpoints()[-1].last_error)
+
+
 async def test_all_answers_of_a_view_come_from_one_endpoint(
     node: Anvil, token: Contract, proxies: list[FaultyProxy], connect: Connect, scan: Scan, customer: str
 ) -> None:

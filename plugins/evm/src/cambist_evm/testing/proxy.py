@@ -30,6 +30,7 @@ class Fault(StrEnum):
 
     TIMEOUT = "timeout"
     RESET = "reset"
+    HTTP_413 = "413"
     HTTP_429 = "429"
     HTTP_500 = "500"
     HTTP_503 = "503"
@@ -72,7 +73,7 @@ class Fault(StrEnum):
     ANSWER_LOST = "does what it is asked, and its answer is lost"
 
 
-_STATUS: Final = {Fault.HTTP_429: 429, Fault.HTTP_500: 500, Fault.HTTP_503: 503}
+_STATUS: Final = {Fault.HTTP_413: 413, Fault.HTTP_429: 429, Fault.HTTP_500: 500, Fault.HTTP_503: 503}
 _BATCH_REFUSED: Final = (
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch of more than 3 requests: batch too large"}}'
 )
