@@ -263,6 +263,15 @@ async def test_a_receipt_without_a_price_is_refused() -> None:
         await question.ask({**question.answers, "eth_getTransactionReceipt": told(receipt)})
 
 
+@pytest.mark.parametrize("name", BLOCKS)
+async def test_a_block_that_a_node_has_lost_the_transactions_of_is_refused(name: str) -> None:
+    """Its receipts are lost, too, so that only the header tells that there was something to read."""
+    question = a_block(name)
+    emptied = {**question.answers["eth_getBlockByNumber"]["result"], "transactions": []}
+    with pytest.raises(ChainError, match="without its transactions"):
+        await question.ask({"eth_getBlockByNumber": told(emptied), "eth_getBlockReceipts": told([])})
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", QUESTIONS)
 async def test_a_changed_answer_is_refused_or_tells_the_same_or_could_be(name: str) -> None:

@@ -34,6 +34,9 @@ FEE_LOGS: Final = {
 
 ZERO_ADDRESS: Final = "0x" + "0" * 40
 
+NO_TRANSACTIONS: Final = frozenset({"", "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"})
+"""The root of a block without transactions, or none."""
+
 DEPOSIT_TYPE: Final = "0x7e"
 """Transactions of OP chains that come from the chain below."""
 
@@ -57,6 +60,16 @@ def check_header(header: RpcHeader, wanted: int) -> Block:
     if time > TIME_MAX:
         raise InconsistentChainError(f"block {wanted} came from a time that will not be")
     return Block(height=wanted, hash=header.hash.lower(), parent_hash=header.parent_hash.lower(), time=time)
+
+
+def check_emptied(block: RpcBlock) -> None:
+    """Raise InconsistentChainError where a block came without its transactions, as its header's root of them tells.
+
+    Where a node leaves out the receipts, too, nothing else shows that something was paid there. Only of networks that
+    are known it is known what the root is made of.
+    """
+    if not block.transactions and block.transactions_root.lower() not in NO_TRANSACTIONS:
+        raise InconsistentChainError(f"block {block_number(block.number)} came without its transactions")
 
 
 def check_receipts(block: RpcBlock, receipts: Sequence[RpcReceipt]) -> None:

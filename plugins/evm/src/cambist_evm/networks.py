@@ -15,8 +15,8 @@ class Network(Struct, frozen=True, kw_only=True):
     ``lag_blocks_max`` is how far an endpoint may be behind the others before it is set aside, about 15 seconds.
     ``bor_receipts`` marks the network whose nodes disagree on whether the synthetic transaction that applies
     bridge deposits is part of a block's transactions, of its receipts, or of both.
-    ``logs_known`` says that failed transactions leave no logs but those for fees, which are known; of a network that
-    the operator describes, nobody knows.
+    ``logs_known`` says that failed transactions leave no logs but those for fees, which are known, and that a block's
+    root of its transactions is Ethereum's; of a network that the operator describes, nobody knows.
 
     ``fee_ceiling_gwei`` is the most per gas that is sent for, many times what is usual; ``tip_min_gwei`` what the
     network's nodes insist on, and ``tip_max_gwei`` the most that a node's advice is followed. ``l1_fee`` marks

@@ -9,7 +9,7 @@ from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.spans import read_in_batches
 
 from .config import ChainSetup
-from .decode import check_blooms, check_header, check_receipts, transfers_of
+from .decode import check_blooms, check_emptied, check_header, check_receipts, transfers_of
 from .endpoint import Endpoint
 from .traces import Movement, internal_transfers, may_move_inside
 from .tracing import movements
@@ -40,6 +40,8 @@ async def _read_batch(
             receipts = by_height[position]
         if setup.network.bor_receipts:
             receipts = await endpoint.completed(block, receipts)
+        if setup.network.logs_known:
+            check_emptied(block)
         check_receipts(block, receipts)
         check_blooms(receipts, setup.contracts)
         internal = internal_transfers(block, receipts, await _movements(endpoint, block, receipts), watch)

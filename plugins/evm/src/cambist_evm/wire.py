@@ -77,9 +77,10 @@ class RpcHeader(Struct, gc=False, rename="camel"):
 
 
 class RpcBlock(RpcHeader, gc=False, rename="camel"):
-    """A block with its transactions."""
+    """A block with its transactions, and the root of the tree that they make."""
 
     transactions: list[RpcTransaction]
+    transactions_root: str = ""
 
 
 class CallFrame(Struct, gc=False, rename={"sender": "from"}):
