@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cambist.plugin import Chain, ChainUnavailableError, InconsistentChainError, Intent, SignedTx
+from cambist_evm.market import L1_FEE_ORACLE
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
 pytestmark = pytest.mark.slow
@@ -234,6 +235,30 @@ async def test_planning_goes_on_with_the_next_endpoint_or_says_that_it_cannot(
     async with connect(proxy.url, token=token) as chain:
         with pytest.raises(ChainUnavailableError):
             await chain.plan([intent(customer, 1, chain.info.tokens[1])], sponsor=None)
+
+
+async def test_an_estimate_of_more_gas_than_there_was_is_not_believed(
+    node: Anvil, proxy: FaultyProxy, token: Contract, connect: Connect, intent: MakeIntent, customer: str
+) -> None:
+    """The gas station would bring the coin for all of it."""
+    proxy.lies["eth_estimateGas"] = lambda _: hex(10**9)
+    async with connect(proxy.url, node.url, token=token) as chain:
+        native, usdx = chain.info.tokens
+        plans = await chain.plan([intent(customer, 1, native), intent(customer, 1, usdx)], sponsor=None)
+        assert [plan.step.fee.limit < 200_000 for plan in plans] == [True, True]
+        assert "that it was given" in str(chain.endpoints()[-1].last_error)
+
+
+async def test_a_charge_for_data_beyond_all_that_gas_may_cost_is_not_believed(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, customer: str
+) -> None:
+    """The gas station would bring the coin for that, too: here ten thousand of them, for each transfer."""
+    await node.call("anvil_setCode", [L1_FEE_ORACLE, "0x60206000f3"])  # zero, as a word
+    proxy.lies["eth_call"] = lambda _: f"0x{10**22:064x}"
+    async with connect(proxy.url, node.url, l1_fee=True) as chain:
+        (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
+        assert plan.step.fee.extra == 0
+        assert "data costs" in str(chain.endpoints()[-1].last_error)
 
 
 async def test_the_market_is_read_once_a_second_however_many_ask(

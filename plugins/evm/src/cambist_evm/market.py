@@ -44,7 +44,7 @@ async def read_market(endpoint: Endpoint, setup: ChainSetup) -> Market:
     header = _decoded(answers[0], RpcMarketHeader)
     if header is None:
         raise ChainUnavailableError(f"{endpoint.name} does not tell what gas costs: it has no newest block")
-    extra = _word(endpoint, answers[4]) if setup.l1_fee else 0
+    extra = _data_fee(endpoint, setup, answers[4]) if setup.l1_fee else 0
     if header.base_fee_per_gas is None:
         price = _quantity(answers[3])
         if price is None:
@@ -73,11 +73,15 @@ def _usual_tip(history: RpcFeeHistory) -> int:
     return median_low(tips) if tips else 0
 
 
-def _word(endpoint: Endpoint, answer: Any) -> int:  # noqa: ANN401 - JSON
+def _data_fee(endpoint: Endpoint, setup: ChainSetup, answer: Any) -> int:  # noqa: ANN401 - JSON
     text = _decoded(answer, str)
     value = _number(text or "")
     if value is None:
         raise InconsistentChainError(f"{endpoint.name} does not tell what data costs: is {L1_FEE_ORACLE} there?")
+    # Nothing else bounds it, and the gas station would bring the coin for it.
+    if value > setup.fees.ceiling * setup.network.transfer_gas_max:
+        message = f"{endpoint.name} tells that a transfer's data costs {value} wei: more than all its gas ever may"
+        raise InconsistentChainError(message)
     # The chain below can grow dearer before the transaction is in.
     return value + value // 4
 
