@@ -152,6 +152,21 @@ async def test_the_highest_sequence_of_any_endpoint_counts(
         assert (said.state, said.reason) == ("unknown", "no endpoint can be asked now")
 
 
+async def test_a_count_of_another_chain_is_not_taken(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, customer: str
+) -> None:
+    """As of a provider that mixes up its chains for a moment, after it was found to serve the right one."""
+    own = node.accounts[0]
+    async with Anvil(chain_id=1338) as other, connect(proxy.url, node.url) as chain:
+        for _ in range(3):
+            await other.send_native(customer, 1)
+        assert await other.call("eth_getTransactionCount", [own, "latest"]) == "0x3"
+        right = await chain.next_sequence(own)
+        proxy.upstream = other.url
+        assert await chain.next_sequence(own) == right < 3
+        assert "chain id 1338" in str(chain.endpoints()[-1].last_error)
+
+
 async def test_what_one_endpoint_has_not_heard_of_the_next_is_asked_for(
     node: Anvil, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
 ) -> None:

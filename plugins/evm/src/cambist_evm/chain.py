@@ -46,7 +46,7 @@ from .doctor import fee_problems, token_answers, token_problems, trace_problems
 from .endpoint import Endpoint
 from .fees import Market, outbidding
 from .found import tx_found, tx_id_of
-from .lookups import allowance_at, balances_at, statuses
+from .lookups import allowance_at, balances_at, mined_count, statuses
 from .market import MARKET_TTL_S, read_market
 from .messages import approval, parts_of
 from .planner import Planner, unsigned
@@ -89,9 +89,7 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
 
     async def next_sequence(self, sender: str) -> int:
         """Return the sender's count of mined transactions, the highest that any endpoint knows."""
-        return max(
-            await self.pool.ask_all(lambda endpoint: endpoint.quantity("eth_getTransactionCount", sender, "latest")),
-        )
+        return max(await self.pool.ask_all(lambda endpoint: mined_count(endpoint, sender)))
 
     async def plan(
         self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None

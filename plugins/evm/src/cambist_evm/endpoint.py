@@ -53,13 +53,16 @@ class Endpoint(Record):
         return super().health(now)
 
     async def verify(self) -> None:
-        chain_id = await self.quantity("eth_chainId")
+        self.check_chain(await self.quantity("eth_chainId"))
+        self.verified = True
+
+    def check_chain(self, chain_id: int) -> None:
+        """Raise ChainUnavailableError where this is another chain's id."""
         if chain_id != self._setup.network.chain_id:
             message = (
                 f"{self.name} serves chain id {chain_id}, and {self._setup.info.id} is {self._setup.network.chain_id}"
             )
             raise ChainUnavailableError(message)
-        self.verified = True
 
     async def quantity(self, method: str, *params: Any) -> int:  # noqa: ANN401 - JSON
         """Return the number that the method answers."""

@@ -49,6 +49,18 @@ async def allowance_at(endpoint: Endpoint, owner: str, spender: str, token: Toke
     return read_balance(endpoint, token, await endpoint.rpc.call("eth_call", (asked, "latest"), str))
 
 
+async def mined_count(endpoint: Endpoint, sender: str) -> int:
+    """Return how many of the sender's transactions are mined. Raises ChainError.
+
+    The chain is asked for in the same request: an address has other counts on other chains, and what a provider told of
+    one of those by mistake would leave a gap of nonces, each of which takes a transaction to fill.
+    """
+    calls = [("eth_chainId", ()), ("eth_getTransactionCount", (sender, "latest"))]
+    chain_id, count = await endpoint.all(calls, str)
+    endpoint.check_chain(quantity(chain_id or ""))
+    return block_number(count or "")
+
+
 async def statuses(endpoint: Endpoint, tx_ids: Sequence[str]) -> dict[str, TxStatus]:
     receipts = await endpoint.all([("eth_getTransactionReceipt", (tx_id,)) for tx_id in tx_ids], RpcReceiptTotals)
     mined = {tx_id: receipt for tx_id, receipt in zip(tx_ids, receipts, strict=True) if receipt is not None}

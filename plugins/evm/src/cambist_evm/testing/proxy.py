@@ -96,7 +96,7 @@ class FaultyProxy:
     ``faults`` may be changed at any time; ``rate`` below 1 lets only that share of the requests fail, drawn from
     ``random``. ``latency_s`` slows every answer. ``calls`` counts JSON-RPC calls by method. ``invention`` is
     (contract, recipient, amount) for ``INVENTED_LOG``; ``back_blocks`` is for ``HEAD_BACK``.
-    ``lies`` change the results of single calls, by method.
+    ``lies`` change the results of single calls, by method. ``upstream`` is the node's address.
     """
 
     def __init__(self, upstream: str, *faults: Fault, random: Random | None = None) -> None:
@@ -111,7 +111,7 @@ class FaultyProxy:
         self.back_blocks = 3
         self.lies: dict[str, Callable[[Any], Any]] = {}
         self.url = ""
-        self._upstream = upstream
+        self.upstream = upstream
         self._frozen: int | None = None
         self._closing = asyncio.Event()
 
@@ -185,7 +185,7 @@ class FaultyProxy:
         return [_asking_for(call, hex(self._frozen)) for call in calls]
 
     async def _ask(self, calls: list[Call]) -> list[Answer]:
-        async with self._session.post(self._upstream, json=calls) as response:
+        async with self._session.post(self.upstream, json=calls) as response:
             answers: list[Answer] = await response.json(content_type=None)
         by_id = {answer["id"]: answer for answer in answers}
         return [by_id[call["id"]] for call in calls]
