@@ -241,6 +241,24 @@ async def test_an_endpoint_that_lags_takes_nothing_back(shop, chain, watcher, us
     assert await shop.balance(asset) == {"available": 10 * ONE}
 
 
+async def test_an_endpoint_that_is_some_short_blocks_behind_is_no_outage(shop, chain, watcher, usdx):
+    """Several nodes behind one address are seconds apart, which are dozens of blocks where four come in a second."""
+    address = await shop.payment(chain, "USDX", ONE)
+    time = chain._blocks[-1].header.time
+    for number in range(40):
+        chain.mine(1, time=time + number // 4)
+    chain.transfer(usdx, address, ONE)
+    chain.mine(1, time=time + 10)
+    seen = (await shop.poll(watcher)).height
+    for lag_blocks in (17, 1, 16):
+        chain.faults.lag_blocks = lag_blocks
+        assert (await watcher.poll()).height == seen
+    chain.faults.lag_blocks = 25
+    with pytest.raises(InconsistentChainError, match="25 blocks behind"):
+        await watcher.poll()
+    assert await shop.status(address) == ("detected", ONE)
+
+
 async def test_a_payment_handed_out_while_a_scan_runs_is_not_missed(shop, chain, watcher, usdx):
     """The transaction that hands the address out is older than the poll, and commits within it."""
     async with shop.db.transaction() as conn:

@@ -21,6 +21,10 @@ INSERT INTO chain_blocks (chain, scope, height, hash, parent_hash, mined_at, kep
 SELECT $1, $2, * FROM unnest($4::bigint[], $5::text[], $6::text[], $7::timestamptz[], $8::bool[])
 ON CONFLICT DO NOTHING
 """  # noqa: S608  a constant
+_APART = """
+SELECT max(mined_at) - min(mined_at) FROM chain_blocks WHERE chain = $1 AND scope = $2 AND height IN ($3, $4)
+HAVING count(*) = 2
+"""
 _KEEP = "UPDATE chain_blocks SET kept = true WHERE chain = $1 AND scope = $2 AND height = ANY($3::bigint[])"
 
 
@@ -68,6 +72,12 @@ async def _append(
 ) -> None:
     rows = [(one.height, one.hash, one.parent_hash, moment(one.time), one.height in kept) for one in blocks]
     await conn.exec_driver_sql(_APPEND, (*chain_scope.key, lowest, *transposed(rows)))
+
+
+async def time_between(conn: AsyncConnection, chain_scope: ChainScope, low: int, high: int) -> timedelta | None:
+    """Return how much time lies between two blocks that were read, None where one of them is forgotten."""
+    apart: timedelta | None = (await conn.exec_driver_sql(_APART, (*chain_scope.key, low, high))).scalar()
+    return apart
 
 
 async def keep_blocks(conn: AsyncConnection, chain_scope: ChainScope, heights: Collection[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 from msgspec import Struct
@@ -28,7 +28,7 @@ from cambist.services.trackers import movements
 
 from . import cursors, judging, opening_balances, store
 from .addresses import AddressCache
-from .blocks import height_before
+from .blocks import height_before, time_between
 from .checking import Scanned, checked
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
 from .pending import Pending, read_pending
@@ -40,7 +40,11 @@ log = structlog.get_logger(__name__)
 NOTHING_SAVED = store.Saved()
 
 LAG_TOLERATED_BLOCKS = 3
-"""An endpoint this far behind what was already seen is asked again later, and that is no outage."""
+LAG_TOLERATED = timedelta(seconds=5)
+"""An endpoint this far behind what was already seen is asked again later, and that is no outage.
+
+Behind one address there are often several nodes, some seconds apart: a few blocks, or dozens of short ones.
+"""
 
 
 class ReorgTooDeepError(InconsistentChainError):
@@ -156,7 +160,7 @@ class Watcher:
     async def _poll(self, view: ChainView, head: Head, pending: Pending, now: datetime, revision: int) -> PollResult:
         cursor = pending.cursor
         if head.height < cursor.height:
-            return self._wait(head, cursor)
+            return await self._wait(head, cursor)
         if (await view.block(cursor.height)).hash != cursor.hash:
             return await self._walk_back(view, head, cursor, now)
         if cursor.height == head.height:
@@ -176,16 +180,21 @@ class Watcher:
         async with self._db.transaction() as conn:
             await cursors.create_cursor(conn, self._chain_scope, block, earlier, now)
 
-    def _wait(self, head: Head, cursor: Cursor) -> PollResult:
+    async def _wait(self, head: Head, cursor: Cursor) -> PollResult:
         """Do nothing while an endpoint's chain is shorter than what was read.
 
         It lags, or is in the middle of a reorg. Were its word taken, a node that is being synchronized anew
         could take back every credit there is; a branch that won is soon as high as the one that lost.
         """
         behind = cursor.height - head.height
-        if behind > LAG_TOLERATED_BLOCKS:
+        if behind > LAG_TOLERATED_BLOCKS and not await self._is_recent(head.height, cursor):
             raise InconsistentChainError(f"the endpoint is {behind} blocks behind what was seen")
         return PollResult(head=head.height, height=cursor.height, behind=0)
+
+    async def _is_recent(self, height: int, cursor: Cursor) -> bool:
+        async with self._db.autocommit() as conn:
+            apart = await time_between(conn, self._chain_scope, height, cursor.height)
+        return apart is not None and apart <= LAG_TOLERATED
 
     async def _walk_back(self, view: ChainView, head: Head, cursor: Cursor, now: datetime) -> PollResult:
         """Take everything back that stood above the fork: deposits are orphaned, their credits reversed."""
