@@ -32,7 +32,7 @@ from .broadcasts import send, without_bandwidth
 from .config import ChainSetup
 from .doctor import problems, token_answers
 from .endpoint import Endpoint
-from .expiry import expired
+from .expiry import Expiry
 from .found import tx_found, tx_id_of
 from .lookups import Lookups
 from .planner import Planner
@@ -57,6 +57,7 @@ class TronChain(PooledChain[Endpoint], LendingChain):
         self._planner = Planner(setup, pool, context)
         self._writer = Writer(pool, context)
         self._lookups = Lookups()
+        self._expiry = Expiry(pool, context.monotonic, quorum=setup.config.quorum)
 
     def view_of(self, endpoint: Endpoint) -> ChainView:
         """Return a view of one endpoint, which asks no more than it must."""
@@ -75,7 +76,7 @@ class TronChain(PooledChain[Endpoint], LendingChain):
         _ = sender
 
     async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
-        return await expired(self.pool, txs, quorum=self.quorum)
+        return await self._expiry.expired(txs)
 
     async def plan(
         self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None

@@ -153,10 +153,15 @@ class Endpoint(Record):
         return await self.post(f"{state}/getnowblock", {}, MaybeHeader)
 
     async def block(self, height: int) -> Block:
-        header = await self._header(height)
-        if header is None:
+        found = await self.find(height)
+        if found is None:
             raise InconsistentChainError(f"{self.name} has no block {height}")
-        return self.prove(header, height)
+        return found
+
+    async def find(self, height: int) -> Block | None:
+        """Return the block at this height, None where the endpoint has none."""
+        header = await self._header(height)
+        return None if header is None else self.prove(header, height)
 
     def prove(self, block: TronHeader, height: int) -> Block:
         """Return the block with its number and parent checked, and remember it. Raises InconsistentChainError."""

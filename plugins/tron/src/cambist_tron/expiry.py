@@ -7,14 +7,14 @@ Every endpoint that can be asked reads them, and what one of them finds, the oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
 from msgspec import Struct
 
-from cambist.plugin import Block, Dated, InconsistentChainError
+from cambist.plugin import Block, ChainError, Dated, InconsistentChainError, StateUnavailableError
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.spans import check_links
 
@@ -36,6 +36,12 @@ DYING_TOGETHER_S: Final = 60
 BATCH_BLOCKS: Final = 10
 BLOCKS_MAX: Final = 600
 """So many blocks each endpoint reads for one call. Whoever would need more is not dead until a later call."""
+
+READING_S: Final = 20.0
+"""When reading for one call has taken so long, nothing more is begun: whoever asks has other things to do."""
+
+TRIED_KEPT: Final = 10_000
+UNROOTED: Final = "the root of a block cannot be put together again: it takes two endpoints that say the same"
 
 LINKED_BLOCKS_MAX: Final = 40
 """From so far below it, blocks are followed up to the newest solid one; from farther, the node says which is solid."""
@@ -61,36 +67,84 @@ class BlockRange(Struct, frozen=True, kw_only=True):
     length: int
 
 
-async def expired(pool: EndpointPool[Endpoint], txs: Sequence[Dated], *, quorum: int = 1) -> list[bool]:
-    """Say of each transaction whether it is proven dead. In doubt it is not. Raises ChainError.
+class Expiry:
+    """Proves on one chain that transactions are dead. Those that could not be proven it tries again after all others.
 
-    ``quorum`` endpoints must have read all of the blocks.
+    Else a few whose blocks no node keeps any more, or cannot prove, would be read over and over before the rest.
     """
-    dead: set[Dated] = set()
-    left = BLOCKS_MAX
-    for group in groups_of(txs):
-        stretches = [
-            one for one in await pool.ask_all(partial(read_range, group=group, blocks_max=left)) if one is not None
-        ]
+
+    def __init__(self, pool: EndpointPool[Endpoint], monotonic: Callable[[], float], *, quorum: int = 1) -> None:
+        self._pool = pool
+        self._quorum = quorum
+        self._now = monotonic
+        self._turn = 0
+        self._tried: OrderedDict[str, int] = OrderedDict()
+
+    async def expired(self, txs: Sequence[Dated]) -> list[bool]:
+        """Say of each transaction whether it is proven dead. In doubt it is not. Raises ChainError.
+
+        As many endpoints as the quorum must have read all of the blocks. What was proven before an endpoint failed
+        counts; whom there was no room or no time for, a later call looks for.
+        """
+        dead: set[Dated] = set()
+        left, until, looked = BLOCKS_MAX, self._now() + READING_S, False
+        self._turn += 1
+        for group in sorted(groups_of(txs), key=self._last_tried):
+            if looked and self._now() >= until:
+                break
+            try:
+                found, length = await self._dead_of(group, left)
+            except ChainError as error:
+                self._note_tried(group)
+                if not looked:
+                    raise
+                self._tell_unproven(group, 0, str(error))
+                break
+            dead |= found
+            left -= length
+            looked = True
+        return [tx in dead for tx in txs]
+
+    async def _dead_of(self, group: Group, blocks_max: int) -> tuple[set[Dated], int]:
+        """Return those of a group that are proven dead, and how many blocks were read for it. Raises ChainError."""
+        lacking: list[str] = []
+
+        async def read(endpoint: Endpoint) -> BlockRange | None:
+            try:
+                return await read_range(endpoint, group, blocks_max)
+            except StateUnavailableError as error:
+                lacking.append(str(error))
+                return None
+
+        stretches = [one for one in await self._pool.ask_all(read) if one is not None]
         if len({stretch.last.hash for stretch in stretches}) > 1:
-            raise InconsistentChainError(f"endpoints of {pool.chain} have different solid blocks")
+            raise InconsistentChainError(f"endpoints of {self._pool.chain} have different solid blocks")
+        length = max((stretch.length for stretch in stretches), default=0)
         # Where the headers do not prove that nothing was left out, it takes two that say the same.
-        witnesses = quorum if all(stretch.proven for stretch in stretches) else max(quorum, 2)
+        witnesses = self._quorum if all(stretch.proven for stretch in stretches) else max(self._quorum, 2)
         if len(stretches) < witnesses:
-            if len(stretches) >= quorum:
-                _tell_unproven(pool.chain, group, len(stretches))
-            continue
-        left -= stretches[0].length
+            if stretches or lacking:
+                self._note_tried(group)
+            if lacking or len(stretches) >= self._quorum:
+                self._tell_unproven(group, len(stretches), lacking[0] if lacking else UNROOTED)
+            return set(), length
         missing = [tx for tx in group.txs if all(tx.tx_id not in stretch.tx_ids for stretch in stretches)]
-        known = await _known(pool, [tx.tx_id for tx in missing])
-        dead.update(tx for tx in missing if tx.tx_id not in known)
-    return [tx in dead for tx in txs]
+        known = await _known(self._pool, [tx.tx_id for tx in missing])
+        return {tx for tx in missing if tx.tx_id not in known}, length
 
+    def _last_tried(self, group: Group) -> tuple[int, int]:
+        return max(self._tried.get(tx.tx_id, 0) for tx in group.txs), group.last_s
 
-def _tell_unproven(chain: str, group: Group, asked: int) -> None:
-    """Log that all blocks are there and prove nothing: with as few endpoints these transactions wait for ever."""
-    why = "the root of a block cannot be put together again: it takes two endpoints that say the same"
-    log.warning("expiry_unproven", chain=chain, txs=len(group.txs), endpoints=asked, error=why)
+    def _note_tried(self, group: Group) -> None:
+        for tx in group.txs:
+            self._tried[tx.tx_id] = self._turn
+            self._tried.move_to_end(tx.tx_id)
+        while len(self._tried) > TRIED_KEPT:
+            self._tried.popitem(last=False)
+
+    def _tell_unproven(self, group: Group, asked: int, why: str) -> None:
+        """Log that blocks prove nothing or are not kept: with no other endpoints these transactions wait for ever."""
+        log.warning("expiry_unproven", chain=self._pool.chain, txs=len(group.txs), endpoints=asked, error=why)
 
 
 def groups_of(txs: Sequence[Dated]) -> list[Group]:
@@ -115,6 +169,7 @@ async def read_range(endpoint: Endpoint, group: Group, blocks_max: int) -> Block
 
     The first block that is later than their time belongs to them: nodes judge a block's transactions by the time of
     the block before it. Returns None where that one is not solid yet, or there are more than ``blocks_max``.
+    Raises StateUnavailableError where the endpoint does not keep them.
     """
     solid = await endpoint.block((await endpoint.newest()).finalized_height or 0)
     if solid.time <= group.last_s:
@@ -141,16 +196,24 @@ async def _first_later(endpoint: Endpoint, time_s: int, solid: Block) -> Block:
     """Return the first block that is later than the time, which the solid one is."""
     # Blocks are at least so far apart, so this one is not later. Should it be, the search starts at the beginning.
     low = max(solid.height - (solid.time - time_s) // BLOCK_S - 1, 0)
-    if low and (await endpoint.block(low)).time > time_s:
+    if low and (await _kept(endpoint, low)).time > time_s:
         low = 0
     high = solid
     while high.height - low > 1:
-        middle = await endpoint.block((low + high.height) // 2)
+        middle = await _kept(endpoint, (low + high.height) // 2)
         if middle.time > time_s:
             high = middle
         else:
             low = middle.height
     return high
+
+
+async def _kept(endpoint: Endpoint, height: int) -> Block:
+    """Return a block below the solid one. Raises StateUnavailableError where there is none: many keep only a part."""
+    found = await endpoint.find(height)
+    if found is None:
+        raise StateUnavailableError(f"{endpoint.name} does not keep block {height}, in which it may stand")
+    return found
 
 
 async def _read(endpoint: Endpoint, first: int, last: int) -> list[Contents]:
