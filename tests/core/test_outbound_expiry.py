@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cambist.plugin import ChainUnavailableError
 from cambist.services.sending import following
 from cambist_tron_node import Fault
 from tests.support.tron_treasury import LIFETIME_BLOCKS, tron_treasury
@@ -149,6 +150,42 @@ async def test_proofs_that_take_long_are_not_lost_with_the_time_of_a_tick(treasu
     await treasury.work(engine)
     assert {(await treasury.payout(payout_id)).status for payout_id in paid} == {"completed"}
     assert [len(await treasury.signed_for(payout_id)) for payout_id in paid] == [2] * 4
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_proofs_that_cannot_be_had_keep_none_from_others(treasury, ways, monkeypatch, fails):
+    """Those that expired first take all the time of a tick, or are not answered: the next tick asks for the others."""
+    engine, ask = treasury.engine(), treasury.chain.expired
+    for way in ways:
+        way.faults.add(Fault.FORGETFUL)
+    paid = [await treasury.sent(await treasury.stranger(number), ONE) for number in range(3)]
+    await treasury.mine(LIFETIME_BLOCKS, seconds=3 * LIFETIME_BLOCKS)
+    for way in ways:
+        way.clear()
+    hopeless, hopeless_max = set(), 2
+
+    async def ask_in_vain(txs):
+        (tx,) = txs
+        if tx.tx_id not in hopeless and len(hopeless) == hopeless_max:
+            return await ask(txs)
+        hopeless.add(tx.tx_id)
+        treasury.clock.advance(following.PROVING_S)
+        if fails:
+            raise ChainUnavailableError("its blocks are not kept")
+        return [False]
+
+    monkeypatch.setattr(following, "ASKED_AT_ONCE_MAX", 1)
+    monkeypatch.setattr(treasury.chain, "expired", ask_in_vain)
+    for _ in range(4):
+        treasury.clock.advance(treasury.settings.rebroadcast_s)
+        await engine.tick()
+    signed = [await treasury.signed_for(payout_id) for payout_id in paid]
+    assert sorted(len(txs) for txs in signed) == [1, 1, 2]
+    assert {txs[0][0] for txs in signed if len(txs) == 1} == hopeless
+    hopeless_max = 0
+    hopeless.clear()
+    await treasury.work(engine)
+    assert {(await treasury.payout(payout_id)).status for payout_id in paid} == {"completed"}
 
 
 async def test_a_hundred_that_expire_together_are_each_sent_again_once(treasury, ways):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -44,6 +45,7 @@ class Follower:
         self._context = context
         self._refused: dict[int, Broadcast] = {}
         self._proof_asked_at: datetime | None = None
+        self._asked_last: tuple[int, str] | None = None
 
     async def follow(self) -> None:
         """Ask for the status of every open transaction, and do what those need that are in no block."""
@@ -110,7 +112,8 @@ class Follower:
         """Return what can never be mined any more, as the chain itself proves.
 
         A proof is many blocks to read, so it is not asked for all the time. One that cannot be had now keeps nothing
-        else from being sent. What expired first is asked for first.
+        else from being sent. What expired first is asked for first; where a tick has no time for all or is not
+        answered, the next goes on behind what was asked for, so that what cannot be proven keeps no proof from others.
         """
         now, until = self._context.clock.now(), self._context.clock.monotonic() + PROVING_S
         if not _old(self._proof_asked_at, now, self._context.settings.rebroadcast_s):
@@ -121,19 +124,23 @@ class Follower:
             for tx in ones
             if tx.valid_until is not None
         }
-        asked = sorted(dated.values(), key=lambda tx: tx.valid_until)
+        asked = sorted(dated.values(), key=_place)
+        behind = bisect_right(asked, self._asked_last, key=_place) if self._asked_last is not None else 0
+        asked = asked[behind:] + asked[:behind]
         if asked:
             self._proof_asked_at = now
+        self._asked_last = None
         dead: set[str] = set()
         for first in range(0, len(asked), ASKED_AT_ONCE_MAX):
             if first and self._context.clock.monotonic() >= until:
-                self._proof_asked_at = None
+                self._proof_asked_at, self._asked_last = None, _place(asked[first - 1])
                 break
             some = asked[first : first + ASKED_AT_ONCE_MAX]
             try:
                 answers = await self._context.expired(some)
             except ChainError as error:
                 log.warning("expiry_unproven", chain=self._context.chain_scope.info.id, txs=len(some), error=str(error))
+                self._asked_last = _place(some[-1])
                 break
             dead |= {one.tx_id for one, is_dead in zip(some, answers, strict=True) if is_dead}
         return {slot: ones for slot, ones in unconfirmed.items() if all(tx.tx_id in dead for tx in ones)}
@@ -255,6 +262,10 @@ class Follower:
             # A replacement is a new transaction, which nobody signs while sending is paused.
             if wants_more and not await context.is_paused():
                 await replace(context, tx, len(unconfirmed[tx.slot_pk]), refusal)
+
+
+def _place(tx: Dated) -> tuple[int, str]:
+    return tx.valid_until, tx.tx_id
 
 
 def _old(moment: datetime | None, now: datetime, seconds: float) -> bool:
