@@ -77,6 +77,25 @@ def test_a_transaction_has_the_id_of_its_bytes() -> None:
             leaf_of(WholeTx(id=one.id, raw_data_hex=raw))
 
 
+def small(raw: bytes) -> WholeTx:
+    return WholeTx(id=hashlib.sha256(raw).hexdigest(), raw_data_hex=raw.hex())
+
+
+def test_two_hashes_are_no_transaction() -> None:
+    """Who tries 65,536 of its own finds one whose hash begins as a transaction does: with the next it looks like one.
+
+    A node that shows this in the place of both hides the second, which is ours, and the root still proves right.
+    """
+    tried, ours = small(b"paid" + (34_734).to_bytes(4, "big")), small(b"ours")
+    pair = leaf_of(tried) + leaf_of(ours)
+    assert pair[:2] == b"\x0a\x3e"
+    shown = small(pair[2:])
+    assert hashlib.sha256(pair).digest() == root_of([leaf_of(tried), leaf_of(ours)])
+    assert encode({1: bytes.fromhex(shown.raw_data_hex)}) == pair
+    with pytest.raises(InconsistentChainError, match="two hashes"):
+        leaf_of(shown)
+
+
 def test_the_networks_own_example_has_its_root() -> None:
     """Two transfers without signatures or results, in the tests of the network's node."""
 

@@ -44,6 +44,12 @@ _RESULTS: Final[Mapping[str, int]] = {
     )
 }
 
+PAIR_BYTES: Final = 64
+"""Of two hashes, which are hashed as a transaction is: a node could show them as one, and hide the two that have them.
+
+With its signature, no transaction is so short.
+"""
+
 
 class WholeTx(msgspec.Struct, gc=False):
     """A transaction with all that its bytes are made of."""
@@ -97,7 +103,10 @@ def leaf_of(tx: WholeTx) -> bytes:
     if hashlib.sha256(raw).hexdigest() != tx.id:
         raise InconsistentChainError(f"transaction {tx.id[:80]} came with bytes of another")
     results = [_field(encode({_CONTRACT_RESULT: _RESULTS.get(one.get("contractRet", ""), 0)})) for one in tx.ret]
-    return hashlib.sha256(encode({_RAW: raw}) + b"".join(signatures) + b"".join(results)).digest()
+    whole = encode({_RAW: raw}) + b"".join(signatures) + b"".join(results)
+    if len(whole) == PAIR_BYTES:
+        raise InconsistentChainError(f"transaction {tx.id[:80]} is no longer than two hashes, which stand in its place")
+    return hashlib.sha256(whole).digest()
 
 
 def _field(result: bytes) -> bytes:
