@@ -10,7 +10,9 @@ from aiohttp import web
 from cambist.plugin import ChainError, Intent, Units
 from cambist_tron_node.faults import Face
 
-from .local import Connect, Net
+from .local import Connect, Net, fee_of
+
+BEHIND = web.RequestKey("behind", bool)
 
 ASSERTING = bytes.fromhex("601c8060093d393df3") + bytes.fromhex(
     "60003560e01c63a9059cbb14602435151516601a5760206000f35bfe"
@@ -102,3 +104,49 @@ async def test_energy_that_no_transfer_uses_is_believed_of_nobody(net: Net, used
                 await chain.plan([intent], sponsor=None)
         async with net.connected(face.url, net.node.url) as chain:
             assert await chain.plan([intent], sponsor=None) == await net.chain.plan([intent], sponsor=None)
+
+
+class Jumping(Face):
+    """An address of several nodes: one that is behind tries transfers, so many times, another tells all the rest.
+
+    What is solid is the same on all.
+    """
+
+    def __init__(self, net: Net, *, times: int) -> None:
+        super().__init__(net.node.chain)
+        self._times = times
+
+    async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
+        if path.startswith("wallet/") and "transfer" in body.get("function_selector", "") and self._times:
+            self._times -= 1
+            request[BEHIND] = True
+        return await super().before(path, body, request)
+
+    def lag(self, request: web.Request, head: int) -> int:
+        return 2 if request.get(BEHIND) else super().lag(request, head)
+
+
+@pytest.mark.parametrize("before, times", [(50, 10), (0, 1)])
+async def test_a_node_that_has_not_heard_of_the_money_yet_refuses_nothing(net: Net, before: int, times: int) -> None:
+    """Another behind the same address tells that it is there: a payout that is refused has failed for good."""
+    wallet = await net.holder(before or 900)
+    if before:
+        await net.node.mine(20)
+        await net.usdt.mint(wallet, Units(900))
+        await net.node.mine()
+    intent = net.intent(wallet, net.customer, 900, "USDT")
+    async with Jumping(net, times=times) as face, net.connected(face.url) as chain:
+        (plan,) = await chain.plan([intent], sponsor=net.sponsor)
+    assert plan.refused is None
+    assert fee_of(plan).limit >= fee_of((await net.chain.plan([intent], sponsor=net.sponsor))[0]).limit
+
+
+async def test_what_the_token_refuses_is_refused_whether_the_money_is_new_or_not(net: Net) -> None:
+    """Once it is solid by what is, and before by trying again."""
+    wallet = await net.holder(900)
+    await net.usdt.refuse(wallet)
+    await net.node.mine()
+    for _ in range(2):
+        (plan,) = await net.chain.plan([net.intent(wallet, net.customer, 900, "USDT")], sponsor=None)
+        assert plan.refused is not None
+        await net.node.mine(25)

@@ -27,6 +27,9 @@ ENERGY_UNKNOWN: Final = 140_000
 UNTRIED_ENERGY: Final = 20_000
 """What writing down a first balance costs, before the factor: left out where less was tried than will be sent."""
 
+TRIES: Final = 3
+"""So often a transfer is tried again of which everything that could tell whether it works is too young."""
+
 ENERGY_MAX: Final = 10**9
 """Far above what a call may use on any network, and far below what no field holds."""
 
@@ -77,15 +80,30 @@ async def _tried(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
     if run.result.code == _INVALID:
         return Trial(refused=refusal)
     held = await balance_of(endpoint, intent.source, intent.token.contract or "")
-    if held >= intent.amount:
+    # Behind one address may be nodes that are some blocks apart: one that tried the transfer does not have yet what
+    # another tells of. Only what is solid was there for sure.
+    solid = min(held, await _balance(endpoint, intent.source, intent.token.contract or "", state="walletsolidity") or 0)
+    if solid >= intent.amount:
         return Trial(refused=refusal)
-    run = await _transfer(endpoint, intent, held)
+    run = await _transfer(endpoint, intent, solid)
     if run.succeeded:
         return _allowed(endpoint, run, prices, untried=UNTRIED_ENERGY)
-    if held:
-        return Trial(refused=_refusal(endpoint, run))
+    refusal = _refusal(endpoint, run)
+    if solid:
+        return Trial(refused=refusal)
+    if held >= intent.amount:
+        return await _tried_again(endpoint, intent, prices, refusal)
     # Some tokens take no transfer of nothing: whether they would take the other cannot be told yet.
     return Trial(used=ENERGY_UNKNOWN, limit=ENERGY_UNKNOWN)
+
+
+async def _tried_again(endpoint: Endpoint, intent: Intent, prices: Prices, refusal: str) -> Trial:
+    """Try it some more times where nothing that is held is solid: any node that takes it has what the others lack."""
+    for _ in range(TRIES):
+        run = await _transfer(endpoint, intent, intent.amount)
+        if run.succeeded:
+            return _allowed(endpoint, run, prices)
+    return Trial(refused=refusal)
 
 
 def _allowed(endpoint: Endpoint, run: ConstantCall, prices: Prices, *, untried: int = 0) -> Trial:
@@ -101,16 +119,21 @@ def _allowed(endpoint: Endpoint, run: ConstantCall, prices: Prices, *, untried: 
 
 async def balance_of(endpoint: Endpoint, address: str, contract: str, *, state: str = "wallet") -> int:
     """Return what the address holds of a token. ``state`` says of which blocks, as paths do."""
+    balance = await _balance(endpoint, address, contract, state=state)
+    if balance is None:
+        raise InconsistentChainError(f"{endpoint.name} finds no token contract at {contract}")
+    return balance
+
+
+async def _balance(endpoint: Endpoint, address: str, contract: str, *, state: str) -> int | None:
+    """Return the same, None where there is no contract that tells one."""
     call = (contract, "balanceOf(address)", raw_of(address).rjust(32, b"\0"))
     run = await _run(endpoint, address, call, state=state)
     check_ran(endpoint, run)
     try:
-        balance = first_word(run.output) if run.succeeded else None
+        return first_word(run.output) if run.succeeded else None
     except ValueError as error:
         raise InconsistentChainError(f"{endpoint.name} answered a balance that is no number") from error
-    if balance is None:
-        raise InconsistentChainError(f"{endpoint.name} finds no token contract at {contract}")
-    return balance
 
 
 async def _transfer(endpoint: Endpoint, intent: Intent, amount: int, *, state: str = "wallet") -> ConstantCall:
