@@ -144,6 +144,36 @@ async def test_what_a_failing_node_says_is_not_believed(net: Net, fault: Fault, 
     assert net.node.balance(net.customer) == before + 5
 
 
+class Remembering(Face):
+    """An address of a node that takes no transaction twice, whatever it said of it the first time."""
+
+    def __init__(self, net: Net) -> None:
+        super().__init__(net.node.chain)
+        self._seen: set[str] = set()
+
+    async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
+        if path.endswith("broadcasthex"):
+            if body["transaction"] in self._seen:
+                seen = {"code": "DUP_TRANSACTION_ERROR", "message": "Transaction already exists.", "txid": ""}
+                return web.json_response(seen)
+            self._seen.add(body["transaction"])
+        return await super().before(path, body, request)
+
+
+async def test_what_a_node_refused_it_has_not_taken_by_having_seen_it(net: Net) -> None:
+    """Else a payout that no node takes would be signed again for ever, and never fail."""
+    good, poor = await a_transfer(net), await net.holder(0, sun=1_000_000)
+    (step,) = await net.planned(net.intent(poor, net.rich, 100))
+    (dear,), _ = await net.signed(replace(step, amount=Units(10**7)))
+    (wrong,), _ = await net.signed(replace(step, amount=Units(1), to_address=poor))
+    async with Remembering(net) as face, net.connected(face.url) as chain:
+        first = await chain.broadcast([good, dear, wrong])
+        assert [one.state for one in first] == ["accepted", "unfunded", "rejected"]
+        assert await chain.broadcast([good, dear, wrong]) == first
+        async with net.connected(face.url) as another:
+            assert [one.state for one in await another.broadcast([wrong])] == ["accepted"]
+
+
 class Stingy(Face):
     """An address that fails at first, and then asks for fewer requests."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
@@ -15,14 +16,18 @@ from .payload import read_signed
 from .refusals import RefusedError
 from .replies import Submitted, text_of
 
+DUPLICATE: Final = "DUP_TRANSACTION_ERROR"
+
 NO_BANDWIDTH: Final = "BANDWITH_ERROR"
 """Neither bandwidth nor coin to burn for it; the spelling is the network's."""
+
+TOLD_KEPT: Final = 10_000
 
 State: TypeAlias = Literal["accepted", "rejected", "unfunded", "expired", "unknown"]
 
 _STATES: Final[Mapping[str, State]] = {
     "SUCCESS": "accepted",
-    "DUP_TRANSACTION_ERROR": "accepted",  # it has been heard of, which is what sending it is for
+    DUPLICATE: "accepted",  # it has been heard of, which is what sending it is for
     "SIGERROR": "rejected",
     "CONTRACT_VALIDATE_ERROR": "rejected",
     "CONTRACT_EXE_ERROR": "rejected",
@@ -37,6 +42,8 @@ _SHORT_OF_COIN: Final = re.compile(
     r"balance is not sufficient|no ?owner ?account|insufficient balance|must be less than or equal to accountbalance",
     re.IGNORECASE,
 )
+_SEEN_BEFORE: Final = re.compile(r"already exists", re.IGNORECASE)
+_REFUSALS: Final = frozenset({*_STATES, "OTHER_ERROR"})
 _NO_ACCOUNT: Final = re.compile(r"account.{0,80}(?:does not|not) exist", re.IGNORECASE)
 
 
@@ -60,12 +67,26 @@ async def send(endpoint: Endpoint, txs: Sequence[SignedTx]) -> list[Broadcast]:
 
 
 async def _submit(endpoint: Endpoint, tx: SignedTx) -> Broadcast:
+    """Hand one over. A node that keeps the ids of all it was handed says of what it refused that it exists already."""
     try:
         said = await endpoint.post("wallet/broadcasthex", {"transaction": tx.raw.hex()}, Submitted)
     except RefusedError as error:
         # The node lives, and stumbled over these bytes: nothing is wrong with it, and nobody knows about them.
         return Broadcast(state="unknown", reason=error.told)
-    return verdict_on(said, tx)
+    verdict = verdict_on(said, tx)
+    if said.code == DUPLICATE and _SEEN_BEFORE.search(text_of(said.message)):
+        return endpoint.told.get(tx.tx_id, verdict)
+    if verdict.state == "accepted" or said.code in _REFUSALS:
+        _note(endpoint.told, tx.tx_id, verdict)
+    return verdict
+
+
+def _note(told: OrderedDict[str, Broadcast], tx_id: str, verdict: Broadcast) -> None:
+    """Keep in mind what a node said of a transaction; once it took it, that is it."""
+    known = told.pop(tx_id, verdict)
+    told[tx_id] = known if known.state == "accepted" else verdict
+    if len(told) > TOLD_KEPT:
+        told.popitem(last=False)
 
 
 def verdict_on(said: Submitted, tx: SignedTx) -> Broadcast:

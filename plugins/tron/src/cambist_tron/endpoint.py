@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from cambist.plugin import Block, ChainUnavailableError, EndpointHealth, Head, InconsistentChainError
+from cambist.plugin import Block, Broadcast, ChainUnavailableError, EndpointHealth, Head, InconsistentChainError
 from cambist_chainkit.answers import UnsupportedError, unreadable
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.http import HttpClient
@@ -40,7 +40,7 @@ class Endpoint(Record):
     ``has_node_info`` says whether it offers ``getnodeinfo``, the one question that answers for the head and the newest
     solid block at once, ``has_headers`` whether it gives blocks without their transactions, and ``has_pending`` whether
     it tells what waits to be mined. ``proven`` holds the blocks that it gave last, which need not be the chain's any
-    more.
+    more, and ``told`` what it said of the transactions that it was handed last.
     """
 
     def __init__(self, http: HttpClient, setup: ChainSetup, pace: Pace | None) -> None:
@@ -49,6 +49,7 @@ class Endpoint(Record):
         self.has_headers = True
         self.has_pending = True
         self.proven: OrderedDict[int, Block] = OrderedDict()
+        self.told: OrderedDict[str, Broadcast] = OrderedDict()
         self._http = http
         self._setup = setup
         self._pace = pace
