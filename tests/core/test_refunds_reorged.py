@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from cambist.services.listing import Part
 from cambist.services.receiving.checkout import load_checkout
 from cambist.services.receiving.deposits.rows import lock_deposits
 from cambist.services.receiving.payments.read import get_public
+from cambist.services.reversals.refunds.read import list_refunds
 from cambist.services.sandbox.requests import FailPayout
 from tests.support.refunds import REQUIRED
 
@@ -14,6 +16,12 @@ pytestmark = pytest.mark.slow
 
 CONFIRMING = ["payment.detected", "payment.confirming"]
 PAID = [*CONFIRMING, "payment.paid"]
+IS_OF = """
+UPDATE deposits SET (merchant_pk, payment_pk) = (
+    SELECT j.merchant_pk, p.id FROM payments p JOIN projects j ON j.id = p.project_pk WHERE p.payment_id = $2
+) WHERE deposit_id = $1
+"""
+"""Has a deposit be of another payment."""
 
 
 async def wait_for(payment_env, seconds):
@@ -203,3 +211,30 @@ async def test_a_payment_that_waits_again_asks_for_what_was_sent_back_too(paymen
     await env.deposit(payment_id, amount="3", confirmations=REQUIRED)
     assert (await env.read(payment_id, env.test)).status == "paid"
     await refund_env.check_books()
+
+
+async def test_a_refund_is_never_said_to_be_of_the_payment_whose_money_came_in_the_place_of_its_own(
+    payment_env, refund_env
+):
+    await payment_env.change_project(payment_env.test, extended_events=True)
+    payment_id = (await payment_env.create(payment_env.test)).payment.payment_id
+    await payment_env.deposit(payment_id, payment_env.test, token="MEM", amount="3", confirmations=REQUIRED)
+    (one,) = await refund_env.waiting()
+    refund_id = (await refund_env.refund_deposit(one.deposit_id)).resource.refund_id
+    assert (await refund_env.refunds())[refund_id].payment_id == payment_id
+    other = await payment_env.project(await payment_env.merchant("mer_2"), "prj_other", "sandbox")
+    theirs = (await payment_env.create(other)).payment.payment_id
+    hook = "https://other.example/hook"
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE payments SET webhook_url = $2 WHERE payment_id = $1", (theirs, hook))
+        # As where another's address is paid in its place, once its call is mined in another block.
+        await conn.exec_driver_sql(IS_OF, (one.deposit_id, theirs))
+    await refund_env.send()
+    assert (await refund_env.refunds())[refund_id].payment_id is None
+    assert (await payment_env.data(refund_id))["paymentId"] is None
+    async with payment_env.db.transaction() as conn:
+        page = await list_refunds(conn, other.project_pk, Part(limit=100), payment_id=theirs)
+        assert page.items == []
+        told = await conn.exec_driver_sql("SELECT url FROM webhook_deliveries WHERE resource_id = $1", (refund_id,))
+        assert set(told.scalars()) == {"https://shop.example/hook"}
+        await conn.exec_driver_sql(IS_OF, (one.deposit_id, payment_id))

@@ -20,6 +20,8 @@ from cambist.ports import Ids
 from cambist.services.payouts.read import PayoutRow
 from cambist.services.webhooks.outbox import NewEvent, enqueue
 
+from .read import is_its_payment
+
 _TOLD = (
     select(
         Payout.id,
@@ -31,7 +33,7 @@ _TOLD = (
     )
     .join(Project, Project.id == Payout.project_pk)
     .outerjoin(Deposit, Deposit.id == Payout.deposit_pk)
-    .outerjoin(Payment, Payment.id == func.coalesce(Payout.payment_pk, Deposit.payment_pk))
+    .outerjoin(Payment, is_its_payment())
     .where(Project.extended_events)
 )
 

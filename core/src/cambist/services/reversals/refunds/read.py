@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment, Payout
@@ -48,10 +48,21 @@ class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
     completed_at: datetime | None
 
 
+
+
+def is_its_payment() -> ColumnElement[bool]:
+    """Return the condition that a payment is the one that a refund is of, itself or through its deposit.
+
+    After a reorganization, somebody else's money may stand in the deposit's place: that one's payment is not it.
+    """
+    of_it = Payment.id == func.coalesce(Payout.payment_pk, Deposit.payment_pk)
+    return and_(of_it, Payment.project_pk == Payout.project_pk)
+
+
 _SELECT = (
     select(*COLUMNS, Payment.payment_id, Deposit.deposit_id)
     .outerjoin(Deposit, Deposit.id == Payout.deposit_pk)
-    .outerjoin(Payment, Payment.id == func.coalesce(Payout.payment_pk, Deposit.payment_pk))
+    .outerjoin(Payment, is_its_payment())
     .where(literally(Payout.kind, IntentKind.REFUND))
 )
 
@@ -83,7 +94,11 @@ def _is_of(project_pk: int, payment_id: str) -> ColumnElement[bool]:
     payment = select(Payment.id).where(*is_payment).scalar_subquery()
     deposits = select(Deposit.id).where(Deposit.payment_pk == payment).scalar_subquery()
     # As an array: the index of deposits is not taken for a condition that is a subquery beside another one.
-    return or_(Payout.payment_pk == payment, Payout.deposit_pk == func.any(func.array(deposits)))
+    is_of_deposit = Payout.deposit_pk == func.any(func.array(deposits))
+    # In a deposit's place, another merchant's money may have come since, or that of another payment.
+    # The sum keeps the index of whole projects from being taken, which is read from its newest refund on.
+    is_own = Payout.payment_pk.is_(None), Payout.project_pk + 0 == project_pk
+    return or_(Payout.payment_pk == payment, and_(is_of_deposit, *is_own))
 
 
 async def get_refund(conn: AsyncConnection, project_pk: int, refund_id: str) -> RefundView:
