@@ -20,6 +20,7 @@ from cambist.signer.reading import Reader
 from cambist.signer.reports import AnswerToQuestion
 from cambist.signer.rules import Rules
 from cambist.signer.store import Store
+from cambist.testing.memory.blocks import Output
 from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import Fragile, KilledError, Life, fragile
 from tests.support.treasury import Treasury
@@ -338,6 +339,10 @@ async def test_what_cannot_be_sent_any_more_by_its_nonce_is_cancelled_with_it(tr
             " t AS (UPDATE outbound_txs SET state = 'gone' FROM s WHERE slot_pk = s.id)"
             " UPDATE outbound_intents i SET state = 'waiting' FROM s WHERE i.id = s.intent_pk"
         )
+    chain, wallet = treasury.chain, treasury.wallet.address
+    nothing = Output(contract=None, recipient=wallet, amount=0)
+    chain.submit([nothing], sender=wallet, sequence=chain.accounts.sequence(wallet))
+    await treasury.mine()
     await treasury.cancel(payout_id, AskedBy.OPERATOR)
     await treasury.work(engine, rounds=4, until="enough")
     row = await treasury.payout(payout_id)

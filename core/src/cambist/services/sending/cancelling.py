@@ -29,6 +29,7 @@ from . import cancel_store, finality_store, store
 from .context import EngineContext
 from .handler import IntentHandlers, IntentUpdate, lock_spending
 from .nonce_slots import MINED_STATES, fill_gaps
+from .reviving import taken_back
 from .rows import IntentRow
 from .settling import settle_named
 
@@ -62,7 +63,10 @@ async def cancel_asked(context: EngineContext) -> bool:
     told = await context.signer.void(chain_scope.mode, chain_scope.info.id, [one.update.reference for one in asked])
     signed = {intent.id: voided for intent, voided in zip(asked, told, strict=True) if not voided.is_unsigned}
     dead = await _proven_dead(context, [one for one in asked if one.id in signed], signed)
-    unproven = [one for one in asked if one.id in signed and one.id not in dead]
+    # What was proven to be dead may be so no more: a reorg that is deeper than any proof gives a nonce back.
+    mined, free = await taken_back(context, [one for one in asked if one.id in dead and signed[one.id].tx_id is None])
+    asked = [one for one in asked if one.id not in mined]
+    unproven = [one for one in asked if one.id in signed and one.id not in dead - free]
     given_back = await _give_back(context, [one for one in asked if one not in unproven])
     settled = await settle_named(context, unproven, signed, partial(_end, context))
     for intent in unproven:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
+from msgspec import Struct
+from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.chain_scope import ChainScope
+
+from .rows import INTENT, JOINS, IntentRow, intent_row
 
 GAPS_SPAN_MAX = 10_000
 """How far above the mined nonces gaps are looked for: more than nodes would ever keep waiting."""
@@ -49,4 +55,69 @@ async def give_up_vacated(
         "UPDATE outbound_slots SET sequence = NULL WHERE address_pk = $3 AND chain = $1 AND scope = $2"
         " AND sequence = ANY($4::bigint[]) AND state = 'dead'",
         (*chain_scope.key, address_pk, list(sequences)),
+    )
+
+
+class DeadSlot(Struct, frozen=True, kw_only=True):
+    """A slot whose nonce something else has used, and what was signed for it, oldest first.
+
+    ``sequence`` is None where the nonce was left to another slot since.
+    """
+
+    pk: int
+    intent_pk: int
+    reference: str
+    sequence: int | None
+    tx_ids: Sequence[str]
+
+
+_DEAD = """
+SELECT s.id, s.intent_pk, i.reference, s.sequence, array_agg(t.tx_id ORDER BY t.id) AS tx_ids
+FROM outbound_slots s JOIN outbound_txs t ON t.slot_pk = s.id JOIN outbound_intents i ON i.id = s.intent_pk
+WHERE s.state = 'dead' AND t.valid_until IS NULL AND {} GROUP BY s.id, i.id ORDER BY s.id
+"""
+
+
+async def dead_slots(conn: AsyncConnection, intent_pks: Sequence[int]) -> Sequence[DeadSlot]:
+    """Return the dead slots of intents: those with nonces, not those whose transactions have expired."""
+    if not intent_pks:
+        return []
+    rows = await conn.exec_driver_sql(_DEAD.format("s.intent_pk = ANY($1::bigint[])"), (list(intent_pks),))
+    return [_dead_slot(row) for row in rows]
+
+
+async def left_slots(conn: AsyncConnection, chain_scope: ChainScope, address_pks: Sequence[int]) -> Sequence[DeadSlot]:
+    """Return the dead slots of senders whose nonces were left to other slots."""
+    which = "s.sequence IS NULL AND s.chain = $1 AND s.scope = $2 AND s.address_pk = ANY($3::bigint[])"
+    rows = await conn.exec_driver_sql(_DEAD.format(which), (*chain_scope.key, list(address_pks)))
+    return [_dead_slot(row) for row in rows]
+
+
+def _dead_slot(row: Row[Any]) -> DeadSlot:
+    return DeadSlot(
+        pk=row.id, intent_pk=row.intent_pk, reference=row.reference, sequence=row.sequence, tx_ids=row.tx_ids
+    )
+
+
+async def waiting_for_vacated(
+    conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, first: int, end: int
+) -> Sequence[IntentRow]:
+    """Return what waits and has a dead slot in this span of nonces."""
+    rows = await conn.exec_driver_sql(
+        f"SELECT {INTENT} FROM outbound_intents i {JOINS} WHERE i.state = 'waiting' AND i.id IN"  # noqa: S608  constants
+        " (SELECT intent_pk FROM outbound_slots WHERE address_pk = $3 AND chain = $1 AND scope = $2"
+        " AND sequence >= $4 AND sequence < $5 AND state = 'dead') ORDER BY i.id",
+        (*chain_scope.key, address_pk, first, end),
+    )
+    return [intent_row(row, reason=row.reason) for row in rows]
+
+
+async def open_again(conn: AsyncConnection, slot_pks: Sequence[int], now: datetime) -> None:
+    """Have dead slots be open, and their intents be sent in them."""
+    await conn.exec_driver_sql(
+        "WITH txs AS (UPDATE outbound_txs SET state = 'sent', tried_at = NULL WHERE slot_pk = ANY($1::bigint[])),"
+        " slots AS (UPDATE outbound_slots SET state = 'open', missing_since = NULL WHERE id = ANY($1::bigint[])"
+        " RETURNING intent_pk) UPDATE outbound_intents i SET state = 'sending', reason = NULL, retried_at = NULL,"
+        " updated_at = $2 FROM slots WHERE i.id = slots.intent_pk",
+        (list(slot_pks), now),
     )

@@ -19,6 +19,7 @@ from .context import EngineContext
 from .gas.loans import retry_after
 from .handler import updated
 from .intents import internal_intent, is_coming, mark_cancelled, mark_denied, submit
+from .reviving import revive, revive_vacated
 from .rows import IntentRow, OwnPath
 from .store import NewTx
 
@@ -109,6 +110,9 @@ async def _reserve(
         still = await store.lock_waiting(conn, [intent for intent, _ in ready])
         ready = [(intent, step) for intent, step in ready if intent.id in still]
         dead = {**await store.dead_slots(conn, [intent for intent, _ in ready]), **proven}
+        if mined is not None and dead:
+            revived = await revive(context, conn, [intent for intent, _ in ready if intent.id in dead], mined)
+            ready = [(intent, step) for intent, step in ready if intent.id not in revived]
         nonces: Sequence[int | None] = [None] * len(ready)
         vacated: Sequence[int] = []
         if mined is not None:
@@ -235,10 +239,11 @@ async def fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPa
     """Ask for a repair of each gap between what is mined and the first that waits; return how many are asked for.
 
     What stands behind a gap can never be mined. None of ours leaves one: they come from nodes that counted too many,
-    and from reorgs that took away what was not ours.
+    and from reorgs that took away what was not ours. What waits takes the nonce again that it had there.
     """
     if await is_coming(conn, context.chain_scope, sender.pk, IntentKind.REPAIR):
         return 0
+    await revive_vacated(context, conn, sender, mined, first)
     span = (context.chain_scope, sender.pk, mined, first, GAPS_MAX)
     found = [*await gap_store.gaps(conn, *span), *await gap_store.vacated(conn, *span)]
     repairs = [

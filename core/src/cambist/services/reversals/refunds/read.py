@@ -48,8 +48,6 @@ class RefundView(Struct, frozen=True, kw_only=True, rename="camel"):
     completed_at: datetime | None
 
 
-
-
 def is_its_payment() -> ColumnElement[bool]:
     """Return the condition that a payment is the one that a refund is of, itself or through its deposit.
 

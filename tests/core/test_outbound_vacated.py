@@ -1,0 +1,166 @@
+"""A nonce that something else had used, and that a reorg gives back: what was signed there may be mined after all."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from cambist.plugin import SignedTx
+from cambist.testing.memory.blocks import Output
+from tests.support.treasury import Treasury
+
+pytestmark = pytest.mark.slow
+
+AMOUNT = 5_000_000
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        await treasury.ready()
+        yield treasury
+
+
+class Robbed:
+    """A payout whose nonce somebody with the same key has used, until that is deep in the chain."""
+
+    def __init__(self, treasury: Treasury) -> None:
+        self.treasury, self.engine = treasury, treasury.engine()
+
+    async def begin(self, *, waits: bool) -> None:
+        treasury = self.treasury
+        self.to_address = await treasury.stranger(1)
+        self.payout_id = await treasury.pay_out("USDX", AMOUNT, self.to_address)
+        await self.engine.tick()
+        async with treasury.db.autocommit() as conn:
+            rows = await conn.exec_driver_sql("SELECT tx_id, raw FROM outbound_txs ORDER BY id DESC LIMIT 1")
+            self.signed = SignedTx(**rows.one()._mapping)
+        self.height = treasury.chain.height
+        self.rob()
+        await treasury.mine()
+        if not waits:
+            await treasury.work(self.engine)
+            return
+        while not treasury.alerts["dead"]:
+            await self._follow()
+
+    async def _follow(self) -> None:
+        await self.engine._follower.follow()
+        if self.treasury.alerts["dead"]:
+            await self.wait_for(3600)
+        else:
+            await self.treasury.mine()
+
+    def rob(self) -> None:
+        chain, wallet = self.treasury.chain, self.treasury.wallet.address
+        nothing = Output(contract=None, recipient=wallet, amount=0)
+        chain.submit([nothing], sender=wallet, sequence=chain.accounts.sequence(wallet))
+
+    async def wait_for(self, seconds: float) -> None:
+        """Have the payout wait so long, as for gas."""
+        due_at = self.treasury.clock.now() + timedelta(seconds=seconds)
+        async with self.treasury.db.transaction() as conn:
+            await conn.exec_driver_sql("UPDATE outbound_intents SET due_at = $1 WHERE state = 'waiting'", (due_at,))
+
+    async def restore(self) -> None:
+        """Have a reorg take away all since the payout was signed."""
+        self.treasury.chain.reorg(self.treasury.chain.height - self.height)
+        await self.treasury.poll()
+
+    async def resurface(self) -> None:
+        """Have somebody tell nodes again of what was signed first, and have it be mined."""
+        await self.treasury.chain.broadcast([self.signed])
+        await self.treasury.mine()
+
+    async def paid(self) -> int:
+        return await self.treasury.on_chain(self.to_address, "USDX")
+
+    async def go_on(self) -> None:
+        for _ in range(6):
+            await self.treasury.work(self.engine, rounds=4, until="enough")
+            self.treasury.clock.advance(40)
+
+
+@pytest.fixture
+async def robbed(treasury):
+    return Robbed(treasury)
+
+
+@pytest.mark.parametrize("resurfaces", [True, False])
+async def test_what_waits_is_paid_once_at_its_old_nonce(treasury, robbed, resurfaces):
+    await robbed.begin(waits=True)
+    await robbed.restore()
+    if resurfaces:
+        await robbed.resurface()
+    await robbed.wait_for(0)
+    await robbed.go_on()
+    assert await robbed.paid() == AMOUNT
+    payout = await treasury.payout(robbed.payout_id)
+    assert (payout.status, payout.tx_id) == ("completed", robbed.signed.tx_id)
+    assert await treasury.is_idle()
+    await treasury.check_books()
+
+
+async def test_what_waits_is_not_left_behind_by_what_goes_behind_it(treasury, robbed):
+    """Another payout waits for the free nonce: the first takes it again, and no repair does."""
+    await robbed.begin(waits=True)
+    await robbed.restore()
+    second, follower = None, await treasury.stranger(2)
+    second = await treasury.pay_out("USDX", AMOUNT, follower)
+    await robbed.go_on()
+    assert [(await treasury.payout(one)).status for one in (robbed.payout_id, second)] == ["completed"] * 2
+    assert (await robbed.paid(), await treasury.on_chain(follower, "USDX")) == (AMOUNT, AMOUNT)
+    assert treasury.alerts["gap"] == 0
+    await treasury.check_books()
+
+
+async def test_it_is_paid_though_its_nonce_is_taken_a_second_time(treasury, robbed):
+    await robbed.begin(waits=True)
+    await robbed.restore()
+    robbed.rob()
+    await treasury.mine()
+    await robbed.wait_for(0)
+    await robbed.go_on()
+    assert (await treasury.payout(robbed.payout_id)).status == "completed"
+    assert await robbed.paid() == AMOUNT
+    assert await treasury.is_idle()
+
+
+async def test_what_is_cancelled_gives_no_money_back_while_it_may_be_mined(treasury, robbed):
+    await robbed.begin(waits=True)
+    await robbed.restore()
+    await treasury.cancel(robbed.payout_id)
+    await robbed.wait_for(0)
+    await robbed.engine.tick()
+    assert (await treasury.balance("USDX")).pending == AMOUNT
+    await robbed.resurface()
+    await robbed.go_on()
+    assert await robbed.paid() == AMOUNT
+    assert (await treasury.payout(robbed.payout_id)).status == "completed"
+    await treasury.check_books()
+
+
+async def test_what_is_cancelled_gives_its_money_back_once_a_repair_has_its_nonce(treasury, robbed):
+    await robbed.begin(waits=True)
+    await robbed.restore()
+    await treasury.cancel(robbed.payout_id)
+    await robbed.wait_for(0)
+    await robbed.go_on()
+    assert (await treasury.payout(robbed.payout_id)).status == "cancelled"
+    assert ((await treasury.balance("USDX")).pending, await robbed.paid()) == (0, 0)
+    assert await treasury.is_idle()
+    await treasury.check_books()
+
+
+async def test_the_operator_is_told_of_what_is_paid_twice(treasury, robbed):
+    """It was signed for another nonce by then: both are out, and nobody can keep both from being mined."""
+    await robbed.begin(waits=False)
+    assert await robbed.paid() == AMOUNT
+    await robbed.restore()
+    await robbed.resurface()
+    await robbed.go_on()
+    assert await robbed.paid() == 2 * AMOUNT
+    assert treasury.alerts["mined_again"] == 1
