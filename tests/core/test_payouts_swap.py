@@ -139,6 +139,27 @@ async def test_another_chains_recipient_is_paid_by_who_fills_the_bridge(env):
     await env.check_all_books()
 
 
+@pytest.mark.slow
+async def test_a_payout_is_under_way_again_whose_fill_a_reorg_takes_back(env):
+    payout = await env.paid(**ACROSS)
+    await env.follow(payout, until="filling")
+    (deposit,) = env.routers["memory"].deposits()
+    env.other.fill(deposit)
+    assert (await env.follow(payout)).status == "completed"
+    env.other.reorg(6)
+    await env.mine()
+    await env.tick()
+    again = await env.read(payout)
+    assert (again.status, again.units, again.finished_at) == ("broadcast", payout.units, None)
+    assert (await env.balance_of("memory", "USDX")).pending == 60 * USDX
+    await env.check_all_books()
+    fill = env.other.fill(deposit)
+    done = await env.follow(payout)
+    assert (done.status, done.tx_id, await has(env, "other", "USDX")) == ("completed", fill, deposit.units_out)
+    assert [name for name, _ in await env.told()] == ["payout.completed"] * 2
+    await env.check_all_books()
+
+
 async def test_what_the_chain_refuses_is_never_sent_and_gives_source_and_credits_back(env):
     env.chain.accounts.refuses = "no luck today"
     payout = await env.paid()

@@ -33,8 +33,9 @@ class Exchange(Base):
     ``sandbox_fails`` is how it was made to fail on a simulated chain: its call reverts, or nobody pays it out and
     ``sandbox_refund_tx_id`` gives it back.
     ``unseen_units`` came as native coin of which no transfer is told, and are credited by the balance, in the block
-    ``unseen_height`` with ``unseen_hash``. ``refunds`` are the transactions that were seen to pay deposits of the
-    wallet back, each with its units: this one's may be among them.
+    ``unseen_height`` with ``unseen_hash``. That block is also known of a fill to somebody who is none of ours.
+    ``refunds`` are the transactions that were seen to pay deposits of the wallet back, each with its units: this one's
+    may be among them.
     """
 
     __tablename__ = "exchanges"
@@ -65,7 +66,7 @@ class Exchange(Base):
         partial_index(
             "ix_exchanges_open", "merchant_pk", "mode", "source_chain", "source_token", where="status = 'pending'"
         ),
-        partial_index("ix_exchanges_unseen", "dest_chain", "scope", "unseen_height", where="unseen_units > 0"),
+        partial_index("ix_exchanges_unseen", "dest_chain", "scope", "unseen_height", where="unseen_height IS NOT NULL"),
         partial_index(
             "ix_exchanges_day", "merchant_pk", "mode", "source_chain", "created_at", where="made_for = 'payout'"
         ),

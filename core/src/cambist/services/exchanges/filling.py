@@ -210,8 +210,9 @@ async def _filled(worker: ExchangeWorker, row: ExchangeRow, fill: BridgeFill, fo
         if not is_deep or (arrived and not are_confirmed(arrived)):
             await save(conn, locked, now, dest_tx_id=fill.tx_id, due_at=now + SOON)
             return
+        block = {"unseen_height": found.height, "unseen_hash": found.block_hash}
         if row.recipient_pk is None:
-            await _close(worker, conn, locked, now, fill.units, fill.tx_id)
+            await _close(worker, conn, locked, now, fill.units, fill.tx_id, **block)
             return
         units = Units(min(fill.units, sum_free(arrived)))
         if units >= locked.units_min:

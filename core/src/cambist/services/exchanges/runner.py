@@ -81,7 +81,7 @@ UPDATE exchanges SET due_at = $1 WHERE id = (
     SELECT id FROM exchanges WHERE id = $2 AND due_at = $3 FOR NO KEY UPDATE SKIP LOCKED
 )
 """
-# Claims that are gone, and coin that was credited by the balance, in a block that is not there any more.
+# Claims that are gone; and fills that no deposit of ours tells of, in a block that is not there any more.
 _GONE = f"""
 (SELECT DISTINCT p.exchange_pk FROM exchange_parts p WHERE p.is_gone AND ($1::bigint IS NULL OR EXISTS (
     SELECT FROM exchanges e WHERE e.id = p.exchange_pk AND e.project_pk = $1
@@ -89,7 +89,7 @@ _GONE = f"""
 UNION
 (SELECT e.id FROM chain_cursors c JOIN exchanges e ON e.dest_chain = c.chain AND e.scope = c.scope
     LEFT JOIN chain_blocks b ON b.chain = c.chain AND b.scope = c.scope AND b.height = e.unseen_height
-WHERE e.unseen_units > 0 AND e.kind = 'bridge' AND e.unseen_height > c.height - 1024
+WHERE e.kind = 'bridge' AND e.unseen_height > c.height - 1024
     AND (e.unseen_height > c.height OR b.hash <> e.unseen_hash)
 ORDER BY e.id LIMIT {REOPENED_MAX})
 """  # noqa: S608  a constant
@@ -199,7 +199,7 @@ async def _reopen(worker: ExchangeWorker, conn: AsyncConnection, pk: int) -> Non
     row, now = await lock(conn, pk), worker.clock.now()
     gone = await conn.execute(delete(ExchangePart).where(ExchangePart.exchange_pk == pk).returning(ExchangePart.role))
     roles = set(gone.scalars())
-    if not row.is_finished or not (roles or (row.kind is Kind.BRIDGE and row.unseen_units)):
+    if not row.is_finished or not (roles or (row.kind is Kind.BRIDGE and row.unseen_height is not None)):
         return
     if row.unseen_units and row.kind is Kind.BRIDGE:
         life = f"{row.dest_tx_id}:{row.closings - 1}"

@@ -19,7 +19,7 @@ _KNOWN = f"""
 SELECT coalesce((SELECT sum(units) FROM deposits WHERE chain = $1 AND scope = $2 AND height = $4 AND address_pk = $3
         AND contract IS NULL AND status <> 'orphaned'), 0)
     + coalesce((SELECT sum(unseen_units) FROM exchanges WHERE dest_chain = $1 AND scope = $2 AND unseen_height = $4
-        AND unseen_units > 0 AND recipient_pk = $3), 0)
+        AND recipient_pk = $3), 0)
     + coalesce((SELECT sum(i.units) FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk
         JOIN outbound_intents i ON i.id = s.intent_pk OR i.sweep_pk = s.intent_pk
         WHERE t.chain = $1 AND t.scope = $2

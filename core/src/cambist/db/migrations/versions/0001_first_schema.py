@@ -1912,7 +1912,10 @@ TABLES = (
             FOREIGN KEY(intent_pk) REFERENCES outbound_intents (id)
     )
     """,
-    "CREATE INDEX ix_exchanges_unseen ON exchanges (dest_chain, scope, unseen_height) WHERE unseen_units > 0",
+    """
+    CREATE INDEX ix_exchanges_unseen ON exchanges (dest_chain, scope, unseen_height)
+        WHERE unseen_height IS NOT NULL
+    """,
     "CREATE INDEX ix_exchanges_awaited ON exchanges (dest_chain, scope, recipient_pk) WHERE step = 'filling'",
     """
     CREATE INDEX ix_exchanges_day ON exchanges (merchant_pk, mode, source_chain, created_at)
