@@ -134,6 +134,24 @@ async def test_it_counts_for_no_account_though_the_account_would_take_it_by_now(
     await refund_env.check_books()
 
 
+async def test_it_counts_for_no_account_while_a_refund_that_had_failed_may_be_mined_yet(db, clock, ids):
+    env = await PaymentEnv(db, clock, ids).open()
+    accounts, refund_env = AccountEnv(env), RefundEnv(env)
+    user = (await accounts.make()).account.account_id
+    await accounts.set_minimum("20")
+    small = await accounts.deposit(user, "10", confirmations=REQUIRED)
+    refund_id = (await refund_env.refund_deposit(small.deposit_id)).resource.refund_id
+    await refund_env.fail(refund_id)
+    await accounts.set_minimum("5")
+    await come_again(env)
+    await refund_env.mine_failed(refund_id)
+    (back,) = await accounts.deposits(user)
+    assert (back.incarnation, back.counted, back.held_reason) == (2, False, "below_minimum")
+    assert await accounts.balances(user) == {("memory", "USDX"): ("0", "0", "0")}
+    assert await env.balance("USDX") == {}
+    await refund_env.check_books()
+
+
 async def test_a_failed_refund_that_is_mined_all_the_same_takes_its_deposit_again(payment_env, refund_env):
     payment_id = await late(payment_env, refund_env, "10")
     (one,) = await refund_env.waiting()

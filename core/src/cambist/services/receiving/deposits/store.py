@@ -231,6 +231,7 @@ def _row(chain_scope: WatchedChain, transfer: Transfer, ordinal: int, known: _Kn
 # What a deposit was worth when it was first seen stays, also where it comes back after a reorg, but not where another
 # token or account comes back in its place: a contract may pay otherwise in another block. What did not count for its
 # account, and was sent back, does not count now either, whatever the account takes by now: nobody is credited with it.
+# Nor does that of which a refund was sent and failed: its block has gone with the deposit's, so it may be mined yet.
 _UPSERT = """
 INSERT INTO deposits AS d (
     chain, scope, mode, first_seen_at, detected_at, deposit_id, tx_id, position, merchant_pk, address_pk, payment_pk,
@@ -263,7 +264,9 @@ ON CONFLICT (chain, scope, tx_id, position) DO UPDATE SET
         FROM (SELECT d.account_pk IS NOT DISTINCT FROM excluded.account_pk
             AND d.contract IS NOT DISTINCT FROM excluded.contract) AS one (is_same)
         CROSS JOIN LATERAL (SELECT is_same AND d.held_reason IS NOT NULL
-            AND EXISTS (SELECT FROM refund_parts part WHERE part.deposit_pk = d.id)) AS sent_back (stays_held)
+            AND (EXISTS (SELECT FROM refund_parts part WHERE part.deposit_pk = d.id)
+                OR EXISTS (SELECT FROM payouts sent WHERE sent.deposit_pk = d.id AND sent.broadcast_at IS NOT NULL))
+        ) AS sent_back (stays_held)
     )
 WHERE d.status = 'orphaned'
 RETURNING d.id, d.deposit_id, d.payment_pk, d.account_pk, d.matches, d.height, d.tx_id, d.position
