@@ -14,6 +14,7 @@ from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
+from litestar.routes import HTTPRoute
 from litestar.types import BeforeMessageSendHookHandler, ControllerRouterHandler, Message, Scope
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -129,7 +130,12 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
         before_request=refuse_unknown_parameters,
     )
     app.state.query_names = query_names(app)
+    app.state.allow = {route.path_format: _allow(route) for route in app.routes if isinstance(route, HTTPRoute)}
     return app
+
+
+def _allow(route: HTTPRoute) -> bytes:
+    return ", ".join(sorted(route.methods)).encode()
 
 
 def _endpoints() -> Iterator[ControllerRouterHandler]:
@@ -245,6 +251,10 @@ def _add_headers(wanted: Sequence[tuple[bytes, bytes]]) -> BeforeMessageSendHook
             headers += [header for header in wanted if header[0] not in present]
             if scope.get("path", "").startswith(PUBLIC_PATHS):
                 headers += ANY_ORIGIN
+            if scope.get("method") == "OPTIONS" and b"allow" in present:
+                # Litestar's own answer knows only the handler of this path that was registered first.
+                allow = scope["litestar_app"].state.allow[scope["path_template"]]
+                headers = [(name, allow if name.lower() == b"allow" else value) for name, value in headers]
             message["headers"] = headers
 
     return add
