@@ -43,6 +43,8 @@ PREFIXES = {"live": "ck_live_", "sandbox": "ck_test_"}
 
 _KEY = re.compile(r"ck_(?:live|test)_[0-9a-hjkmnp-tv-z]{52}")
 
+IPV4_MAPPED_BITS = 96
+"""So many come before the IPv4 address in an IPv6 one that stands for it, such as ``::ffff:192.0.2.7``."""
 IPS_MAX = 50
 """Addresses and networks of one key."""
 
@@ -218,12 +220,21 @@ async def issue(  # noqa: PLR0913  each by name
 
 
 def _network(text: str) -> str:
-    """Return the one spelling of an address or a network. Raises InvalidError."""
+    """Return the one spelling of an address or a network: the one in which whoever asks is compared with it.
+
+    Raises InvalidError, also for an address with a zone, which says nothing to anybody but its own machine.
+    """
+    words = "must be IP addresses or networks, such as 203.0.113.7 or 10.0.0.0/8"
+    if "%" in text:
+        raise InvalidError.field("allowedIps", words)
     try:
         network = ipaddress.ip_network(text)
     except ValueError:
-        words = "must be IP addresses or networks, such as 203.0.113.7 or 10.0.0.0/8"
         raise InvalidError.field("allowedIps", words) from None
+    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= IPV4_MAPPED_BITS:
+        mapped = network.network_address.ipv4_mapped
+        if mapped is not None:
+            network = ipaddress.ip_network((mapped, network.prefixlen - IPV4_MAPPED_BITS))
     return str(network)
 
 
