@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
@@ -29,6 +31,7 @@ BODY_TIMEOUT_S = 1.0
 """A receiver has answered with its status; its words are waited for no longer than this."""
 INTERIM_MAX = 8
 """Answers such as 103 that may come before the one that counts. Without end they would take the whole event loop."""
+HEAD_END = b"\r\n\r\n"
 RESOLVER_THREADS = 64
 USER_AGENT = f"Cambist-Webhooks/{__version__}"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -92,6 +95,35 @@ class Resolver(AbstractResolver):
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Protocol(ResponseHandler):
+    """Reads the head of an answer before whatever comes with it.
+
+    The parser forgets a head that it has read where the same bytes go on with what it does not take: a body behind
+    204, or one that is longer than its Content-Length. The receiver has answered, and its status is what counts.
+    """
+
+    def data_received(self, data: bytes) -> None:
+        """Hand the parser what has come, each head by itself. A body may be cut as well: it is read on all the same."""
+        parts = data.split(HEAD_END, INTERIM_MAX + 1)
+        for part in parts[:-1]:
+            super().data_received(part + HEAD_END)
+        if parts[-1]:
+            super().data_received(parts[-1])
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Opens connections that read so, to where they may go, as many as are asked for."""
+
+    def __init__(self, resolver: AbstractResolver, targets: WebhookTargets) -> None:
+        super().__init__(
+            limit=0,
+            resolver=resolver,
+            socket_factory=guarded_socket_factory(allow_private=targets.allow_private),
+        )
+        protocol: type[ResponseHandler] = _Protocol
+        self._factory = partial(protocol, loop=self._loop)
 
 
 class _Answer(aiohttp.ClientResponse):
@@ -185,6 +217,8 @@ class Sender:
             return f"cannot connect: {error.os_error.strerror or error.os_error}"
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return "the receiver closed the connection without an answer"
+        if isinstance(error, (aiohttp.ClientOSError, ConnectionError)):
+            return "the connection broke off before an answer"
         return f"the answer is not HTTP as it should be ({type(error).__name__})"
 
 
@@ -228,11 +262,7 @@ async def open_sender(
     No proxies, cookies, or credentials from the environment, no redirects, nothing decompressed. How many
     connections there are is the caller's to bound.
     """
-    connector = aiohttp.TCPConnector(
-        limit=0,
-        resolver=resolver or Resolver(),
-        socket_factory=guarded_socket_factory(allow_private=targets.allow_private),
-    )
+    connector = _Connector(resolver or Resolver(), targets)
     async with aiohttp.ClientSession(
         connector=connector,
         response_class=_Answer,

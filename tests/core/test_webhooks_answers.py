@@ -1,0 +1,76 @@
+"""What a receiver's answer counts as, whatever bytes come with its status."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from cambist.ports import SystemClock
+from cambist.services.webhooks.sender import AttemptResult, Message, open_sender
+from cambist.settings import WebhookTargets
+from tests.support.webhooks import SECRET
+
+MESSAGE = Message(id="evt_1", event="payment.paid", body=b"{}", secret=SECRET)
+
+
+@asynccontextmanager
+async def answering(answer: Callable[[asyncio.StreamWriter], None]) -> AsyncIterator[str]:
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n" + MESSAGE.body)
+        answer(writer)
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+async def sent_to(url: str, times: int = 1) -> list[AttemptResult]:
+    targets = WebhookTargets(allow_private=True, allow_http=True)
+    async with open_sender(clock=SystemClock(), timeout_ms=5_000, targets=targets) as sender:
+        return [await sender.send_once(url, MESSAGE) for _ in range(times)]
+
+
+@pytest.mark.parametrize(
+    "head, body, preview",
+    [
+        (b"204 No Content\r\nContent-Length: 5", b"hello", None),
+        (b"204 No Content\r\nConnection: close", b"hello", None),
+        (b"204 No Content\r\nTransfer-Encoding: chunked", b"2\r\nok\r\n0\r\n\r\n", None),
+        # Counted in characters and sent in UTF-8, as programs often do by mistake.
+        (b"200 OK\r\nContent-Length: 2", "né".encode(), "n\N{REPLACEMENT CHARACTER}"),
+        (b"200 OK\r\nContent-Length: 2", b"ok\r\n\r\n\r\n\r\nand so on", "ok"),
+        (b"200 OK\r\nTransfer-Encoding: chunked", b"no chunk\r\n", None),
+    ],
+)
+async def test_a_receiver_that_says_2xx_has_taken_it_whatever_follows(head, body, preview):
+    """It was failed, sent five times more and dropped, or not: as the bytes happened to come in one piece or two."""
+    whole = b"HTTP/1.1 " + head + b"\r\n\r\n" + body
+    async with answering(lambda writer: writer.write(whole)) as url:
+        results = await sent_to(url, times=2)
+    assert [(one.delivered, one.status_code, one.response_preview) for one in results] == [
+        (True, int(head[:3]), preview)
+    ] * 2
+
+
+async def test_a_status_that_refuses_is_told_whatever_follows():
+    whole = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nnot now"
+    async with answering(lambda writer: writer.write(whole)) as url:
+        (result,) = await sent_to(url)
+    assert (result.status_code, result.error) == (503, "HTTP 503")
+
+
+async def test_a_connection_that_breaks_off_is_called_so():
+    def reset(writer: asyncio.StreamWriter) -> None:
+        # Closing then sends a reset in place of an end.
+        connection = writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    async with answering(reset) as url:
+        (result,) = await sent_to(url)
+    assert (result.status_code, result.error) == (None, "the connection broke off before an answer")
