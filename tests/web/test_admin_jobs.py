@@ -58,7 +58,9 @@ async def test_what_cannot_be_meant_is_refused(client):
     asked = {"kind": "statement_export", "merchantId": "mer_x"}
     refused(await client.post(JOBS, json=asked, headers=ADMIN), 404, "MERCHANT_NOT_FOUND")
     backwards = {**asked, "since": "2026-02-01", "until": "2026-01-01"}
-    refused(await client.post(JOBS, json=backwards, headers=ADMIN), 400, "VALIDATION_ERROR")
+    answer = await client.post(JOBS, json=backwards, headers=ADMIN)
+    refused(answer, 400, "VALIDATION_ERROR", "until")
+    assert answer.json()["error"] == "until must be later than since"
     refused(await client.get(f"{JOBS}/job_x", headers=ADMIN), 404, "JOB_NOT_FOUND")
     for chain in ("moon", "pretend"):
         refused(await client.post(RECONCILE, json={"chains": [chain]}, headers=ADMIN), 400, "UNSUPPORTED_CHAIN")

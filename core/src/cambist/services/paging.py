@@ -92,10 +92,10 @@ def parse_moment(field: str, text: str | None) -> datetime | None:
     return min(max(moment, FIRST_MOMENT), LAST_MOMENT)
 
 
-def check_period(since: datetime | None, until: datetime | None) -> None:
-    """Refuse a time that ends before it begins. Raises InvalidError."""
+def check_period(since: datetime | None, until: datetime | None, fields: tuple[str, str] = ("from", "to")) -> None:
+    """Refuse a time that ends before it begins, which the request says in these fields. Raises InvalidError."""
     if since is not None and until is not None and since >= until:
-        raise InvalidError.field("to", "must be later than from")
+        raise InvalidError.field(fields[1], f"must be later than {fields[0]}")
 
 
 async def read_one(conn: AsyncConnection, statement: AnySelect, missing: NotFoundError) -> AnyRow:

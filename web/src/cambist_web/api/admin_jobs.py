@@ -84,7 +84,7 @@ class RecurringList(Answer, frozen=True, kw_only=True):
 
 
 class AskStatement(Body, frozen=True, kw_only=True):
-    """Which statement to make as a file: of a merchant, in a mode, from `from`, included, to `to`, not included."""
+    """Which statement to make as a file: of a merchant, in a mode, from `since`, included, to `until`, not included."""
 
     kind: Literal["statement_export"]
     merchant_id: Annotated[str, Meta(min_length=1, max_length=64)]
@@ -163,7 +163,7 @@ class Jobs(Controller):
     ) -> JobAnswer:
         """Have a worker make a merchant's statement. While the same is being made, the answer is that job."""
         since, until = parse_moment("since", data.since), parse_moment("until", data.until)
-        check_period(since, until)
+        check_period(since, until, ("since", "until"))
         moments = {"since": since, "until": until}
         arguments = {name: moment.isoformat() for name, moment in moments.items() if moment is not None}
         unique_key = requests.statement_key(data.merchant_id, data.mode, arguments)
