@@ -447,3 +447,15 @@ async def test_what_cannot_be_reached_is_told_and_tried_again(open_page, url):
     await page.unroute("**/api/dashboard/**/payments?*")
     await page.get_by_role("button", name="Try again").click()
     await expect(page.get_by_text("No payments yet")).to_be_visible()
+
+
+async def test_a_page_that_does_not_come_says_that_the_gateway_cannot_be_reached_and_comes_once_it_can(open_page, url):
+    page = await open_page()
+    await begin(page, url)
+    # As while the gateway is being restarted: nothing of a page comes that was not gone to before.
+    await page.route("**/dashboard-assets/*.css", lambda route: route.abort())
+    await page.get_by_role("link", name="Usage and plan").click()
+    await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    await page.unroute("**/dashboard-assets/*.css")
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("heading", name="Usage and plan", level=1)).to_be_visible()

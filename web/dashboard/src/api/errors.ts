@@ -65,12 +65,16 @@ export async function errorOf(answer: Response): Promise<ApiError> {
   );
 }
 
+/** What is thrown where a page's style sheet does not come: its other files reject as `fetch` does. */
+const STYLES_LOST = "Unable to preload CSS";
+
 /** Return any error as one of ours: what `fetch` rejects with says no more than that no answer came. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return new ApiError(0, "TIMEOUT", "The gateway did not answer in time.");
   }
-  if (error instanceof TypeError) return new ApiError(0, "OFFLINE", "The gateway cannot be reached.");
+  const isLost = error instanceof TypeError || (error instanceof Error && error.message.startsWith(STYLES_LOST));
+  if (isLost) return new ApiError(0, "OFFLINE", "The gateway cannot be reached.");
   return new ApiError(-1, "UNEXPECTED", error instanceof Error ? error.message : String(error));
 }
