@@ -459,3 +459,27 @@ async def test_a_page_that_does_not_come_says_that_the_gateway_cannot_be_reached
     await page.unroute("**/dashboard-assets/*.css")
     await page.get_by_role("button", name="Try again").click()
     await expect(page.get_by_role("heading", name="Usage and plan", level=1)).to_be_visible()
+
+
+async def test_nobody_loses_the_page_by_going_to_another_one_while_the_gateway_is_away(open_page, url):
+    page = await open_page()
+    await begin(page, url)
+    await page.route(f"{url}/**", lambda route: route.abort())
+    # Of these, one has a style sheet of its own, and the other nothing but scripts.
+    for name in ("Team", "Audit log"):
+        await page.get_by_role("link", name=name).click()
+        await expect(page.get_by_role("heading", name=name, level=1)).to_have_count(0)
+        await expect(page.locator("main").get_by_role("alert")).to_contain_text("cannot be reached")
+    await page.unroute(f"{url}/**")
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("heading", name="Audit log", level=1)).to_be_visible()
+
+
+async def test_a_page_whose_file_is_gone_after_an_upgrade_is_loaded_anew(open_page, url):
+    page = await open_page()
+    await begin(page, url)
+    await page.route("**/AuditPage-*.js", lambda route: route.fulfill(status=404), times=1)
+    await page.evaluate("window.isOld = true")
+    await page.get_by_role("link", name="Audit log").click()
+    await expect(page.get_by_role("heading", name="Audit log", level=1)).to_be_visible()
+    assert await page.evaluate("window.isOld") is None

@@ -7,6 +7,7 @@ import {
   type RouteComponent,
 } from "@tanstack/react-router";
 
+import { ApiError } from "../api/errors";
 import { needAllTexts } from "../i18n";
 
 import { ErrorNote, Loading } from "./Feedback";
@@ -41,6 +42,35 @@ export function withAllTexts<Page>(load: () => Promise<Page>): () => Promise<Pag
   };
 }
 
+/** How long it is waited for whether the gateway is there. */
+const THERE_MS = 5_000;
+
+/** Say whether the gateway answers at all. */
+async function isThere(): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(THERE_MS);
+    return (await fetch(location.pathname, { method: "HEAD", cache: "no-store", signal })).ok;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Return what loads a page. Where its file does not come, the router loads everything anew, which an upgrade of the gateway
+ * needs, as files have other names then. While the gateway is away, whoever sits there would be left with the browser's own
+ * error page: then the page says so, and can be tried again.
+ */
+function unlessAway<Page>(load: () => Promise<Page>): () => Promise<Page> {
+  return async () => {
+    try {
+      return await load();
+    } catch (error) {
+      if (await isThere()) throw error;
+      throw new ApiError(0, "OFFLINE", "The gateway cannot be reached.");
+    }
+  };
+}
+
 interface Seen {
   /** Whether it says nothing but what is said first, and so waits for no other texts. */
   readonly isFirst?: boolean;
@@ -51,7 +81,7 @@ interface Seen {
 /** Return what makes a page below another: it comes in a file of its own, when it is gone to. */
 export function pagesBelow<Parent extends AnyRoute>(getParentRoute: () => Parent) {
   return <Path extends string>(path: Path, load: Load, name: string, { isFirst = false, ...rest }: Seen = {}) => {
-    const loadAll = (isFirst ? load : withAllTexts(load)) as () => Promise<Record<string, RouteComponent>>;
+    const loadAll = unlessAway(isFirst ? load : withAllTexts(load)) as () => Promise<Record<string, RouteComponent>>;
     return createRoute({ getParentRoute, path, component: lazyRouteComponent(loadAll, name), ...rest });
   };
 }
