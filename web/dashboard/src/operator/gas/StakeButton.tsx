@@ -44,10 +44,12 @@ export function StakeButton({ station, stake, action }: StakeButtonProps) {
       whyNot={isLent ? t("stake.allLent") : isNothing(there) ? t(NOTHING[action]) : undefined}
       act={t(`stake.${action}`)}
       title={t(`stake.${action}Title`, { chain: chainName(station.chain) })}
+      onOpen={() => {
+        setAmount("");
+      }}
       onConfirm={async () => {
         const body = { chain: station.chain, action, ...(action === "withdraw" ? {} : { amount: amount.trim() }) };
         await unwrap(api.POST("/api/admin/stakes", { body }));
-        setAmount("");
         await Promise.all([
           client.invalidateQueries({ queryKey: ["stakes"] }),
           client.invalidateQueries({ queryKey: ["gas_station"] }),

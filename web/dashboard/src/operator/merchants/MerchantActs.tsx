@@ -131,12 +131,14 @@ export function GrantCredits({ merchantId, mode }: GrantCreditsProps) {
       isSmall
       act={t("merchants.grantCredits")}
       title={t("merchants.grantCredits")}
+      onOpen={() => {
+        setAmount("");
+        setReference("");
+      }}
       onConfirm={async () => {
         const params = { path: { merchantId } };
         const body = { amount: Number(amount), mode, reference: reference.trim() };
         await unwrap(api.POST("/api/admin/merchants/{merchantId}/credits", { params, body }));
-        setAmount("");
-        setReference("");
         await changed();
       }}
     >
