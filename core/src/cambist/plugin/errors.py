@@ -46,6 +46,21 @@ def _seconds(said: float) -> float:
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 
+class _AsksToWait(Exception):  # noqa: N818  an error that may ask for a wait is one of the contract's, below
+    """``retry_after`` is a wait in seconds, whatever a plugin's own error below sets, and also where it sets none."""
+
+    _retry_after = 0.0
+
+    @property
+    def retry_after(self) -> float:
+        """How long to wait at least, in seconds; zero where nobody said."""
+        return self._retry_after
+
+    @retry_after.setter
+    def retry_after(self, said: float) -> None:
+        self._retry_after = _seconds(said)
+
+
 class PluginError(Exception):
     """Root of the tree; catch it to handle anything a plugin reports on purpose."""
 
@@ -69,7 +84,7 @@ class ChainUnavailableError(ChainError):
     """Nothing was learned: no endpoint answered, or what answered is not the chain it should be."""
 
 
-class RateLimitedError(ChainUnavailableError):
+class RateLimitedError(_AsksToWait, ChainUnavailableError):
     """The endpoint asks to be left alone for a while.
 
     ``retry_after`` is in seconds; zero where the endpoint did not say.
@@ -77,7 +92,7 @@ class RateLimitedError(ChainUnavailableError):
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
-        self.retry_after = _seconds(retry_after)
+        self.retry_after = retry_after
 
 
 class StateUnavailableError(ChainUnavailableError):
@@ -119,7 +134,7 @@ class ExchangeError(PluginError):
     """Something went wrong between the gateway and one provider of swaps or bridges."""
 
 
-class ProviderUnavailableError(ExchangeError):
+class ProviderUnavailableError(_AsksToWait, ExchangeError):
     """The provider cannot be asked now: it is away, too slow, limits us, or what it says makes no sense.
 
     ``retry_after`` is in seconds; zero where it did not say.
@@ -127,7 +142,7 @@ class ProviderUnavailableError(ExchangeError):
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
-        self.retry_after = _seconds(retry_after)
+        self.retry_after = retry_after
 
 
 class ExchangeRefusedError(ExchangeError):
@@ -136,7 +151,18 @@ class ExchangeRefusedError(ExchangeError):
     ``reason`` tells programs why.
     """
 
+    _reason: RefusalReason = "refused"
+
     def __init__(self, message: str, *, reason: RefusalReason = "refused") -> None:
         super().__init__(message)
+        self.reason = reason
+
+    @property
+    def reason(self) -> RefusalReason:
+        """Why, in a word that programs know."""
+        return self._reason
+
+    @reason.setter
+    def reason(self, said: RefusalReason) -> None:
         # What a server calls it is not for programs.
-        self.reason: RefusalReason = reason if reason in get_args(RefusalReason) else "refused"
+        self._reason = said if said in get_args(RefusalReason) else "refused"
