@@ -24,7 +24,7 @@ from cambist.testing.conformance.lending import LendingConformance
 from cambist.testing.conformance.trials import TrialConformance
 from cambist.testing.harness import COINS_HELD, Abilities
 from cambist.testing.memory import MemoryChain, MemoryHarness, memory_chain_info
-from cambist.testing.memory.rules import RESERVE
+from cambist.testing.memory.rules import RESERVE, MemoryRules
 from tests.core import broken_sources
 from tests.core.broken_callers import BROKEN
 from tests.support.memory_calls import MemoryCallHarness
@@ -70,6 +70,14 @@ def one_of_each_kind() -> list[MemoryHarness]:
 
 def test_for_each_test_of_the_kit_there_is_a_broken_chain():
     assert sorted(BROKEN) == KIT
+
+
+async def test_a_chain_that_spends_outputs_and_prepares_without_them_is_caught():
+    harness = MemoryHarness(MemoryChain(memory_chain_info(), rules=MemoryRules()))
+    await run_test("test_a_sender_who_cannot_pay_is_told", harness)
+    harness.abilities = replace(harness.abilities, outputs=True)
+    with pytest.raises(AssertionError):
+        await run_test("test_a_sender_who_cannot_pay_is_told", harness)
 
 
 @pytest.mark.parametrize("name", KIT)

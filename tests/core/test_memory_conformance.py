@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
+import pytest
+from msgspec.structs import replace
+
+from cambist.plugin import ChainUnavailableError, Step, Token, Unprepared, UnsignedTx
 from cambist.testing.conformance import ChainConformance
 from cambist.testing.memory import (
     MemoryChain,
@@ -54,6 +58,29 @@ class TestMemoryChainThatExpires(ChainConformance):
     @pytest.fixture
     async def harness(self) -> MemoryHarness:
         return MemoryHarness(MemoryChain(memory_chain_info(), rules=MemoryRules()))
+
+
+class SpendsWhatIsThere(MemoryChain):
+    """As where transactions spend outputs: it prepares nothing for whom it knows no coin of."""
+
+    async def prepare(self, steps: Sequence[tuple[Step, int | None]]) -> Sequence[UnsignedTx | Unprepared]:
+        held = await self.balances([(step.sender, self.info.native) for step, _ in steps])
+        if any(step.native_needed > units for (step, _), units in zip(steps, held, strict=True)):
+            raise ChainUnavailableError("nothing is free to be spent")
+        return await super().prepare(steps)
+
+
+class OutputsHarness(MemoryHarness):
+    def units_max(self, token: Token) -> int:
+        return 10**9 if token.is_native else super().units_max(token)
+
+
+class TestMemoryChainThatSpendsOutputs(ChainConformance):
+    @pytest.fixture
+    async def harness(self) -> MemoryHarness:
+        harness = OutputsHarness(SpendsWhatIsThere(memory_chain_info(), rules=MemoryRules()))
+        harness.abilities = replace(harness.abilities, outputs=True)
+        return harness
 
 
 class TestMemoryLendingChain(ChainConformance):

@@ -78,6 +78,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     sequences: bool = False
     replacement: bool = False
     expiry: bool = False
+    outputs: bool = False
     payload_names_chain: bool = False
     fees_in_payload: bool = False
     activation: bool = False

@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from coincurve import PrivateKey
 from msgspec import structs
 
-from cambist.plugin import Action, Broadcast, Intent, Plan, SignedTx, Step, Token, TxStatus, Units, UnsignedTx
+from cambist.plugin import (
+    Action,
+    Broadcast,
+    ChainUnavailableError,
+    Intent,
+    Plan,
+    SignedTx,
+    Step,
+    Token,
+    TxStatus,
+    Units,
+    Unprepared,
+    UnsignedTx,
+)
 from cambist.testing.harness import ChainHarness, Sender
 
 from .helpers import needs
@@ -71,6 +84,15 @@ async def prepared_as_told(harness: ChainHarness, steps: Sequence[tuple[Step, in
     possible = [one for one in found if isinstance(one, UnsignedTx)]
     assert len(possible) == len(found) == len(steps)
     return possible
+
+
+async def cannot_be_prepared(harness: ChainHarness, sender: Sender, step: Step) -> None:
+    """Check that nothing is prepared for a sender whose money is not there: now, or as it stands."""
+    try:
+        (found,) = await harness.chain.prepare([(with_key(harness, sender, step), None)])
+    except ChainUnavailableError:
+        return
+    assert isinstance(found, Unprepared)
 
 
 def signature_of(harness: ChainHarness, unsigned: UnsignedTx, private_key: bytes) -> bytes:
