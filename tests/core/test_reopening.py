@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from importlib.metadata import EntryPoint
 
 import pytest
 
-from cambist.plugin import ChainUnavailableError
-from cambist.registry import ChainConnections, Registry
+from cambist.plugin import ChainUnavailableError, PricePair, PriceSource, PriceUnavailableError
+from cambist.registry import ChainConnections, Registry, reopening
 from cambist.registry.connections import REOPEN_MAX_S, STABLE_S
-from tests.support import ending_plugin
+from tests.support import ending_plugin, ending_prices
 from tests.support.ending_plugin import EndingPlugin
 from tests.support.node_treasury import plugin_context
 
@@ -93,3 +94,31 @@ async def test_one_that_cannot_be_opened_is_tried_again_later():
         time.now += REOPEN_MAX_S
         await found.reopen()
         assert await heights(found) == [0, 0]
+
+
+async def test_a_price_source_whose_connection_ended_by_itself_is_opened_again(monkeypatch):
+    monkeypatch.setattr(reopening, "REOPEN_FIRST_S", 0.0)
+    ending_prices.OPENED.clear()
+    found = [EntryPoint(name="ending", value="tests.support.ending_prices", group="cambist.plugins")]
+    pair = ("ETH", "usd")
+    async with Registry({"ending": {}}, found=found).connect_prices(plugin_context()) as (source,):
+        assert (source.name, (await source.prices([pair]))[pair].value) == ("ending", 1)
+        for number in (2, 3):
+            ending_prices.OPENED[-1].fails.set()
+            with pytest.raises(PriceUnavailableError):
+                await source.prices([pair])
+            async with asyncio.timeout(5):
+                while len(ending_prices.OPENED) < number:  # noqa: ASYNC110  the registry opens another
+                    await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                while (price := await price_of(source, pair)) is None:  # noqa: ASYNC110  likewise
+                    await asyncio.sleep(0)
+            assert price == number
+    assert len(ending_prices.OPENED) == 3
+
+
+async def price_of(source: PriceSource, pair: PricePair) -> Decimal | None:
+    try:
+        return (await source.prices([pair]))[pair].value
+    except PriceUnavailableError:
+        return None
