@@ -31,6 +31,20 @@ async def test_ready_means_that_the_database_is_there_and_migrated(client, gatew
     assert answer.json()["checks"]["database"] == "not migrated"
 
 
+async def test_a_database_that_takes_no_writes_is_not_ready(databases, redis_url, clock, ids):
+    with databases.fresh() as url:
+        settings = web_settings(url, redis_url, rate_limits=RateLimitSettings())
+        async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+            assert (await client.get("/health/ready")).status_code == 200
+            async with gateway.db.autocommit() as conn:
+                name = (await conn.exec_driver_sql("SELECT current_database()")).scalar_one()
+                await conn.exec_driver_sql(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+            await gateway.db.engine.dispose()  # as when it fails over to a standby: new connections
+            answer = await client.get("/health/ready")
+            assert (answer.status_code, answer.json()["code"]) == (503, "NOT_READY")
+            assert answer.json()["checks"] == {"database": "read-only", "redis": "ok"}
+
+
 async def test_losing_redis_costs_nothing_but_the_word_ready(database_url, clock, ids):
     settings = web_settings(database_url, "redis://127.0.0.1:1", rate_limits=RateLimitSettings())
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:

@@ -15,6 +15,7 @@ from litestar.handlers import BaseRouteHandler
 from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CONTENT_TYPE_LATEST
 from redis.exceptions import RedisError
+from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.db.migrations import current_revision, newest_revision
@@ -62,7 +63,7 @@ class Health(Controller):
 
     @get("/health/ready", summary="Can requests be served?", security=[{}])
     async def ready(self, web: NamedDependency[Web]) -> Response[Ready]:
-        """Return 200, or 503 while the database is away or not migrated. Without Redis it is 200, `degraded`."""
+        """Return 200, or 503 while the database is away, read-only or not migrated. Without Redis: 200, `degraded`."""
         return await _readiness(web)
 
     # Monitors that want no body ask so.
@@ -113,7 +114,11 @@ async def _check(work: Awaitable[str]) -> str:
 
 async def _migrated(web: Web) -> str:
     async with web.db.transaction() as conn:
+        # A standby, and what a host has made read-only because its disk is full, answer all that is only read.
+        read_only = await conn.scalar(text("SHOW transaction_read_only"))
         revision = await current_revision(conn)
+    if read_only == "on":
+        return "read-only"
     return "ok" if revision == _newest() else "not migrated"
 
 
