@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 
 from tests.support.command import run_command
@@ -48,6 +50,19 @@ def addresses(database_url):
     }
 
 
+def run(folder, url, redis_url, command):
+    (folder / "cambist.toml").write_text(
+        f'[database]\nurl = "{url}"\n[redis]\nurl = "{redis_url}"\n'
+        f'[keys]\napplication_key = "{"ab" * 32}"\nkeystore = "k.json"\npassphrase = "correct horse battery"\n'
+        f'[auth]\njwt_secret = "{"j" * 32}"\n'
+    )
+    (folder / "empty.json").write_text('{"merchants": [], "chains": []}')
+    (folder / "passphrase").write_text("correct horse battery")
+    made = run_command("keys", "init", "k.json", "--passphrase-file", "passphrase", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    return run_command(*command, cwd=folder)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command, way",
@@ -58,17 +73,34 @@ def addresses(database_url):
     ids=lambda part: part if isinstance(part, str) else " ".join(part),
 )
 def test_a_command_says_why_it_has_no_database(tmp_path, addresses, redis_url, command, way):
-    (tmp_path / "cambist.toml").write_text(
-        f'[database]\nurl = "{addresses[way]}"\n[redis]\nurl = "{redis_url}"\n'
-        f'[keys]\napplication_key = "{"ab" * 32}"\nkeystore = "k.json"\npassphrase = "correct horse battery"\n'
-    )
-    (tmp_path / "empty.json").write_text('{"merchants": [], "chains": []}')
-    (tmp_path / "passphrase").write_text("correct horse battery")
-    made = run_command("keys", "init", "k.json", "--passphrase-file", "passphrase", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
-    answer = run_command(*command, cwd=tmp_path)
+    answer = run(tmp_path, addresses[way], redis_url, command)
     told = answer.stdout + answer.stderr
     assert answer.returncode != 0
     assert re.search(WAYS[way], told), told
     assert "Traceback" not in told, told
     assert PASSWORD not in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [one for one in COMMANDS if one[0] not in {"migrate", "doctor", "sweeper"}], ids=" ".join
+)
+def test_a_command_says_that_a_database_is_not_migrated(tmp_path, empty_database_url, redis_url, command):
+    answer = run(tmp_path, empty_database_url, redis_url, command)
+    assert answer.returncode != 0
+    assert "has not the tables of this version, 'cambist migrate' makes them" in answer.stderr
+
+
+@pytest.mark.slow
+def test_a_command_says_that_a_database_takes_no_writes(tmp_path, databases, redis_url):
+    with databases.fresh() as url:
+        name = urlsplit(url).path.removeprefix("/")
+        asyncio.run(read_only(url, name))
+        answer = run(tmp_path, url, redis_url, ("admin", "create", "a@b.example", "--name", "A", "--role", "owner"))
+        assert (answer.returncode, "The database cannot be used: it takes no writes." in answer.stderr) == (78, True)
+
+
+async def read_only(url: str, name: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    await connection.close()

@@ -60,7 +60,17 @@ def reason(error: BaseException) -> str:
     """Return why the database cannot be used, without secrets or what is stored there."""
     if isinstance(error, UnreachedError):
         return str(error)
-    return why_unreached(error) or type(error).__name__
+    state = getattr(getattr(error, "orig", error), "sqlstate", None)
+    return why_unreached(error) or _STATES.get(state or "") or type(error).__name__
+
+
+_STATES = {
+    "42P01": "it has not the tables of this version, 'cambist migrate' makes them",
+    "42703": "it has not the columns of this version, 'cambist migrate' makes them",
+    "42501": "this account may not do that there",
+    "25006": "it takes no writes",
+}
+"""What PostgreSQL's errors mean for who runs a command."""
 
 
 def answer(lines: Coroutine[Any, Any, Sequence[str]]) -> None:
