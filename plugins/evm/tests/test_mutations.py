@@ -108,7 +108,7 @@ def receipt_of(answers: Mapping[str, Json], path: re.Match[str]) -> Json:
 
 def asking(setup: ChainSetup, ask: Callable[[Endpoint], Awaitable[Hashable]]) -> Ask:
     """Return what puts a question to a node, through all that stands between."""
-    return lambda answers: ask(Endpoint(JsonRpc(Node(answers), batch_calls_max=1), setup))
+    return lambda answers: ask(Endpoint(JsonRpc(Node(answers), batch_calls_max=1), setup, lambda: 0.0))
 
 
 def told(result: Json) -> Json:

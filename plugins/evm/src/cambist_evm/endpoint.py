@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, TypeVar
 
 from cambist.plugin import (
     Block,
@@ -30,6 +30,9 @@ T = TypeVar("T")
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
 
+TRACES_AGAIN_S: Final = 600.0
+"""How long an endpoint that offers no traces is not asked for any: it may be told to, or be another node by then."""
+
 
 class Endpoint(Record):
     """One node's JSON-RPC.
@@ -38,7 +41,7 @@ class Endpoint(Record):
     and ``simulates`` are what it was found to offer, None before it was asked.
     """
 
-    def __init__(self, rpc: JsonRpc, setup: ChainSetup) -> None:
+    def __init__(self, rpc: JsonRpc, setup: ChainSetup, monotonic: Callable[[], float]) -> None:
         super().__init__(rpc.name)
         self.chain = setup.info.id
         self.rpc = rpc
@@ -47,6 +50,21 @@ class Endpoint(Record):
         self.simulates: bool | None = None
         self.short_calls_max = setup.short_calls_max
         self._setup = setup
+        self._now = monotonic
+        self._traces_asked_at = monotonic()
+
+    def is_untraced(self) -> bool:
+        """Return whether to do without traces, as it was found to offer none; False now and then, to ask it again."""
+        if self.tracing != "none":
+            return False
+        if self._setup.config.trace == "off" or self._now() - self._traces_asked_at < TRACES_AGAIN_S:
+            return True
+        self._traces_asked_at = self._now()
+        return False
+
+    def note_untraced(self) -> None:
+        """Remember that it offers no traces."""
+        self.tracing, self._traces_asked_at = "none", self._now()
 
     def health(self, now: float) -> EndpointHealth:
         self.calls, self.latency_ms = self.rpc.calls, self.rpc.latency_ms

@@ -77,6 +77,7 @@ def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: Plugi
                 batch_calls_max=setup.config.batch_calls_max,
             ),
             setup,
+            context.monotonic,
         )
         for url, name in zip(setup.config.rpc_urls, endpoint_names(setup.config.rpc_urls), strict=True)
     ]

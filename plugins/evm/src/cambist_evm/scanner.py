@@ -56,7 +56,7 @@ async def _movements(
 ) -> Sequence[Sequence[Movement]]:
     """Return what moved inside each transaction; nothing where no code ran or the node offers no traces."""
     nothing: Sequence[Sequence[Movement]] = [()] * len(receipts)
-    if endpoint.tracing == "none" or not may_move_inside(receipts):
+    if not may_move_inside(receipts) or endpoint.is_untraced():
         return nothing
     moved = await movements(endpoint, block)
     return nothing if moved is None else moved

@@ -49,7 +49,7 @@ async def movements(endpoint: Endpoint, block: RpcBlock) -> list[list[Movement]]
             continue
         endpoint.tracing = "debug" if tracing == "debug" else "trace"
         return moved
-    endpoint.tracing = "none"
+    endpoint.note_untraced()
     return None
 
 

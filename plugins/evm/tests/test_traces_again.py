@@ -1,0 +1,62 @@
+"""A node that did not offer something may offer it later: an operator has told it to, or it is another node by now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from cambist.plugin import PluginContext
+from cambist.testing.clock import ManualClock
+from cambist_evm.endpoint import TRACES_AGAIN_S
+from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
+
+Connect = Scan = Callable[..., Any]
+
+TRACERS = ("debug_traceBlockByHash", "trace_block")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def context(clock: ManualClock) -> PluginContext:
+    """Return a context whose seconds the test counts."""
+    return PluginContext(
+        now=lambda: datetime.now(UTC), monotonic=clock.monotonic, random=Random(7), user_agent="cambist-tests"
+    )
+
+
+async def test_a_node_that_offered_no_traces_is_asked_for_them_again(
+    node: Anvil, splitter: Contract, connect: Connect, scan: Scan, customer: str, clock: ManualClock
+) -> None:
+    """Without a restart of the gateway, which nobody would think of: ``cambist doctor`` asks anew each time."""
+    async with FaultyProxy(node.url, Fault.NO_TRACES) as proxy, connect(proxy.url) as chain:
+        first = await node.height() + 1
+        await splitter.send("splitNative", [customer], [7], value=7)
+        assert (await scan(chain, first, customer)).transfers == []
+        proxy.faults.clear()
+        assert (await scan(chain, first, customer)).transfers == []
+        clock.advance(TRACES_AGAIN_S)
+        for _ in range(3):
+            assert [one.amount for one in (await scan(chain, first, customer)).transfers] == [7]
+
+
+@pytest.mark.parametrize("trace, asked", [("auto", 3), ("off", 0)])
+async def test_a_node_without_traces_is_seldom_asked(
+    node: Anvil, splitter: Contract, connect: Connect, scan: Scan, customer: str, clock: ManualClock,
+    trace: str, asked: int,
+) -> None:  # fmt: skip
+    """Once in ten minutes; never where the operator does without."""
+    async with FaultyProxy(node.url, Fault.NO_TRACES) as proxy, connect(proxy.url, trace=trace) as chain:
+        await splitter.send("splitNative", [customer], [7], value=7)
+        for _ in range(3):
+            for _ in range(3):
+                await scan(chain, await node.height(), customer)
+            clock.advance(TRACES_AGAIN_S)
+        assert [proxy.calls[method] for method in TRACERS] == [asked, asked]
