@@ -30,8 +30,8 @@ T = TypeVar("T")
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
 
-TRACES_AGAIN_S: Final = 600.0
-"""How long an endpoint that offers no traces is not asked for any: it may be told to, or be another node by then."""
+AGAIN_S: Final = 600.0
+"""How long nobody asks an endpoint for what it does not offer: it may be told to, or be another node by then."""
 
 
 class Endpoint(Record):
@@ -51,20 +51,23 @@ class Endpoint(Record):
         self.short_calls_max = setup.short_calls_max
         self._setup = setup
         self._now = monotonic
-        self._traces_asked_at = monotonic()
+        self._refused_at: dict[Literal["traces", "receipts"], float] = {}
 
     def is_untraced(self) -> bool:
         """Return whether to do without traces, as it was found to offer none; False now and then, to ask it again."""
-        if self.tracing != "none":
-            return False
-        if self._setup.config.trace == "off" or self._now() - self._traces_asked_at < TRACES_AGAIN_S:
-            return True
-        self._traces_asked_at = self._now()
-        return False
+        return self.tracing == "none" and (self._setup.config.trace == "off" or self._still_lacks("traces"))
 
     def note_untraced(self) -> None:
         """Remember that it offers no traces."""
-        self.tracing, self._traces_asked_at = "none", self._now()
+        self.tracing, self._refused_at["traces"] = "none", self._now()
+
+    def _still_lacks(self, what: Literal["traces", "receipts"]) -> bool:
+        """Return whether it said lately that it does not offer this. Only one caller is told that it was long ago."""
+        now = self._now()
+        if now - self._refused_at[what] < AGAIN_S:
+            return True
+        self._refused_at[what] = now
+        return False
 
     def health(self, now: float) -> EndpointHealth:
         self.calls, self.latency_ms = self.rpc.calls, self.rpc.latency_ms
@@ -175,13 +178,13 @@ class Endpoint(Record):
         None also for a block by itself whose receipts are too long. Logs are written down at far more length than they
         cost: whoever fills a block with them must not be able to stop the chain.
         """
-        if self.block_receipts is False:
+        if self.block_receipts is False and self._still_lacks("receipts"):
             return None
         calls = [("eth_getBlockReceipts", (hex(height),)) for height in heights]
         try:
             found = await self.rpc.batch(calls, list[RpcReceipt])
         except UnsupportedError:
-            self.block_receipts = False
+            self.block_receipts, self._refused_at["receipts"] = False, self._now()
             return None
         except SpanTooWideError:
             if len(heights) > 1:

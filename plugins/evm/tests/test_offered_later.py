@@ -11,7 +11,7 @@ import pytest
 
 from cambist.plugin import PluginContext
 from cambist.testing.clock import ManualClock
-from cambist_evm.endpoint import TRACES_AGAIN_S
+from cambist_evm.endpoint import AGAIN_S
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
 
 Connect = Scan = Callable[..., Any]
@@ -42,7 +42,7 @@ async def test_a_node_that_offered_no_traces_is_asked_for_them_again(
         assert (await scan(chain, first, customer)).transfers == []
         proxy.faults.clear()
         assert (await scan(chain, first, customer)).transfers == []
-        clock.advance(TRACES_AGAIN_S)
+        clock.advance(AGAIN_S)
         for _ in range(3):
             assert [one.amount for one in (await scan(chain, first, customer)).transfers] == [7]
 
@@ -58,5 +58,22 @@ async def test_a_node_without_traces_is_seldom_asked(
         for _ in range(3):
             for _ in range(3):
                 await scan(chain, await node.height(), customer)
-            clock.advance(TRACES_AGAIN_S)
+            clock.advance(AGAIN_S)
         assert [proxy.calls[method] for method in TRACERS] == [asked, asked]
+
+
+async def test_receipts_are_asked_for_by_block_again(
+    node: Anvil, token: Contract, connect: Connect, scan: Scan, customer: str, clock: ManualClock
+) -> None:
+    """One by one they are hundreds of questions for each block, with which a busy chain is not kept up with."""
+    async with FaultyProxy(node.url, Fault.NO_BLOCK_RECEIPTS) as proxy, connect(proxy.url, token=token) as chain:
+        height = await node.height() + 1
+        await token.send("transfer", customer, 5)
+        for _ in range(2):
+            assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [5]
+        assert (proxy.calls["eth_getBlockReceipts"], proxy.calls["eth_getTransactionReceipt"]) == (1, 2)
+        proxy.faults.clear()
+        clock.advance(AGAIN_S)
+        for _ in range(3):
+            assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [5]
+        assert (proxy.calls["eth_getBlockReceipts"], proxy.calls["eth_getTransactionReceipt"]) == (4, 2)
