@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from cambist.plugin import (
     ChainUnavailableError,
     InconsistentChainError,
     RateLimitedError,
+    Span,
     SpanTooWideError,
 )
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
@@ -85,6 +87,33 @@ async def _once_back(chain: Any, scan: Scan, first: int, customer: str) -> Any:
         except ChainUnavailableError:
             await asyncio.sleep(0.05)
     return None
+
+
+async def test_what_one_of_several_nodes_behind_an_address_has_not_yet_is_asked_for_again(
+    node: Anvil, token: Contract, proxy: FaultyProxy, connect: Connect, customer: str
+) -> None:
+    """Who told of the head has it. Nobody is left alone for a while because another answered the next question."""
+    paid = await node.height() + 1
+    await token.send("transfer", customer, 5)
+    await node.mine(2)
+    asked: Counter[str] = Counter()
+
+    def lagging(method: str) -> Callable[[Any], Any]:
+        def told(answer: Any) -> Any:
+            number = answer["number"] if isinstance(answer, dict) else answer[0]["blockNumber"]
+            asked[method] += number == hex(paid)
+            return None if number == hex(paid) and asked[method] % 3 else answer
+
+        return told
+
+    proxy.lies = {method: lagging(method) for method in ("eth_getBlockByNumber", "eth_getBlockReceipts")}
+    async with connect(proxy.url, token=token) as chain:
+        async with chain.view() as view:
+            await view.head()
+            assert (await view.block(paid)).height == paid
+            found = await view.scan(Span(first=paid, last=paid), {bytes.fromhex(customer[2:])})
+        assert [one.amount for one in found.transfers] == [5]
+        assert chain.endpoints()[0].failures == 0
 
 
 async def test_a_wrong_chain_id_is_never_read_from(

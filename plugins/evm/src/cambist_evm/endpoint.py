@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
 
+MISSING_AGAIN_MAX: Final = 2
+"""How often what is missing is asked for again at once."""
 AGAIN_S: Final = 600.0
 """How long nobody asks an endpoint for what it does not offer: it may be told to, or be another node by then."""
 
@@ -156,7 +158,7 @@ class Endpoint(Record):
     async def headers(self, heights: Sequence[int]) -> list[Block]:
         """Return the blocks at these heights on the node's best chain; a missing one is InconsistentChainError."""
         calls = [("eth_getBlockByNumber", (hex(height), False)) for height in heights]
-        found = await self.rpc.batch(calls, RpcHeader)
+        found = await self._batch(calls, RpcHeader)
         return [
             check_header(self._present(header, f"block {height}"), height)
             for height, header in zip(heights, found, strict=True)
@@ -164,8 +166,24 @@ class Endpoint(Record):
 
     async def blocks(self, heights: Sequence[int]) -> list[RpcBlock]:
         calls = [("eth_getBlockByNumber", (hex(height), True)) for height in heights]
-        found = await self.rpc.batch(calls, RpcBlock)
+        found = await self._batch(calls, RpcBlock)
         return [self._present(block, f"block {height}") for height, block in zip(heights, found, strict=True)]
+
+    async def _batch(self, calls: Calls, kind: type[T]) -> list[T | None]:
+        """Return the answers, in the order of the calls; what is null is asked for again.
+
+        Behind one address there are often several nodes, and one of them may not have the block yet of which another
+        has told just now.
+        """
+        found = await self.rpc.batch(calls, kind)
+        for _ in range(MISSING_AGAIN_MAX):
+            missing = [number for number, one in enumerate(found) if one is None]
+            if not missing:
+                break
+            again = await self.rpc.batch([calls[number] for number in missing], kind)
+            for number, one in zip(missing, again, strict=True):
+                found[number] = one
+        return found
 
     def _present(self, found: T | None, what: str) -> T:
         if found is None:
@@ -182,7 +200,7 @@ class Endpoint(Record):
             return None
         calls = [("eth_getBlockReceipts", (hex(height),)) for height in heights]
         try:
-            found = await self.rpc.batch(calls, list[RpcReceipt])
+            found = await self._batch(calls, list[RpcReceipt])
         except UnsupportedError:
             self.block_receipts, self._refused_at["receipts"] = False, self._now()
             return None
