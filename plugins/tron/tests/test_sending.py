@@ -7,13 +7,16 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
 from cambist.plugin import Broadcast, ChainError, ChainUnavailableError, PluginContext, SignedTx, Units
 from cambist.testing.clock import ManualClock
+from cambist_tron.headers import id_of
 from cambist_tron.payload import read_payload
+from cambist_tron.wire import RawHeader
 from cambist_tron.writing import LIFETIME_S, STAMPS_KEPT, Stamps, Tip, middle_tip
 from cambist_tron_node.faults import Face, Fault
 
@@ -231,6 +234,31 @@ async def test_a_tip_that_is_none_is_an_error_of_its_endpoint(
                 await chain.prepare([(step, None)])
         async with net.connected(face.url, net.node.url) as chain:
             assert len(await chain.prepare([(step, None)])) == 1
+
+
+class Early(Face):
+    """An address of a node that makes up a newest block, from a time that has not come, whose header proves it."""
+
+    async def after(self, path: str, answer: Any, request: web.Request) -> Any:
+        answer = await super().after(path, answer, request)
+        if path == "wallet/getnowblock":
+            header = answer["block_header"]["raw_data"]
+            header["timestamp"] += 30 * 86_400_000
+            answer["blockID"] = id_of(msgspec.convert(header, RawHeader))
+        return answer
+
+
+async def test_nothing_is_signed_until_a_day_that_a_node_makes_up(net: Net) -> None:
+    """It could not be proven dead before that, and might be mined right before: whoever is paid anew is paid twice."""
+    (step,) = await net.planned(net.intent(net.rich, net.customer, 5))
+    async with Early(net.node.chain) as face:
+        async with net.connected(face.url) as chain:
+            with pytest.raises(ChainError):
+                await chain.prepare([(step, None)])
+            assert "ahead of the time here" in str(chain.endpoints()[0].last_error)
+        async with net.connected(face.url, net.node.url) as chain:
+            (unsigned,) = await chain.prepare([(step, None)])
+            assert (unsigned.valid_until or 0) < net.node.chain.blocks.head.timestamp_ms // 1000 + 2 * LIFETIME_S
 
 
 async def test_every_endpoint_gets_every_transaction(net: Net) -> None:

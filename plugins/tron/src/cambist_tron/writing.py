@@ -29,6 +29,9 @@ STAMP_SPREAD_MS: Final = 60_000
 TIME_MS_MAX: Final = 1 << 42
 """In the year 2109; no block is newer."""
 
+AHEAD_MAX_S: Final = 86_400
+"""A day: as far ahead as the network takes what expires, and more than a machine's clock is ever wrong."""
+
 _ADDRESSED: Final = frozenset({"transfer", "lend", "reclaim"})
 _ID_CHARS: Final = 64
 
@@ -48,10 +51,11 @@ PLACEHOLDER_TIP: Final = Tip(solid_id="0" * _ID_CHARS, head_time_ms=1 << 40)
 """As good as any to tell a payload's size: times in milliseconds have 6 bytes from 2004 to 2109."""
 
 
-async def read_tip(endpoint: Endpoint) -> Tip:
+async def read_tip(endpoint: Endpoint, now_s: float) -> Tip:
     """Ask a node for its newest and its newest solid block, whose headers prove what they are.
 
-    What is signed until a wrong time long after the real one could neither be mined nor be proven to be dead.
+    What is signed until a wrong time long after the real one could neither be mined nor be proven to be dead. Anybody
+    can make a header that proves itself, so by ``now_s``, the time here, no block is from a day that has not come.
     """
     head, solid = await gather_all(endpoint.latest(), endpoint.latest("walletsolidity"))
     for block, which in ((head, "newest"), (solid, "solid")):
@@ -60,6 +64,9 @@ async def read_tip(endpoint: Endpoint) -> Tip:
         check_header(block.header, block.header.raw.number)
     if not 0 < head.time_ms < TIME_MS_MAX:
         raise InconsistentChainError(f"{endpoint.name} has no newest block")
+    ahead_s = head.time_ms / 1000 - now_s
+    if ahead_s > AHEAD_MAX_S:
+        raise InconsistentChainError(f"{endpoint.name} has a block that is {ahead_s:.0f} s ahead of the time here")
     return Tip(solid_id=solid.id, head_time_ms=head.time_ms, lagging=endpoint.lagging)
 
 
@@ -101,7 +108,8 @@ class Writer:
 
     def __init__(self, pool: EndpointPool[Endpoint], context: PluginContext) -> None:
         async def read() -> Tip:
-            return middle_tip(await pool.ask_all(read_tip))
+            now_s = context.now().timestamp()
+            return middle_tip(await pool.ask_all(lambda endpoint: read_tip(endpoint, now_s)))
 
         self._tip = Remembered(read, context.monotonic, seconds=TIP_TTL_S)
         self._stamps = Stamps(context)
