@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 from msgspec import structs
 
 from cambist.plugin import Intent, Plan, Units
+from cambist_tron.addresses import hex_of
 from cambist_tron.config import EnergyMode
 from cambist_tron.energy import LENDING_BYTES, Lender, Need, burning, cheapest, lending
 from cambist_tron.replies import MOMENT_MS_MAX, Account, Leaving, Resources
 from cambist_tron.resources import Spendable, stake_of
+from cambist_tron.simulation import TRIES
+from cambist_tron_node.faults import Face
 
 from .local import TRX, Net, fee_of, step_of
 from .test_planner import PRICES
@@ -176,6 +181,32 @@ async def test_what_cannot_be_done_with_a_stake_is_refused(net: Net) -> None:
     for plan, (intent, why) in zip(plans, refused, strict=True):
         assert plan.step is None, intent
         assert why in (plan.refused or "")
+
+
+class Young(Face):
+    """An address of several nodes, of which some have not heard yet of an account, or of what somebody has staked."""
+
+    def __init__(self, net: Net, borrower: str, *, times: int) -> None:
+        super().__init__(net.node.chain)
+        self._left = {("wallet/getaccount", hex_of(borrower)): times}
+        self._left["wallet/getcandelegatedmaxsize", hex_of(net.sponsor)] = times
+
+    async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
+        about = path, body.get("address") or body.get("owner_address") or ""
+        if self._left.get(about, 0):
+            self._left[about] -= 1
+            return web.json_response({})
+        return await super().before(path, body, request)
+
+
+async def test_a_loan_is_not_refused_for_what_a_node_has_not_heard_of_yet(net: Net) -> None:
+    """Else nothing is lent for a while, and TRX are burned. What no node knows of is refused."""
+    await net.node.stake(net.sponsor, 100 * TRX)
+    loan = net.intent(net.sponsor, net.rich, 5 * TRX, action="lend")
+    for times, refused in ((1, False), (TRIES, False), (TRIES + 1, True)):
+        async with Young(net, net.rich, times=times) as face, net.connected(face.url) as chain:
+            (plan,) = await chain.plan([loan], sponsor=net.sponsor)
+            assert (plan.refused is not None) == refused
 
 
 async def test_what_has_waited_is_withdrawn_whole_and_before_more_is_unstaked(net: Net) -> None:

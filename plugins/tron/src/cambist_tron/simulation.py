@@ -28,7 +28,7 @@ UNTRIED_ENERGY: Final = 20_000
 """What writing down a first balance costs, before the factor: left out where less was tried than will be sent."""
 
 TRIES: Final = 3
-"""So often a transfer is tried again of which everything that could tell whether it works is too young."""
+"""So often it is asked again, by whoever would refuse for what a node behind the others does not know yet."""
 
 ENERGY_MAX: Final = 10**9
 """Far above what a call may use on any network, and far below what no field holds."""

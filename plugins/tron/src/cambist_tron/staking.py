@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,6 +13,7 @@ from .config import SUN_PER_TRX
 from .endpoint import Endpoint
 from .replies import Account
 from .resources import FOR_ENERGY_NAME, lendable, lent_to, read_account
+from .simulation import TRIES
 
 LEAVING_MAX: Final = 32
 """So many parts of a stake may be on their way out at once."""
@@ -48,8 +49,31 @@ class Stakes:
         stakes._accounts = dict(zip(everybody, accounts, strict=True))
         stakes._lendable.update(zip(lenders, can_lend, strict=True))
         stakes._lent.update(zip(pairs, lent, strict=True))
+        await stakes._ask_again(endpoint, [one for one in intents if one.action == "lend"])
         stakes._count(owners, head.time_ms)
         return stakes
+
+    async def _ask_again(self, endpoint: Endpoint, loans: Sequence[Intent]) -> None:
+        """Ask some more times where a loan would be refused: of the nodes behind one address, some are behind.
+
+        Nothing is lent for a while to whom a loan was refused, and coin is burned instead.
+        """
+        wanted = Counter[str]()
+        for one in loans:
+            wanted[one.source] += one.amount
+        for _ in range(TRIES):
+            missing = {one.to_address for one in loans if not self._accounts[one.to_address].exists}
+            short = {lender for lender, units in wanted.items() if units > self._lendable[lender]}
+            if not missing and not short:
+                return
+            borrowers, lenders = sorted(missing), sorted(short)
+            accounts, can_lend = await gather_all(
+                endpoint.each(lambda address: read_account(endpoint, address), borrowers),
+                endpoint.each(lambda lender: lendable(endpoint, lender), lenders),
+            )
+            self._accounts.update(zip(borrowers, accounts, strict=True))
+            for lender, units in zip(lenders, can_lend, strict=True):
+                self._lendable[lender] = max(self._lendable[lender], units)
 
     def _count(self, owners: Sequence[str], now_ms: int) -> None:
         for owner in owners:
