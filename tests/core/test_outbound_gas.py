@@ -10,7 +10,7 @@ from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
 
-COIN = 10**18
+COIN, USDX = 10**18, 10**6
 
 
 @pytest.fixture
@@ -123,3 +123,61 @@ async def spend_on_fees(treasury: Treasury, units: int) -> None:
     movement = ledger.Movement(spent, float_, units)
     async with treasury.db.transaction() as conn:
         await ledger.post(conn, "live", [ledger.Posting(mode="live", kind="t", reference="t", movements=[movement])])
+
+
+async def gas_given(treasury: Treasury) -> tuple[int, int]:
+    """Return how often the gas station was asked for gas, and for how much."""
+    async with treasury.db.autocommit() as conn:
+        asked = await conn.exec_driver_sql(
+            "SELECT count(*) AS times, coalesce(sum(units), 0) AS units FROM outbound_intents WHERE kind = 'top_up'"
+        )
+        row = asked.one()
+    return row.times, int(row.units)
+
+
+async def test_the_gas_station_does_not_pay_what_a_reorg_has_taken_from_a_payout(treasury):
+    engine, before = treasury.engine(), treasury.chain.height
+    await treasury.receive("MEM", 50 * COIN)
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE deposits SET available_units = units WHERE merchant_pk IS NOT NULL")
+    payout_id = await treasury.pay_out("MEM", 40 * COIN, await treasury.stranger(1))
+    while (await treasury.payout(payout_id)).status != "broadcast":
+        await engine.tick()
+        await treasury.mine()
+        await engine.tick()
+    treasury.chain.reorg(treasury.chain.height - before)
+    await treasury.poll()
+    for _ in range(6):
+        await treasury.work(engine, rounds=3, until="enough")
+        treasury.clock.advance(61)
+    _, units = await gas_given(treasury)
+    assert units < COIN, "gas is for fees"
+    assert treasury.alerts["stuck"] > 0
+    # Once there is enough again, it is paid, once.
+    await treasury.receive("MEM", 50 * COIN)
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+    assert (await gas_given(treasury))[1] < COIN
+
+
+async def test_a_collection_whose_coin_a_reorg_has_taken_keeps_nothing_else_from_being_collected(treasury):
+    """Nor does the gas station send the address gas for ever, none of which is left for fees."""
+    engine, address = treasury.engine(), await treasury.deposit_address()
+    before = treasury.chain.height
+    treasury.chain.transfer(treasury.token("MEM"), address, 50 * COIN)
+    await treasury.mine(1 + treasury.info.confirmations)
+    while ("collection", "sending", None) not in await treasury.open_intents():
+        await engine.tick()
+        await treasury.mine()
+        await engine.tick()
+    treasury.chain.reorg(treasury.chain.height - before)
+    await treasury.poll()
+    treasury.chain.transfer(treasury.token("USDX"), address, 100 * USDX)
+    await treasury.mine(1 + treasury.info.confirmations)
+    for _ in range(8):
+        await treasury.work(engine, rounds=6, until="enough")
+        treasury.clock.advance(61)
+    assert await treasury.on_chain(address, "USDX") == 0
+    assert await treasury.on_chain(treasury.wallet.address, "USDX") == 100 * USDX
+    assert (await gas_given(treasury))[0] <= 4
+    assert await treasury.is_idle()

@@ -41,13 +41,14 @@ class PendingOutflow(Struct, frozen=True):
     """What an address is sending: how many nonce slots are open, and what may still leave it, by contract.
 
     ``covered`` is the work that it counts on not to pay for. ``just_mined`` has left it in a block so new that a
-    balance may be older.
+    balance may be older. ``coin`` is what of the native coin is sent, without the fees.
     """
 
     slots: int
     covered: int
     units: Mapping[str | None, int]
     just_mined: Mapping[str | None, int]
+    coin: int = 0
 
 
 class SpendableBalance(Struct, kw_only=True):
@@ -56,7 +57,8 @@ class SpendableBalance(Struct, kw_only=True):
     ``gas`` is the part of its native coin that may be spent on fees; None: all of it. Of that, ``kept`` is for nothing
     else, as there is something to collect in its place. ``maybe_spent`` is what it may have beyond ``units``, unless
     the balance is older than the latest that left. ``counted_twice`` is the part of it, in native coin, that the
-    balance may lack already because it waits to be mined.
+    balance may lack already because it waits to be mined. ``lacks_coin``: a reorg has taken what is being sent, so that
+    no gas that comes would be left for fees.
     """
 
     units: dict[str | None, int]
@@ -64,6 +66,7 @@ class SpendableBalance(Struct, kw_only=True):
     maybe_spent: Mapping[str | None, int]
     counted_twice: int = 0
     kept: int = 0
+    lacks_coin: bool = False
 
     @property
     def for_fees(self) -> int:
@@ -119,6 +122,7 @@ def spendable_balance(
         maybe_spent={contract: outflow.just_mined.get(contract, 0) + twice.get(contract, 0) for contract in held},
         counted_twice=twice.get(None, 0),
         kept=kept,
+        lacks_coin=not balances_count_waiting and held[None] < outflow.coin,
     )
 
 
@@ -230,8 +234,10 @@ def gas_needed(
     """Return how much native coin an address lacks for these fees; zero or less is nothing.
 
     A main wallet gets enough for ``wallet_transfers`` of them, for those to come. Where native coin is short because
-    fees were paid out of it, that is replaced.
+    fees were paid out of it, that is replaced. What is being sent and not there any more is not: gas is for fees.
     """
+    if left.lacks_coin:
+        return 0
     if not fees:
         return -left.for_fees if short_of_native else 0
     needed: int = sum(fee.cost_max for fee in fees)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from cambist.domain.intents import FOR_ITS_MOMENT
+from cambist.domain.intents import FOR_ITS_MOMENT, IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.refusals import SENTENCES, WishRefusal
 from cambist.plugin import Broadcast, Fee, FeeAboveCeilingError, SignedTx, Step, Units, Unprepared
@@ -30,7 +30,8 @@ async def replace(
     """Replace a transaction by one that pays more; by one that does nothing where no node will ever take it.
 
     A sweep is given up as well: what it would have brought goes one by one, at what that costs by then. So is a
-    call: what it was built for is over by the time that it is stuck. With a ``wish``, an operator wants it to pay more.
+    call: what it was built for is over by the time that it is stuck; and a collection whose coin is gone. With a
+    ``wish``, an operator wants it to pay more.
 
     Return None where it was replaced, ``LATER`` where that is to be tried again, or a sentence why it was not.
     """
@@ -39,6 +40,7 @@ async def replace(
         return SENTENCES[WishRefusal.REPLACED_TOO_OFTEN].format(times=tries - 1)
     refused = refusal is not None and refusal.state == "rejected"
     cancelled = tx.role == "cancel" or refused or is_given_up(tx) or _is_for_its_moment(tx)
+    cancelled = cancelled or await _has_lost_its_coin(context, tx)
     if wish is not None and cancelled and tx.role == "main":
         return SENTENCES[WishRefusal.BEING_GIVEN_UP]
     step = tx.step
@@ -56,7 +58,7 @@ async def replace(
         # What waits is mined some day.
         return NEVER_REPLACED
     step = structs.replace(step, fee=fee)
-    if await _lacks_gas(context, tx, step.native_needed):
+    if await _lacks_gas(context, tx, step):
         return LATER
     signed = await _store(context, tx, step, "cancel" if cancelled else "main", wish)
     if isinstance(signed, str):
@@ -114,25 +116,41 @@ def _alert_stuck(context: EngineContext, tx: TxRow, wish: FeeWish | None, **fact
         context.alert("stuck", reference=tx.intent.update.reference, tx_id=tx.tx_id, **facts)
 
 
-async def _lacks_gas(context: EngineContext, tx: TxRow, needed: int) -> bool:
+async def _lacks_gas(context: EngineContext, tx: TxRow, step: Step) -> bool:
     """Whether the sender cannot pay for a new transaction beside all else of it that waits: nodes count that together.
 
-    Balances that count what waits are without it already.
+    Balances that count what waits are without it already. Gas is asked for fees alone: where the coin that is sent is
+    not there, as a reorg has taken it or a node tells an old balance, the gas station does not pay it.
     """
-    source = tx.intent.source
+    source, needed = tx.intent.source, int(step.native_needed)
+    coin = needed - step.fee.cost_max - step.fee.reserve
     if not context.chain.balances_count_waiting:
         async with context.db.transaction() as conn:
             outflow = await store.pending_outflow(conn, context.chain_scope, source.pk, beside=tx.slot_pk)
-        needed += outflow.units.get(None, 0)
-    lacking = needed - await context.chain.balance(source.address, context.chain_scope.info.native)
+        needed, coin = needed + outflow.units.get(None, 0), coin + outflow.coin
+    balance = await context.chain.balance(source.address, context.chain_scope.info.native)
+    lacking = needed - balance
     if lacking <= 0:
         return False
     if source.purpose == "gas":
         context.alert("gas_station_empty", address=source.address, lacking=str(lacking))
         return True
+    if balance < coin and not context.chain.balances_count_waiting:
+        _alert_stuck(context, tx, None, lacking=str(coin - balance))
+        return True
     async with context.db.transaction() as conn:
         await ask_for_gas(conn, context, source, Units(lacking), context.clock.now())
     return True
+
+
+async def _has_lost_its_coin(context: EngineContext, tx: TxRow) -> bool:
+    """Whether this collects native coin that is not there, as a reorg has taken the deposit: it holds others up."""
+    intent = tx.intent
+    if intent.update.kind is not IntentKind.COLLECTION or intent.contract is not None:
+        return False
+    if context.chain.balances_count_waiting:
+        return False
+    return await context.chain.balance(intent.source.address, intent.token) < intent.update.units
 
 
 def is_given_up(tx: TxRow) -> bool:

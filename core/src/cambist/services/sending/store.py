@@ -71,12 +71,14 @@ async def pending_outflow(
     )
     found = list(rows)
     units = {row.contract: int(row.units) for row in found}
-    units[None] = units.get(None, 0) + sum(int(row.fee) for row in found)
+    coin = units.get(None, 0)
+    units[None] = coin + sum(int(row.fee) for row in found)
     return PendingOutflow(
         slots=sum(row.slots for row in found),
         covered=sum(int(row.covered) for row in found),
         units=units,
         just_mined={row.contract: int(row.just_mined) for row in found},
+        coin=coin,
     )
 
 
