@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from cambist.services.errors import ConflictError
 from cambist.services.listing import Part
 from cambist.services.receiving.checkout import load_checkout
 from cambist.services.receiving.deposits.rows import lock_deposits
@@ -238,3 +239,32 @@ async def test_a_refund_is_never_said_to_be_of_the_payment_whose_money_came_in_t
         told = await conn.exec_driver_sql("SELECT url FROM webhook_deliveries WHERE resource_id = $1", (refund_id,))
         assert set(told.scalars()) == {"https://shop.example/hook"}
         await conn.exec_driver_sql(IS_OF, (one.deposit_id, payment_id))
+
+
+async def test_a_part_that_comes_again_of_what_a_refund_sent_out_of_available_is_not_offered_once_more(
+    payment_env, refund_env
+):
+    """What is paid anew looks the same, and is first seen after the refund was asked for."""
+    payment_id = await refund_env.paid("4", "6")
+    await refund_env.refund(payment_id)
+    await wait_for(payment_env, 60)
+    await payment_env.reorg(8, "return")
+    assert (await payment_env.read(payment_id, payment_env.test)).status == "failed"
+    async with payment_env.db.transaction() as conn:
+        await conn.exec_driver_sql("DELETE FROM sandbox_transfers WHERE units = 6000000")
+    await wait_for(payment_env, 0)
+    await refund_env.finish()
+    await payment_env.advance(100_000)
+    await payment_env.mine(1 + REQUIRED)
+    (one,) = await refund_env.waiting()
+    assert (one.held_amount, one.refundable_amount) == ("4", "0")
+    with pytest.raises(ConflictError) as raised:
+        await refund_env.refund_deposit(one.deposit_id)
+    assert raised.value.code == "ALREADY_RESOLVED"
+    await payment_env.deposit(payment_id, payment_env.test, amount="3", confirmations=REQUIRED)
+    _, fresh = await refund_env.waiting()
+    assert (fresh.held_amount, fresh.refundable_amount) == ("3", "3")
+    assert (await refund_env.refund_deposit(fresh.deposit_id)).resource.amount == "3"
+    await refund_env.finish()
+    assert (await refund_env.release(one.deposit_id)).held_amount == "0"
+    await refund_env.check_books()

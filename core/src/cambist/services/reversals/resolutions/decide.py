@@ -37,7 +37,7 @@ from cambist.services.reversals.refunds import parts
 from cambist.services.reversals.refunds.create import RefundRequest, asset_of, claim_of_refund, queue_refund
 from cambist.services.reversals.refunds.read import RefundView, get_refund
 
-from .read import ResolutionView, get_resolution, not_found, of_project
+from .read import ResolutionView, get_resolution, not_found, of_project, refundable_units
 
 
 class Decided(Struct, frozen=True, kw_only=True):
@@ -145,7 +145,9 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
         return Made(await get_refund(conn, actor.project_pk, same), replayed=True)
     _refuse_decided(case)
     settings = await require_payouts(conn, actor, asset)
-    left = case.deposit.unsent_units
+    # In a deposit's first life nothing of it was sent back before.
+    is_first = case.deposit.incarnation == 1
+    left = case.deposit.unsent_units if is_first else await refundable_units(conn, case.deposit.id)
     if not left:
         raise ConflictError(
             "ALREADY_RESOLVED",

@@ -8,11 +8,15 @@ from datetime import datetime
 from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import aliased
 
-from cambist.db.models import Account, Address, Deposit, Payment
+from cambist.db.models import Account, Address, Deposit, Payment, Payout
 from cambist.db.structs import AnyRow, AnySelect, columns_of, literally
+from cambist.domain.intents import IntentKind
 from cambist.domain.money import format_units
 from cambist.domain.payments import OPEN, HeldReason, Status
+from cambist.domain.payouts import GIVEN_BACK
+from cambist.plugin import Units
 from cambist.services.actor import Actor
 from cambist.services.errors import NotFoundError
 from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period, read_list
@@ -62,6 +66,32 @@ _reason = case(
     else_=HeldReason.SURPLUS,
 )
 _held = Deposit.units - Deposit.available_units - Deposit.returned_units
+
+
+def _refunds_since(deposit: type[Deposit]) -> AnySelect:
+    """Return what of a payment was sent back out of available by refunds that were asked for since it had a deposit."""
+    taken = func.sum(_Refund.units - _Refund.held_units)
+    of_payment = (
+        _Refund.payment_pk == deposit.payment_pk,
+        _Refund.deposit_pk.is_(None),
+        _Refund.kind == IntentKind.REFUND,
+    )
+    since = _Refund.status.not_in(GIVEN_BACK), _Refund.created_at >= deposit.first_seen_at
+    return select(taken).where(*of_payment, *since).correlate(deposit)
+
+
+_Refund, _Old = aliased(Payout), aliased(Deposit)
+_of_payment = _Old.payment_pk == Deposit.payment_pk, _Old.matches, _Old.status == "confirmed"
+_old_units = select(func.sum(_Old.units - _Old.returned_units)).where(
+    *_of_payment, _refunds_since(_Old).scalar_subquery() > 0
+)
+_sent_out = _refunds_since(Deposit).scalar_subquery()
+_old_left = func.greatest(_old_units.correlate(Deposit).scalar_subquery() - _sent_out, 0)
+_unsent = func.greatest(_held - SENT_BEFORE_UNITS, 0)
+_came_again = Deposit.incarnation > 1, Deposit.matches, Deposit.payment_pk.is_not(None)
+REFUNDABLE_UNITS = case((and_(*_came_again, _sent_out > 0), func.least(_unsent, _old_left)), else_=_unsent)
+"""What of a deposit can be sent back. A refund of its payment that went out of available names no deposits: it has sent
+back what was there when it was asked for, and comes again after a reorg; what was first seen later, it has not."""
 SELECT = (
     select(
         *columns_of(
@@ -77,7 +107,7 @@ SELECT = (
             contract_address=Deposit.contract,
             amount=Deposit.units,
             held_amount=_held,
-            refundable_amount=func.greatest(_held - SENT_BEFORE_UNITS, 0),
+            refundable_amount=REFUNDABLE_UNITS,
             address=Address.address,
             from_address=Deposit.sender,
             tx_hash=Deposit.tx_id,
@@ -160,6 +190,11 @@ async def get_resolution(conn: AsyncConnection, actor: Actor, deposit_id: str) -
     return resolution_view(
         await read_one(conn, of_project(SELECT, actor).where(Deposit.deposit_id == deposit_id), not_found())
     )
+
+
+async def refundable_units(conn: AsyncConnection, deposit_pk: int) -> Units:
+    """Return how much of a deposit can be sent back; it is locked."""
+    return Units(int((await conn.execute(select(REFUNDABLE_UNITS).where(Deposit.id == deposit_pk))).scalar_one()))
 
 
 def not_found() -> NotFoundError:
