@@ -2,7 +2,8 @@
 
 Each seed is a life of two merchants who share a chain in memory and a gas station. Deposits, decisions, payouts alone
 and several at once, refunds, cancellations, pauses, suspensions, dear fees, forgetful nodes, nonces that somebody else
-uses up, reorgs shallow and deep, and engines that are killed at any moment, two at a time, come by chance.
+uses up and reorgs give back, reorgs shallow and deep, and engines that are killed at any moment, two at a time, come
+by chance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from cambist.domain.intents import IntentKind
-from cambist.plugin import ChainError, Units
+from cambist.plugin import ChainError, SignedTx, Units
 from cambist.services.accounting import ledger
 from cambist.services.accounting.statements import entries
 from cambist.services.errors import ServiceError
@@ -51,7 +52,7 @@ class Business:
             self.pay_in: 12, self.decide: 16, self.pay_out: 14, self.pay_many: 4, self.pay_each_other: 2,
             self.refund: 3, self.cancel: 4, self.pause: 1, self.suspend: 1, self.price: 2, self.break_node: 3,
             self.mend_node: 6, self.mine: 18, self.reorganise: 3, self.kill: 8, self.tick: 20,
-            self.steal: 1,
+            self.steal: 2, self.resurface: 3,
         }  # fmt: skip
 
     async def open(self) -> None:
@@ -214,6 +215,18 @@ class Business:
             nothing = Output(contract=None, recipient=sender, amount=0)
             accounts = self.treasury.chain.accounts
             self.treasury.chain.submit([nothing], sender=sender, sequence=accounts.sequence(sender))
+
+    async def resurface(self) -> None:
+        """Have somebody tell nodes again of what was given up, as something else had used its nonce."""
+        async with self.treasury.db.autocommit() as conn:
+            rows = await conn.exec_driver_sql(
+                "SELECT t.tx_id, t.raw FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+                " JOIN outbound_intents i ON i.id = s.intent_pk"
+                " WHERE s.state = 'dead' AND i.state = 'waiting' ORDER BY t.id"
+            )
+            given_up = [SignedTx(tx_id=row.tx_id, raw=row.raw) for row in rows]
+        if given_up:
+            await self.treasury.chain.broadcast([self.chance.choice(given_up)])
 
     async def mine(self) -> None:
         await self.treasury.mine(self.chance.randint(1, 4), seconds=self.chance.choice([2, 2, 20, 70]))
