@@ -129,6 +129,36 @@ async def test_an_event_is_sent_again_and_so_is_all_that_failed_once_however_oft
     assert [(answer["queued"], answer["more"]) for answer in answers] == [(1, False), (0, False)]
 
 
+async def test_what_is_sent_again_goes_where_the_project_has_it_sent_by_now(client, merchant, gateway, ask, tell):
+    """The URL that it was dropped at was a mistake, or is somebody else's by now."""
+    old, new, own = (f"https://{name}.shop.example/hook" for name in ("old", "new", "own"))
+    order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "1", "webhookUrl": own}
+    made = await client.post("/api/payment", json=order, headers=merchant.key)
+    await tell(1, url=old)
+    await tell(made.json()["payment"]["paymentId"].removeprefix("pay_"), url=own)
+    project = f"/api/merchant/projects/{merchant.project_id}"
+    await merchant.step_up()
+    assert (await client.patch(project, json={"paymentWebhookUrl": new}, headers=merchant.bearer)).status_code == 200
+
+    async def drop():
+        async with gateway.db.transaction() as conn:
+            await conn.exec_driver_sql("UPDATE webhook_deliveries SET status = 'dropped', attempts = 6")
+
+    async def urls():
+        return [event["deliveries"][0]["url"] for event in (await ask()).json()["events"]]
+
+    assert await urls() == [own, old]
+    await drop()
+    answer = await client.post(f"{EVENTS}/redeliver", json={"since": "2020-01-01"}, headers=merchant.key)
+    assert answer.json()["queued"] == 2
+    assert await urls() == [own, new]
+    await drop()
+    for event in (await ask()).json()["events"]:
+        answer = await client.post(f"{EVENTS}/{event['eventId']}/redeliver", headers=merchant.key)
+        assert answer.status_code == 200, answer.text
+    assert await urls() == [own, new]
+
+
 async def test_events_belong_to_one_project_and_are_seen_by_its_merchant_too(client, merchant, ask, tell):
     await tell(1)
     (event,) = (await ask()).json()["events"]

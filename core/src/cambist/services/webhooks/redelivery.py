@@ -30,9 +30,16 @@ UNDELIVERED = ("pending", "paused")
 HAS_TARGET = """CASE WHEN d.endpoint_pk IS NULL THEN coalesce(d.url, p.payment_webhook_url) IS NOT NULL
     ELSE e.deleted_at IS NULL END"""
 """That there is somebody to send a delivery ``d`` to: of the project ``p``, for the endpoint ``e`` where it has one."""
+_URL = """CASE WHEN d.tracker_pk IS NOT NULL OR d.endpoint_pk IS NOT NULL THEN d.url ELSE coalesce((
+        SELECT payment.webhook_url FROM webhook_events told
+        JOIN payments payment ON payment.payment_id = convert_from(told.body, 'UTF8')::jsonb -> 'data' ->> 'paymentId'
+        WHERE told.id = d.event_pk
+    ), p.payment_webhook_url, d.url) END"""
+"""Where a delivery goes that is sent again. At the default target that is the payment's own URL, or the project's as it
+is now: the one that it was sent to may be the mistake that was mended since, or somebody else's by now."""
 RESTART = f"""
 WITH again AS (
-    SELECT d.id, coalesce(d.url, p.payment_webhook_url) AS url, coalesce(e.paused, false) AS paused
+    SELECT d.id, {_URL} AS url, coalesce(e.paused, false) AS paused
     FROM webhook_deliveries d
     JOIN projects p ON p.id = d.project_pk
     LEFT JOIN webhook_endpoints e ON e.id = d.endpoint_pk
@@ -44,7 +51,7 @@ WITH again AS (
 UPDATE webhook_deliveries d SET
     status = CASE WHEN again.paused THEN 'paused' ELSE 'pending' END,
     attempts = 0, due_at = $2, delivered_at = NULL,
-    url = CASE WHEN d.endpoint_pk IS NULL THEN again.url ELSE d.url END
+    url = again.url
 FROM again WHERE d.id = again.id
 """  # noqa: S608  a constant
 """Makes up to ``$3`` of the deliveries ``d`` that are ``chosen`` due at ``$2``, each with a fresh set of attempts."""
@@ -103,8 +110,8 @@ async def redeliver(
 ) -> DeliveryAnswer:
     """Make a delivery of the project, or of any for None, due again, with a fresh set of attempts.
 
-    The numbers in its log go on. One that had no target goes to the project's present one. After the commit, publish
-    the hint ``webhooks``. Raises NotFoundError, and ConflictError for one that is still being delivered, has nowhere to
+    The numbers in its log go on. It goes where the project has it sent by now. After the commit, publish the hint
+    ``webhooks``. Raises NotFoundError, and ConflictError for one that is still being delivered, has nowhere to
     go, or was a test.
     """
     delivery = WebhookDelivery
