@@ -16,9 +16,11 @@ const COINS = `GET ${BASE}/wallet/coins`;
 
 /** Return what the API's description gives as an example of an answer, with one part of it different. */
 function described(path: string, name: string, changed: object): object {
-  const answer = DESCRIBED.merchant.example(path) as Readonly<Record<string, object | readonly [object]>>;
+  const answer = DESCRIBED.merchant.example(path) as Readonly<Record<string, unknown>>;
   const part = answer[name];
-  return { ...answer, [name]: Array.isArray(part) ? [{ ...part[0], ...changed }] : { ...part, ...changed } };
+  const [first] = (Array.isArray(part) ? part : [part]) as readonly object[];
+  const other = { ...first, ...changed };
+  return { ...answer, [name]: Array.isArray(part) ? [other] : other };
 }
 
 const account = (isActive: boolean) =>

@@ -10,8 +10,12 @@ import type { Schemas } from "./api";
 import { StakeButton } from "./gas/StakeButton";
 import { GrantCredits } from "./merchants/MerchantActs";
 
+interface Stakes {
+  readonly stake: NonNullable<Schemas["GasStationView"]["stake"]>;
+}
+
 const { gasStations } = DESCRIBED.operator.example("/api/admin/gas-stations") as {
-  readonly gasStations: readonly [Schemas["GasStationView"] & { readonly stake: Schemas["StakeView"] }];
+  readonly gasStations: readonly [Schemas["GasStationView"] & Stakes];
 };
 const [station] = gasStations;
 
