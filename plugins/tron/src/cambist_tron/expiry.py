@@ -77,7 +77,7 @@ class Expiry:
         self._pool = pool
         self._quorum = quorum
         self._now = monotonic
-        self._turn = 0
+        self._round = 0
         self._tried: OrderedDict[str, int] = OrderedDict()
 
     async def expired(self, txs: Sequence[Dated]) -> list[bool]:
@@ -88,7 +88,7 @@ class Expiry:
         """
         dead: set[Dated] = set()
         left, until, looked = BLOCKS_MAX, self._now() + READING_S, False
-        self._turn += 1
+        self._round += 1
         for group in sorted(groups_of(txs), key=self._last_tried):
             if looked and self._now() >= until:
                 break
@@ -137,7 +137,7 @@ class Expiry:
 
     def _note_tried(self, group: Group) -> None:
         for tx in group.txs:
-            self._tried[tx.tx_id] = self._turn
+            self._tried[tx.tx_id] = self._round
             self._tried.move_to_end(tx.tx_id)
         while len(self._tried) > TRIED_KEPT:
             self._tried.popitem(last=False)
