@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Final
 
 from cambist.plugin import Block, EndpointHealth, Head
+
+MISSING_AGAIN_MAX: Final = 2
+"""How often a block that is missing is asked for again at once: another node behind the same address may have it."""
 
 
 class Endpoint(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from random import Random
 from typing import Any
@@ -196,6 +197,30 @@ async def test_a_block_that_is_replaced_while_it_is_read_is_read_again(
     async with connect(node.url) as connected:
         result = await scan(connected, 30, customer)
     assert [(one.amount, one.block_hash) for one in result.transfers] == [(1000, replaced[0]["blockID"])]
+
+
+async def test_what_one_of_several_nodes_behind_an_address_has_not_yet_is_asked_for_again(
+    node: CannedNode, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """Who told of the head has it. Nobody is left alone for a while because another answered the next question."""
+    asked: Counter[str] = Counter()
+
+    def behind(path: str, name: str) -> Callable[[Any], Any]:
+        def told(body: Any) -> Any:
+            asked[path] += 1
+            body = dict(body, endNum=min(body.get("endNum", 0), 30)) if asked[path] % 3 else body
+            return {} if name == "getblock" and asked[path] % 3 else node.answer(name, body, solid=False)
+
+        return told
+
+    node.answers = {path: behind(path, path.removeprefix("wallet/")) for path in (BLOCKS, "wallet/getblock")}
+    async with connect(node.url) as chain:
+        async with chain.view() as view:
+            assert (await view.block(30)).hash == node.blocks[30]["blockID"]
+        assert len((await scan(chain, 28, customer)).transfers) == 6
+        assert len((await scan(chain, 30, customer)).transfers) == 2
+        assert chain.endpoints()[0].failures == 0
+    assert asked == {BLOCKS: 6, "wallet/getblock": 3}
 
 
 @pytest.mark.parametrize(

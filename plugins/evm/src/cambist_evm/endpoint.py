@@ -17,6 +17,7 @@ from cambist.plugin import (
 )
 from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.gathering import gather_all
+from cambist_chainkit.record import MISSING_AGAIN_MAX
 from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup, TraceMode
@@ -30,8 +31,6 @@ T = TypeVar("T")
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
 
-MISSING_AGAIN_MAX: Final = 2
-"""How often what is missing is asked for again at once."""
 AGAIN_S: Final = 600.0
 """How long nobody asks an endpoint for what it does not offer: it may be told to, or be another node by then."""
 

@@ -15,6 +15,7 @@ from cambist_chainkit.answers import UnsupportedError, unreadable
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.http import HttpClient
 from cambist_chainkit.pace import Pace
+from cambist_chainkit.record import MISSING_AGAIN_MAX
 from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup
@@ -154,10 +155,11 @@ class Endpoint(Record):
         return await self.post(f"{state}/getnowblock", {}, MaybeHeader)
 
     async def block(self, height: int) -> Block:
-        found = await self.find(height)
-        if found is None:
-            raise InconsistentChainError(f"{self.name} has no block {height}")
-        return found
+        for _ in range(1 + MISSING_AGAIN_MAX):
+            found = await self.find(height)
+            if found is not None:
+                return found
+        raise InconsistentChainError(f"{self.name} has no block {height}")
 
     async def find(self, height: int) -> Block | None:
         """Return the block at this height, None where the endpoint has none."""
@@ -188,9 +190,17 @@ class Endpoint(Record):
         return await self.listed(first, count, BlockList[TronBlock])
 
     async def listed(self, first: int, count: int, kind: type[BlockList[B]]) -> list[B]:
-        """Return the same, with as much of them as this kind of list holds."""
-        body = {"startNum": first, "endNum": first + count}
-        found = (await self.post("wallet/getblockbylimitnext", body, kind)).block
+        """Return the same, with as much of them as this kind of list holds.
+
+        What is missing at the end is asked for again: behind one address there are often several nodes, and one of them
+        may not have the block yet of which another has told just now.
+        """
+        found: list[B] = []
+        for _ in range(1 + MISSING_AGAIN_MAX):
+            body = {"startNum": first + len(found), "endNum": first + count}
+            found += (await self.post("wallet/getblockbylimitnext", body, kind)).block
+            if len(found) >= count:
+                break
         if len(found) != count:
             raise InconsistentChainError(f"{self.name} has {len(found)} of the {count} blocks from {first} on")
         return found
