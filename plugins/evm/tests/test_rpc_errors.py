@@ -39,6 +39,9 @@ from cambist_evm.wire import RpcFailure
         (-32000, "missing trie node 4b1c (path ) state 0x4b1c is not available, not found", StateUnavailableError),
         (-32000, "historical state 4b1c is not available", StateUnavailableError),
         (4444, "state at block #17 is pruned", StateUnavailableError),
+        (-32002, "project ID does not have access to archive state", StateUnavailableError),
+        (-32602, "Archive requests require a personal token", StateUnavailableError),
+        (-32000, "Archive requests are not available on your plan, upgrade your plan", StateUnavailableError),
         (-32603, "internal error", ChainUnavailableError),
     ],
 )

@@ -47,7 +47,7 @@ _SPAN: Final = re.compile(
 )
 _OF_THE_PAST: Final = frozenset({"eth_call", "eth_getBalance"})
 _STATE: Final = re.compile(
-    r"missing trie node|historical state|no state available|due to pruning|"
+    r"missing trie node|historical state|no state available|due to pruning|\barchiv|"
     r"state\b.{0,80}\b(?:not available|unavailable|pruned)",
     re.IGNORECASE,
 )
