@@ -6,10 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
-from cambist.plugin import Chain, ChainUnavailableError, InconsistentChainError, Intent, SignedTx
+from cambist.plugin import Chain, ChainUnavailableError, InconsistentChainError, Intent, PluginContext, SignedTx
+from cambist_evm.config import EvmConfig
 from cambist_evm.market import L1_FEE_ORACLE
+from cambist_evm.plugin import EvmPlugin
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy, Wallet
 
 pytestmark = pytest.mark.slow
@@ -274,6 +277,24 @@ async def test_a_charge_for_data_beyond_all_that_gas_may_cost_is_not_believed(
         (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
         assert plan.step.fee.extra == 0
         assert "data costs" in str(chain.endpoints()[-1].last_error)
+
+
+async def test_a_built_in_network_without_a_base_fee_is_not_believed(
+    context: PluginContext, intent: MakeIntent, customer: str
+) -> None:
+    """What is signed would be of the old kind, which pays the whole price that the same node tells."""
+
+    def without_base_fee(block: dict[str, Any]) -> dict[str, Any]:
+        return {name: told for name, told in block.items() if name != "baseFeePerGas"}
+
+    async with Anvil(chain_id=1) as node, FaultyProxy(node.url) as proxy:
+        proxy.lies = {"eth_getBlockByNumber": without_base_fee, "eth_gasPrice": lambda _: hex(199 * 10**9)}
+        config = msgspec.convert({"chains": {"ethereum": {"rpc_urls": [proxy.url, node.url]}}}, EvmConfig)
+        async with EvmPlugin().connect(config, context) as (chain,):
+            (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
+            assert plan.step.fee.tip is not None
+            assert plan.step.fee.price < 100 * 10**9
+            assert "no base fee" in str(chain.endpoints()[-1].last_error)
 
 
 async def test_the_market_is_read_once_a_second_however_many_ask(

@@ -226,6 +226,7 @@ def _network(chain: str, table: ChainConfig, where: str) -> Network:
         hashes_kept=4096,
         lag_blocks_max=10,
         logs_known=False,
+        has_base_fee=False,
     )
 
 

@@ -46,6 +46,9 @@ async def read_market(endpoint: Endpoint, setup: ChainSetup) -> Market:
         raise ChainUnavailableError(f"{endpoint.name} does not tell what gas costs: it has no newest block")
     extra = _data_fee(endpoint, setup, answers[4]) if setup.l1_fee else 0
     if header.base_fee_per_gas is None:
+        if setup.network.has_base_fee:
+            # The whole of the node's price would be paid, as far as the ceiling goes.
+            raise InconsistentChainError(f"{endpoint.name} tells no base fee, which all blocks of {endpoint.chain} do")
         price = _quantity(answers[3])
         if price is None:
             raise ChainUnavailableError(f"{endpoint.name} does not tell what gas costs")
