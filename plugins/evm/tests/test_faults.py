@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from cambist.plugin import (
     ChainError,
     ChainUnavailableError,
     InconsistentChainError,
+    LogQuery,
     RateLimitedError,
     Span,
     SpanTooWideError,
@@ -114,6 +116,30 @@ async def test_what_one_of_several_nodes_behind_an_address_has_not_yet_is_asked_
             found = await view.scan(Span(first=paid, last=paid), {bytes.fromhex(customer[2:])})
         assert [one.amount for one in found.transfers] == [5]
         assert chain.endpoints()[0].failures == 0
+
+
+def absent_twice_in_three() -> Callable[[Any], Any]:
+    """Return a lie as of three nodes behind an address, of which one has come as far as the block."""
+    asked = count(1)
+    return lambda answer: None if next(asked) % 3 else answer
+
+
+async def test_what_one_node_tells_of_is_asked_for_again_where_the_next_has_not_heard_of_it(
+    node: Anvil, token: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+) -> None:
+    """Of a mined transaction its block, of a block its transactions' receipts, where they come one by one."""
+    paid = await node.height() + 1
+    tx_id = await token.send("transfer", customer, 5)
+    async with connect(proxy.url, token=token) as chain:
+        proxy.lies["eth_getBlockByHash"] = absent_twice_in_three()
+        assert [one.state for one in await chain.transactions([tx_id])] == ["succeeded"]
+        assert (await chain.receipt(tx_id)).block.height == paid
+        proxy.faults = {Fault.NO_BLOCK_RECEIPTS}
+        proxy.lies["eth_getTransactionReceipt"] = absent_twice_in_three()
+        assert [one.amount for one in (await scan(chain, paid, customer)).transfers] == [5]
+        assert len(await chain.logs(LogQuery(address=token.address, topics=(), first=paid, last=paid))) == 1
+        assert chain.endpoints()[0].failures == 0
+    assert (proxy.calls["eth_getBlockByHash"], proxy.calls["eth_getTransactionReceipt"]) == (6, 8)
 
 
 async def test_a_wrong_chain_id_is_never_read_from(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from cambist.plugin import (
@@ -168,18 +168,26 @@ class Endpoint(Record):
         found = await self._batch(calls, RpcBlock)
         return [self._present(block, f"block {height}") for height, block in zip(heights, found, strict=True)]
 
+    async def known(self, calls: Calls, kind: type[T]) -> list[T | None]:
+        """Return the same as ``all``, asking again for what is null: another answer has told that it exists."""
+        return await self._insistently(calls, lambda some: self.all(some, kind))
+
     async def _batch(self, calls: Calls, kind: type[T]) -> list[T | None]:
-        """Return the answers, in the order of the calls; what is null is asked for again.
+        """Return the answers, in the order of the calls; what is null is asked for again."""
+        return await self._insistently(calls, lambda some: self.rpc.batch(some, kind))
+
+    async def _insistently(self, calls: Calls, ask: Callable[[Calls], Awaitable[list[T | None]]]) -> list[T | None]:
+        """Return the answers, asking again for what is null.
 
         Behind one address there are often several nodes, and one of them may not have the block yet of which another
         has told just now.
         """
-        found = await self.rpc.batch(calls, kind)
+        found = await ask(calls)
         for _ in range(MISSING_AGAIN_MAX):
             missing = [number for number, one in enumerate(found) if one is None]
             if not missing:
                 break
-            again = await self.rpc.batch([calls[number] for number in missing], kind)
+            again = await ask([calls[number] for number in missing])
             for number, one in zip(missing, again, strict=True):
                 found[number] = one
         return found
@@ -213,7 +221,7 @@ class Endpoint(Record):
     async def receipts_of(self, hashes: Sequence[str]) -> list[RpcReceipt]:
         """Return the receipts of these transactions, one by one. Raises InconsistentChainError for a missing one."""
         try:
-            found = await self.rpc.batch([("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in hashes], RpcReceipt)
+            found = await self._batch([("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in hashes], RpcReceipt)
         except SpanTooWideError:
             if len(hashes) == 1:
                 raise

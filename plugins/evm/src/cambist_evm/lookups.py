@@ -87,7 +87,7 @@ def block_of(endpoint: Endpoint, tx_id: str, receipt: RpcReceiptTotals, blocks: 
 
 async def blocks_of(endpoint: Endpoint, hashes: Sequence[str]) -> dict[str, Block]:
     """Return the blocks with these hashes, as far as the endpoint has them."""
-    headers = await endpoint.all([("eth_getBlockByHash", (hash_, False)) for hash_ in hashes], RpcHeader)
+    headers = await endpoint.known([("eth_getBlockByHash", (hash_, False)) for hash_ in hashes], RpcHeader)
     return {
         hash_: check_header(header, block_number(header.number))
         for hash_, header in zip(hashes, headers, strict=True)

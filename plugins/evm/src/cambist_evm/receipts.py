@@ -129,7 +129,7 @@ def _place(tx_id: str, height: int, block_hash: str, log: Log) -> object:
 async def _mined(endpoint: Endpoint, setup: ChainSetup, tx_ids: Sequence[str]) -> Mapping[str, _Mined]:
     """Return the receipts of transactions that are in the chain. Raises InconsistentChainError for a missing one."""
     asked: Sequence[tuple[str, Sequence[Any]]] = [("eth_getTransactionReceipt", (tx_id,)) for tx_id in tx_ids]
-    receipts = await endpoint.all(asked, RpcFullReceipt)
+    receipts = await endpoint.known(asked, RpcFullReceipt)
     blocks = await _best(endpoint, {block_number(one.block_number) for one in receipts if one is not None})
     mined = {}
     for tx_id, receipt in zip(tx_ids, receipts, strict=True):
