@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import count
 from random import Random
 from typing import Any
 
 import pytest
 
-from cambist.plugin import PluginContext
+from cambist.plugin import PluginContext, Span
 from cambist.testing.clock import ManualClock
 from cambist_evm.endpoint import AGAIN_S
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
@@ -77,3 +78,26 @@ async def test_receipts_are_asked_for_by_block_again(
         for _ in range(3):
             assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [5]
         assert (proxy.calls["eth_getBlockReceipts"], proxy.calls["eth_getTransactionReceipt"]) == (4, 2)
+
+
+@pytest.mark.parametrize("untraced", ["refuse", "have not heard of the block"])
+async def test_some_nodes_without_traces_behind_an_address_do_not_stop_the_chain(
+    node: Anvil, splitter: Contract, connect: Connect, scan: Scan, customer: str, untraced: str
+) -> None:
+    """The next one has them. A span of many blocks would else hardly ever be read from the first to the last."""
+    async with FaultyProxy(node.url) as proxy, connect(proxy.url) as chain:
+        first = await node.height() + 1
+        for amount in range(1, 21):
+            await splitter.send("splitNative", [customer], [amount], value=amount)
+        assert [one.amount for one in (await scan(chain, first, customer)).transfers] == list(range(1, 21))
+        asked = count(1)
+        if untraced == "refuse":
+            proxy.refusals[TRACERS[0]] = lambda: next(asked) % 3 > 0
+        else:
+            proxy.lies[TRACERS[0]] = lambda traces: None if next(asked) % 3 else traces
+        # One at a time, so that each question meets the three nodes in their turn.
+        for height in range(first, first + 20):
+            async with chain.view() as view:
+                found = await view.scan(Span(first=height, last=height), {bytes.fromhex(customer[2:])})
+            assert [one.amount for one in found.transfers] == [height - first + 1]
+        assert chain.endpoints()[0].failures == 0

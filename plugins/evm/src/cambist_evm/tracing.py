@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from cambist.plugin import ChainError, ChainUnavailableError, InconsistentChainError, SpanTooWideError
 from cambist_chainkit.answers import NestedTooDeeplyError, NoAnswerError, TooLongError, UnsupportedError
+from cambist_chainkit.record import MISSING_AGAIN_MAX
 
 from .decode import is_synthetic
 from .endpoint import Endpoint
@@ -146,7 +147,16 @@ async def _alone(  # noqa: PLR0913, PLR0917 - a question, and what stands in its
 
 
 async def _told(endpoint: Endpoint, method: str, params: Sequence[Any], kind: type[T]) -> T:
-    answer = await endpoint.rpc.call(method, params, kind)
-    if answer is None:
-        raise InconsistentChainError(f"{endpoint.name} answered {method} with null")
-    return answer
+    """Return what a node tells, asking again where one of several behind the address does not offer or know it."""
+    refused: ChainError = InconsistentChainError(f"{endpoint.name} answered {method} with null")
+    for _ in range(1 + MISSING_AGAIN_MAX):
+        try:
+            answer = await endpoint.rpc.call(method, params, kind)
+        except UnsupportedError as error:
+            if endpoint.tracing in {None, "none"}:
+                raise
+            refused = error
+        else:
+            if answer is not None:
+                return answer
+    raise refused

@@ -96,7 +96,8 @@ class FaultyProxy:
     ``faults`` may be changed at any time; ``rate`` below 1 lets only that share of the requests fail, drawn from
     ``random``. ``latency_s`` slows every answer. ``calls`` counts JSON-RPC calls by method. ``invention`` is
     (contract, recipient, amount) for ``INVENTED_LOG``; ``back_blocks`` is for ``HEAD_BACK``.
-    ``lies`` change the results of single calls, by method. ``upstream`` is the node's address.
+    ``lies`` change the results of single calls, by method; ``refusals`` say of each call of a method whether it is
+    refused, as by one of several nodes that does not offer it. ``upstream`` is the node's address.
     """
 
     def __init__(self, upstream: str, *faults: Fault, random: Random | None = None) -> None:
@@ -110,6 +111,7 @@ class FaultyProxy:
         self.invention: tuple[str, str, int] | None = None
         self.back_blocks = 3
         self.lies: dict[str, Callable[[Any], Any]] = {}
+        self.refusals: dict[str, Callable[[], bool]] = {}
         self.url = ""
         self.upstream = upstream
         self._frozen: int | None = None
@@ -193,6 +195,8 @@ class FaultyProxy:
     def _spoil(self, faults: set[Fault], call: Call, answer: Answer) -> None:
         method = call["method"]
         _refuse_some(faults, method, answer)
+        if method in self.refusals and self.refusals[method]():
+            _refuse(answer, -32601, f"the method {method} does not exist/is not available")
         if method == "eth_estimateGas":
             _refuse_estimate(faults, call["params"], answer)
         if method in self.lies and "result" in answer:
