@@ -53,6 +53,14 @@ async def answer_of(endpoint: Endpoint, answer: Awaitable[T]) -> T:
         raise InconsistentChainError(message) from error
 
 
+async def undivided(answer: Awaitable[T]) -> T:
+    """Await what nobody can ask for in smaller parts. Who finds it too much is of no use now: the next one is asked."""
+    try:
+        return await answer
+    except SpanTooWideError as error:
+        raise ChainUnavailableError(str(error)) from error
+
+
 class EndpointPool(Generic[E]):
     """All endpoints of one chain, in the operator's order of preference.
 
@@ -105,7 +113,7 @@ class EndpointPool(Generic[E]):
         """Return whether the endpoint serves the right chain, asking it once."""
         if not endpoint.verified:
             try:
-                await answer_of(endpoint, endpoint.verify())
+                await undivided(answer_of(endpoint, endpoint.verify()))
             except ChainError as error:
                 self.blame(endpoint, error)
                 return False
@@ -226,7 +234,7 @@ class EndpointPool(Generic[E]):
     async def _survived(self, endpoint: E, ask: Callable[[E], Awaitable[None]]) -> bool:
         try:
             async with asyncio.timeout(SURVEY_TIMEOUT_S):
-                await answer_of(endpoint, ask(endpoint))
+                await undivided(answer_of(endpoint, ask(endpoint)))
         except TimeoutError:
             self.blame(endpoint, ChainUnavailableError(f"{endpoint.name} did not answer in {SURVEY_TIMEOUT_S} s"))
         except ChainError as error:

@@ -29,7 +29,7 @@ from cambist.plugin import (
 )
 
 from .contracts import token_told
-from .pool import EndpointPool, answer_of
+from .pool import EndpointPool, answer_of, undivided
 from .quorum import agreed, finally_agreed, most_agree
 from .record import Endpoint
 
@@ -52,12 +52,12 @@ class PooledView(ChainView, Generic[E]):
     async def head(self) -> Head:
         """Return this endpoint's newest block. A quorum counts for what is final, where that confirms transfers."""
         if self._chain.quorum == 1 or not self._chain.info.finality_required:
-            return await _undivided(answer_of(self._endpoint, self._endpoint.newest()))
-        return await _undivided(finally_agreed(self._chain.pool, self._endpoint, self._chain.quorum))
+            return await undivided(answer_of(self._endpoint, self._endpoint.newest()))
+        return await undivided(finally_agreed(self._chain.pool, self._endpoint, self._chain.quorum))
 
     async def block(self, height: int) -> Block:
         """Return the block at this height. A quorum counts here, too: a false reorg would take deposits back."""
-        return await _undivided(self._agreed(lambda endpoint: endpoint.block(height)))
+        return await undivided(self._agreed(lambda endpoint: endpoint.block(height)))
 
     async def scan(self, span: Span, watch: Watch) -> ScanResult:
         info = self._chain.info
@@ -69,14 +69,6 @@ class PooledView(ChainView, Generic[E]):
         if self._chain.quorum == 1:
             return await answer_of(self._endpoint, ask(self._endpoint))
         return await agreed(self._chain.pool, self._endpoint, self._chain.quorum, ask)
-
-
-async def _undivided(answer: Awaitable[T]) -> T:
-    """Await what nobody can ask for in smaller parts. Who finds it too much is of no use now: the next one is asked."""
-    try:
-        return await answer
-    except SpanTooWideError as error:
-        raise ChainUnavailableError(str(error)) from error
 
 
 class PooledChain(Chain, Generic[E]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest
@@ -71,6 +71,21 @@ async def test_another_endpoint_takes_over_from_one_that_finds_every_question_to
         proxies[0].faults = {Fault.HTTP_413}
         assert await read(scan, chain, first, customer) == [5]
         assert "413" in str(chain.endpoints()[-1].last_error)
+
+
+@pytest.mark.parametrize("many", [1, 2])
+async def test_an_endpoint_that_finds_every_question_too_large_from_the_start_is_shown_as_such(
+    proxies: list[FaultyProxy], connect: Connect, many: int
+) -> None:
+    """It is asked which chain it serves before anything else, alone or in comparison: that is no question of blocks."""
+    proxies[0].faults = {Fault.HTTP_413}
+    async with connect(*urls(proxies[:many])) as chain:
+        with suppress(ChainUnavailableError):
+            async with chain.view() as view:
+                await view.head()
+        (refusing,) = [one for one in chain.endpoints() if one.position == 0]
+        assert not refusing.healthy
+        assert "413" in str(refusing.last_error)
 
 
 async def test_all_answers_of_a_view_come_from_one_endpoint(
