@@ -279,22 +279,43 @@ async def test_a_charge_for_data_beyond_all_that_gas_may_cost_is_not_believed(
         assert "data costs" in str(chain.endpoints()[-1].last_error)
 
 
+@pytest.fixture
+async def ethereum(context: PluginContext) -> AsyncIterator[tuple[FaultyProxy, Chain]]:
+    """Connect a built-in network with two endpoints, of which the first is the proxy."""
+    async with Anvil(chain_id=1) as node, FaultyProxy(node.url) as proxy:
+        config = msgspec.convert({"chains": {"ethereum": {"rpc_urls": [proxy.url, node.url]}}}, EvmConfig)
+        async with EvmPlugin().connect(config, context) as (chain,):
+            yield proxy, chain
+
+
 async def test_a_built_in_network_without_a_base_fee_is_not_believed(
-    context: PluginContext, intent: MakeIntent, customer: str
+    ethereum: tuple[FaultyProxy, Chain], intent: MakeIntent, customer: str
 ) -> None:
     """What is signed would be of the old kind, which pays the whole price that the same node tells."""
+    proxy, chain = ethereum
 
     def without_base_fee(block: dict[str, Any]) -> dict[str, Any]:
         return {name: told for name, told in block.items() if name != "baseFeePerGas"}
 
-    async with Anvil(chain_id=1) as node, FaultyProxy(node.url) as proxy:
-        proxy.lies = {"eth_getBlockByNumber": without_base_fee, "eth_gasPrice": lambda _: hex(199 * 10**9)}
-        config = msgspec.convert({"chains": {"ethereum": {"rpc_urls": [proxy.url, node.url]}}}, EvmConfig)
-        async with EvmPlugin().connect(config, context) as (chain,):
-            (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
-            assert plan.step.fee.tip is not None
-            assert plan.step.fee.price < 100 * 10**9
-            assert "no base fee" in str(chain.endpoints()[-1].last_error)
+    proxy.lies = {"eth_getBlockByNumber": without_base_fee, "eth_gasPrice": lambda _: hex(199 * 10**9)}
+    (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
+    assert plan.step.fee.tip is not None
+    assert plan.step.fee.price < 100 * 10**9
+    assert "no base fee" in str(chain.endpoints()[-1].last_error)
+
+
+async def test_nodes_of_networks_that_are_not_built_in_need_not_heed_the_gas_they_are_given(
+    proxy: FaultyProxy, connect: Connect, ethereum: tuple[FaultyProxy, Chain], intent: MakeIntent, customer: str
+) -> None:
+    """Those of ZKsync find out what a transfer takes by themselves: several times of what it may take elsewhere."""
+    built_in, known = ethereum
+    built_in.lies["eth_estimateGas"] = proxy.lies["eth_estimateGas"] = lambda _: hex(300_000)
+    async with connect(proxy.url) as chain:
+        (plan,) = await chain.plan([intent(customer, 1, chain.info.native)], sponsor=None)
+        assert plan.step.fee.limit == 300_000
+        assert [one.failures for one in chain.endpoints()] == [0]
+    (plan,) = await known.plan([intent(customer, 1, known.info.native)], sponsor=None)
+    assert plan.step.fee.limit == 21_000
 
 
 async def test_the_market_is_read_once_a_second_however_many_ask(

@@ -227,6 +227,7 @@ def _network(chain: str, table: ChainConfig, where: str) -> Network:
         lag_blocks_max=10,
         logs_known=False,
         has_base_fee=False,
+        estimates_heed_gas=False,
     )
 
 

@@ -49,11 +49,15 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class GasMax(Struct, frozen=True, kw_only=True):
-    """Bounds what a hostile recipient can make the node do, and the gas station pay for."""
+    """Bounds what a hostile recipient can make the node do, and the gas station pay for.
+
+    ``heeded`` says that the network's nodes are known to try with no more than they are given.
+    """
 
     token: int
     native: int
     call: int
+    heeded: bool
 
     def of(self, intent: Intent) -> int:
         if intent.action == "call":
@@ -62,13 +66,17 @@ class GasMax(Struct, frozen=True, kw_only=True):
             return self.token
         return min(self.token, self.native if intent.work_max is None else intent.work_max)
 
+    def believed(self, given: int) -> int:
+        """Return the most that a node is believed to have needed. Some add a little to what they found."""
+        return 2 * (given if self.heeded else max(given, self.token))
+
 
 Kind: TypeAlias = Literal["token", "native", "approve", "call"]
 
 
 async def measure(endpoint: Endpoint, intents: Sequence[Intent], gas_max: GasMax) -> list[Trial]:
     """Return for each intent its gas, without a margin, or why it is refused. Raises ChainError."""
-    trials = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in intents])
+    trials = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in intents], gas_max)
     for kind, retry in _RETRIES.items():
         failed = [index for index, trial in enumerate(trials) if trial.gas is None and _kind(intents[index]) == kind]
         if failed:
@@ -93,7 +101,7 @@ async def measure_emptied(endpoint: Endpoint, intents: Sequence[Intent], gas_max
             least[_of(intent)] = structs.replace(intent, to_address=unused)
     if not least:
         return [0] * len(intents)
-    tried = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in least.values()])
+    tried = await _try(endpoint, [_calls(intent, intent.amount, gas_max) for intent in least.values()], gas_max)
     gas = {key: _learned(endpoint, trial).gas or 0 for key, trial in zip(least, tried, strict=True)}
     return [gas[_of(intent)] if is_able else 0 for intent, is_able in zip(intents, able, strict=True)]
 
@@ -117,7 +125,9 @@ async def _retry_tokens(
     del failed
     held = await endpoint.each([balance_call(one.source, one.token, "latest") for one in intents], str)
     amounts = [_at_most(endpoint, one, answer) for one, answer in zip(intents, held, strict=True)]
-    tried = await _try(endpoint, [_calls(one, amount, gas_max) for one, amount in zip(intents, amounts, strict=True)])
+    tried = await _try(
+        endpoint, [_calls(one, amount, gas_max) for one, amount in zip(intents, amounts, strict=True)], gas_max
+    )
     trials = []
     for intent, amount, trial in zip(intents, amounts, tried, strict=True):
         if trial.gas is not None and amount < intent.amount:
@@ -143,9 +153,9 @@ async def _retry_natives(
 ) -> list[Trial]:
     """Lend the coin for the trial; where the node cannot do that, try without any."""
     del refused
-    lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents])
+    lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents], gas_max)
     failed = [index for index, trial in enumerate(lent) if trial.failure is not None]
-    empty = await _try(endpoint, [_calls(intents[index], 0, gas_max) for index in failed])
+    empty = await _try(endpoint, [_calls(intents[index], 0, gas_max) for index in failed], gas_max)
     for index, trial in zip(failed, empty, strict=True):
         unknown = min(NATIVE_GAS_UNKNOWN, gas_max.of(intents[index]))
         lent[index] = Trial(gas=unknown) if trial.refused is not None else _learned(endpoint, trial)
@@ -164,7 +174,7 @@ async def _retry_calls(
     endpoint: Endpoint, intents: Sequence[Intent], failed: Sequence[Trial], gas_max: GasMax
 ) -> list[Trial]:
     """Lend the coin for the trial; where the node cannot do that, and misses the coin, allow as much as can be."""
-    lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents])
+    lent = await _try(endpoint, [_calls(one, one.amount, gas_max, lent=True) for one in intents], gas_max)
     trials = []
     for first, second in zip(failed, lent, strict=True):
         if second.failure is None:
@@ -203,19 +213,16 @@ def _calls(intent: Intent, amount: int, gas_max: GasMax, *, lent: bool = False) 
     return [estimate, ("eth_call", (tx, "latest"))] if asks else [estimate]
 
 
-async def _try(endpoint: Endpoint, wanted: Sequence[Calls]) -> list[Trial]:
+async def _try(endpoint: Endpoint, wanted: Sequence[Calls], gas_max: GasMax) -> list[Trial]:
     said = await endpoint.each([call for calls in wanted for call in calls], str)
     answers = iter(said)
-    return [_within(trial_of([next(answers) for _ in calls]), calls) for calls in wanted]
+    return [_within(trial_of([next(answers) for _ in calls]), calls, gas_max) for calls in wanted]
 
 
-def _within(trial: Trial, calls: Calls) -> Trial:
-    """Return what was tried, unless it took far more gas than there was: the gas station would bring the coin for it.
-
-    Some nodes add a little to what they found.
-    """
+def _within(trial: Trial, calls: Calls, gas_max: GasMax) -> Trial:
+    """Return what was tried, unless it took far more gas than there was: the gas station would bring the coin."""
     given = quantity(calls[0][1][0]["gas"])
-    if trial.gas is None or trial.gas <= 2 * given:
+    if trial.gas is None or trial.gas <= gas_max.believed(given):
         return trial
     return Trial(failure=RpcFailure(message=f"{trial.gas} gas, of {given} that it was given"))
 

@@ -16,8 +16,9 @@ class Network(Struct, frozen=True, kw_only=True):
     ``bor_receipts`` marks the network whose nodes disagree on whether the synthetic transaction that applies
     bridge deposits is part of a block's transactions, of its receipts, or of both.
     ``logs_known`` says that failed transactions leave no logs but those for fees, which are known, and that a block's
-    root of its transactions is Ethereum's; ``has_base_fee`` that every block tells a base fee, be it zero. Of a network
-    that the operator describes, nobody knows either.
+    root of its transactions is Ethereum's; ``has_base_fee`` that every block tells a base fee, be it zero;
+    ``estimates_heed_gas`` that nodes try a transfer with no more gas than they are given. Of a network that the
+    operator describes, nobody knows any of them.
 
     ``fee_ceiling_gwei`` is the most per gas that is sent for, many times what is usual; ``tip_min_gwei`` what the
     network's nodes insist on, and ``tip_max_gwei`` the most that a node's advice is followed. ``l1_fee`` marks
@@ -44,6 +45,7 @@ class Network(Struct, frozen=True, kw_only=True):
     bor_receipts: bool = False
     logs_known: bool = True
     has_base_fee: bool = True
+    estimates_heed_gas: bool = True
     fee_ceiling_gwei: str = "500"
     tip_min_gwei: str = "0"
     tip_max_gwei: str | None = None

@@ -34,7 +34,12 @@ class Planner:
         self._random = random
         self._deployed: set[str] = set()
         network = setup.network
-        self._gas_max = GasMax(token=network.transfer_gas_max, native=network.native_gas_max, call=network.call_gas_max)
+        self._gas_max = GasMax(
+            token=network.transfer_gas_max,
+            native=network.native_gas_max,
+            call=network.call_gas_max,
+            heeded=network.estimates_heed_gas,
+        )
 
     async def plan(self, intents: Sequence[Intent]) -> list[Plan]:
         refusals = [refusal_of(self._setup.info, intent) for intent in intents]
