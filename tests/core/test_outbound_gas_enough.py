@@ -66,3 +66,38 @@ async def test_an_address_that_never_has_enough_gas_is_brought_less_and_less_oft
     await treasury.work(engine)
     assert await treasury.on_chain(address, "USDX") == 0
     assert await treasury.on_chain(treasury.wallet.address, "USDX") == 500 * 10**6
+
+
+async def test_gas_for_what_outbids_comes_however_often_prices_rise_meanwhile(db, clock, ids, tmp_path):
+    """Each was spent on a transaction that outbids the one before: nothing that was brought was too little."""
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        address = await treasury.receive("USDX", 500 * 10**6)
+        engine, fees = treasury.engine(), treasury.chain.fees
+        for _ in range(8):
+            before, since = await sent(treasury, address), clock.now()
+            while await sent(treasury, address) == before:
+                assert (clock.now() - since).total_seconds() < 300
+                await engine.tick()
+                if await sent(treasury, address) == before:
+                    await treasury.mine()
+            fees.base_price *= 3  # before it is mined, for which it pays too little now
+            clock.advance(treasury.settings.stuck_after_s + 1)
+        assert await top_ups(treasury) == 8
+        assert treasury.alerts["gas_never_enough"] == 0
+        fees.base_price //= 3
+        await treasury.work(engine)
+        assert await treasury.on_chain(treasury.wallet.address, "USDX") == 500 * 10**6
+        await treasury.check_books()
+
+
+async def sent(treasury: Treasury, address: str) -> int:
+    """Return how many transactions an address has signed."""
+    async with treasury.db.autocommit() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT count(*) FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN addresses a ON a.id = s.address_pk WHERE a.address = $1",
+            (address,),
+        )
+        count: int = found.scalar_one()
+        return count

@@ -46,12 +46,15 @@ SELECT coalesce((SELECT sum(units) FROM outbound_intents WHERE recipient_address
         AND t.state = 'final' WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state <> 'open'), 0)
     {_COMING} {_FEES} AS units, 0 AS kept, 0 AS deposits
 """  # noqa: S608  constants
-# Of what came since the address last sent anything itself: what it then still lacks is asked for anew each time.
+# Of what came since the address last signed anything itself: what it then still lacks is asked for anew each time.
+# What outbids an open transaction is signed for the same slot, and has spent what was brought for it.
 _BROUGHT = f"""
 SELECT count(*) AS times, max(finished_at) AS last_at FROM outbound_intents
 WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3 AND kind = '{IntentKind.TOP_UP}' AND state = 'done'
-    AND created_at > coalesce((SELECT max(s.created_at) FROM outbound_slots s
-        WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3), '-infinity')
+    AND created_at > greatest((SELECT max(s.created_at) FROM outbound_slots s
+        WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3), (SELECT max(t.created_at) FROM outbound_slots s
+        JOIN outbound_txs t ON t.slot_pk = s.id
+        WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open'), '-infinity')
 """  # noqa: S608  a constant
 
 BROUGHT_AT_ONCE_MAX = 3
@@ -97,6 +100,8 @@ async def ask_for_gas(
     False, and an alert for each that came, where what was brought was never enough and no more is brought for a while:
     each time costs the platform a fee, and where what is brought makes the fee higher by as much, it never would be.
     """
+    if await is_coming(conn, context.chain_scope, recipient.pk, IntentKind.TOP_UP):
+        return True  # asked each second until it is there, where all that a wallet ever sent is much to read
     row = (await conn.exec_driver_sql(_BROUGHT, (recipient.pk, *context.chain_scope.key))).one()
     if row.times >= BROUGHT_AT_ONCE_MAX:
         rest = min(REST_MAX, REST_FIRST * REST_GROWTH ** min(row.times - BROUGHT_AT_ONCE_MAX, REST_STEPS_MAX))
