@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from importlib.metadata import EntryPoint
@@ -29,8 +29,10 @@ class Time:
 
 
 @asynccontextmanager
-async def connections(time: Time) -> AsyncIterator[tuple[ChainConnections, EndingPlugin]]:
-    registry, context, ended = Registry(TABLES, found=FOUND), plugin_context(time), set[str]()
+async def connections(
+    time: Time, tables: Mapping[str, object] = TABLES
+) -> AsyncIterator[tuple[ChainConnections, EndingPlugin]]:
+    registry, context, ended = Registry(tables, found=FOUND), plugin_context(time), set[str]()
     async with registry.connect_chains(context, ended=ended.add) as connected:
         found = ChainConnections(registry, context, connected, ended)
         try:
@@ -94,6 +96,23 @@ async def test_one_that_cannot_be_opened_is_tried_again_later():
         time.now += REOPEN_MAX_S
         await found.reopen()
         assert await heights(found) == [0, 0]
+
+
+@pytest.mark.parametrize("chains", [{"first": {}}, TABLES["ending"]["chains"]])
+async def test_one_that_ends_while_it_is_opened_is_opened_again_as_well(chains, monkeypatch):
+    """It has brought its chains, which nobody knew of yet when it ended."""
+    monkeypatch.setattr(ending_plugin, "FAILS_AT_ONCE", [True])
+    time = Time()
+    async with connections(time, {"ending": {"chains": chains}}) as (found, plugin):
+        await has_ended(found, *chains)
+        monkeypatch.setattr(ending_plugin, "FAILS_AT_ONCE", [True])
+        await found.reopen()
+        assert plugin.opened == 1 + len(chains)
+        await has_ended(found, "first")
+        time.now += REOPEN_MAX_S
+        await found.reopen()
+        assert await heights(found) == [0] * len(chains)
+        assert found.ended == set()
 
 
 async def test_a_price_source_whose_connection_ended_by_itself_is_opened_again(monkeypatch):

@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager
 from cambist.plugin import AnyChainPlugin, Chain, ChainUnavailableError, PluginContext, hookimpl
 from cambist.testing.memory import MemoryChain, MemoryConfig, MemoryPlugin
 
+FAILS_AT_ONCE: list[bool] = []
+"""As many of the next connections end at the moment when they are open."""
+
 
 class EndingChain(MemoryChain):
     """Nobody answers it any more once its connection has ended."""
@@ -37,6 +40,10 @@ class EndingPlugin(MemoryPlugin):
             raise ChainUnavailableError("nobody is there")
         chains = [EndingChain(info) for info in self.chains(config) if info.availability == "live"]
         failing = self._failing
+        if FAILS_AT_ONCE:
+            FAILS_AT_ONCE.pop()
+            failing = asyncio.Event()
+            failing.set()
 
         async def run() -> None:
             await failing.wait()
@@ -46,6 +53,7 @@ class EndingPlugin(MemoryPlugin):
 
         async with asyncio.TaskGroup() as group:
             group.create_task(run())
+            await asyncio.sleep(0)
             yield chains
 
     def setup(self, config: MemoryConfig, chain: str) -> None:  # type: ignore[override]

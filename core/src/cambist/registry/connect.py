@@ -79,6 +79,9 @@ class Connector:
                         own.append(key(thing))
             except Exception as error:  # noqa: BLE001 - a plugin may bring anything, and only it is affected
                 self.problem(name, f"connect() brought something unusable: {_words(error)}", error)
+            if kept.has_ended:  # before it was known what it brings
+                for each in own:
+                    self._ended(each)
         return brought
 
     async def _close(self, kept: _KeptOpen[Any], name: str) -> None:
@@ -125,6 +128,8 @@ class _KeptOpen(Generic[T]):
         self._things: asyncio.Future[Sequence[T]] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._error: BaseException | None = None
+        self.has_ended = False
+        """Whether it ended before it was closed."""
         self._task: asyncio.Task[None] | None = None
 
     async def _keep(self) -> None:
@@ -137,6 +142,7 @@ class _KeptOpen(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and only it is affected
             self._error = error
         if self._things.done() and not self._closing.is_set():
+            self.has_ended = True
             self._ended(self._error)
 
     async def open(self) -> Sequence[T]:
