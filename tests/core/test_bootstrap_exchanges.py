@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from cambist.bootstrap import open_gateway
+from cambist.plugin import BridgeProvider, SwapProvider
 from tests.support.exchange_plugin import exchange_plugin
 
 
@@ -21,7 +22,8 @@ async def test_a_process_of_either_role_opens_each_provider_once_and_closes_it(
     async with open_gateway(settings, role=role, parts=gateway_parts) as gateway:
         happened = sys.modules[module].HAPPENED
         assert happened == ["Swapper opened", "Bridge opened"]
-        assert [type(one).__name__ for one in (*gateway.swaps, *gateway.bridges)] == ["Swapper", "Bridge"]
+        assert [isinstance(one, SwapProvider) for one in gateway.swaps] == [True]
+        assert [isinstance(one, BridgeProvider) for one in gateway.bridges] == [True]
     assert happened[2:] == ["Bridge closed", "Swapper closed"]
 
 

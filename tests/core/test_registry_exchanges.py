@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from cambist.plugin import PluginContext
+from cambist.plugin import BridgeProvider, PluginContext, SwapProvider
 from cambist.registry import Registry, RegistryError
 from tests.support.exchange_plugin import exchange_plugin
 
@@ -23,9 +23,9 @@ async def test_providers_are_connected_by_kind_and_a_second_of_one_name_is_left_
     registry = Registry({"fair": {}, "again": {}})
     problems = []
     async with registry.connect_swaps(CONTEXT, report=problems.append) as swaps:
-        assert [type(one).__name__ for one in swaps] == ["Swapper"]
+        assert [isinstance(one, SwapProvider) for one in swaps] == [True]
     async with registry.connect_bridges(CONTEXT, report=problems.append) as bridges:
-        assert [type(one).__name__ for one in bridges] == ["Bridge"]
+        assert [isinstance(one, BridgeProvider) for one in bridges] == [True]
     assert [(problem.plugin, problem.message) for problem in problems] == [
         ("again", "there is a swap provider 'fair' already"),
         ("again", "there is a bridge provider 'fair' already"),

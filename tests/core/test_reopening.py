@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from functools import partial
 from importlib.metadata import EntryPoint
 
 import pytest
 
-from cambist.plugin import ChainUnavailableError, PricePair, PriceSource, PriceUnavailableError
+from cambist.plugin import (
+    ChainUnavailableError,
+    PricePair,
+    PriceSource,
+    PriceUnavailableError,
+    ProviderUnavailableError,
+    SwapProvider,
+)
 from cambist.registry import ChainConnections, Registry, reopening
 from cambist.registry.connections import REOPEN_MAX_S, STABLE_S
 from tests.support import ending_plugin, ending_prices
@@ -18,6 +26,7 @@ from tests.support.ending_plugin import EndingPlugin
 from tests.support.node_treasury import plugin_context
 
 TABLES = {"ending": {"chains": {"first": {}, "second": {}}}}
+PAIR: PricePair = ("ETH", "usd")
 FOUND = [EntryPoint(name="ending", value="tests.support.ending_plugin", group="cambist.plugins")]
 
 
@@ -115,29 +124,53 @@ async def test_one_that_ends_while_it_is_opened_is_opened_again_as_well(chains, 
         assert found.ended == set()
 
 
-async def test_a_price_source_whose_connection_ended_by_itself_is_opened_again(monkeypatch):
+FOUND_PRICES = [EntryPoint(name="ending", value="tests.support.ending_prices", group="cambist.plugins")]
+
+
+async def test_price_sources_whose_connection_ended_by_itself_are_opened_again_once(monkeypatch):
     monkeypatch.setattr(reopening, "REOPEN_FIRST_S", 0.0)
     ending_prices.OPENED.clear()
-    found = [EntryPoint(name="ending", value="tests.support.ending_prices", group="cambist.plugins")]
-    pair = ("ETH", "usd")
-    async with Registry({"ending": {}}, found=found).connect_prices(plugin_context()) as (source,):
-        assert (source.name, (await source.prices([pair]))[pair].value) == ("ending", 1)
-        for number in (2, 3):
+    async with Registry({"ending": {}}, found=FOUND_PRICES).connect_prices(plugin_context()) as sources:
+        assert [source.name for source in sources] == ["ending", "beside"]
+        for number in (1, 2, 3):
+            for source in sources:
+                await until(partial(price_of, source), number)
             ending_prices.OPENED[-1].fails.set()
-            with pytest.raises(PriceUnavailableError):
-                await source.prices([pair])
-            async with asyncio.timeout(5):
-                while len(ending_prices.OPENED) < number:  # noqa: ASYNC110  the registry opens another
-                    await asyncio.sleep(0)
-                await asyncio.sleep(0)
-                while (price := await price_of(source, pair)) is None:  # noqa: ASYNC110  likewise
-                    await asyncio.sleep(0)
-            assert price == number
-    assert len(ending_prices.OPENED) == 3
+            for source in sources:
+                with pytest.raises(PriceUnavailableError):
+                    await source.prices([PAIR])
+        for source in sources:
+            await until(partial(price_of, source), 4)
+    assert len(ending_prices.OPENED) == 4  # for two sources on each, and none is left open that nobody asks
 
 
-async def price_of(source: PriceSource, pair: PricePair) -> Decimal | None:
+async def test_a_swap_provider_whose_connection_ended_by_itself_is_opened_again(monkeypatch):
+    monkeypatch.setattr(reopening, "REOPEN_FIRST_S", 0.0)
+    ending_prices.SWAPS_OPENED.clear()
+    async with Registry({"ending": {}}, found=FOUND_PRICES).connect_swaps(plugin_context()) as (provider,):
+        assert isinstance(provider, SwapProvider)
+        assert provider.supports(None, None)
+        for number in (1, 2):
+            await until(partial(units_of, provider), number)
+            ending_prices.SWAPS_OPENED[-1].fails.set()
+        await until(partial(units_of, provider), 3)
+
+
+async def until(told: Callable[[], Awaitable[object]], wanted: object) -> None:
+    async with asyncio.timeout(5):
+        while await told() != wanted:  # noqa: ASYNC110  the registry opens another
+            await asyncio.sleep(0)
+
+
+async def price_of(source: PriceSource) -> Decimal | None:
     try:
-        return (await source.prices([pair]))[pair].value
+        return (await source.prices([PAIR]))[PAIR].value
     except PriceUnavailableError:
+        return None
+
+
+async def units_of(provider: SwapProvider) -> int | None:
+    try:
+        return (await provider.quote(None)).units
+    except ProviderUnavailableError:
         return None

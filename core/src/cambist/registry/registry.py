@@ -38,10 +38,9 @@ from .checks import RegistryError, check_chains, check_family, decode_config, gu
 from .connect import Connector, ConnectProblem, Opener, log_problem
 from .file_lines import lines_of
 from .loading import ALWAYS, check_plugin, enabled_tables, plugin_objects, points_by_name
-from .reopening import SourceKeeper
+from .reopening import KeptConnection, Provider
 
 T = TypeVar("T")
-Provider = TypeVar("Provider", PriceSource, SwapProvider, BridgeProvider)
 
 
 class _Loaded(Struct, frozen=True, kw_only=True):
@@ -191,21 +190,17 @@ class Registry:
             # Not its text: a plugin that fails may say what it was given, and that holds keys.
             raise SetupError(f"the plugin {name!r} failed with {type(error).__name__}") from None
 
-    @asynccontextmanager
-    async def connect_prices(
+    def connect_prices(
         self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
-    ) -> AsyncIterator[Sequence[PriceSource]]:
+    ) -> AbstractAsyncContextManager[Sequence[PriceSource]]:
         """Open every price source until the context ends; one that fails is reported and left out.
 
-        One whose connection ends before that is opened again.
+        One whose connection ends before that is opened again, as are swap and bridge providers.
         """
-        openers = {one.name: [(plugin.connect, config) for plugin, config in one.price_plugins] for one in self._loaded}
-        keeper = SourceKeeper()
-        async with AsyncExitStack() as stack:
-            connector = Connector(stack, context, report, keeper.has_ended)
-            found = await _found(connector, openers.items(), PriceSource, "price source")
-            async with keeper.running(connector):
-                yield [keeper.keep(source, plugin, openers[plugin]) for source, plugin in found]
+        openers = [
+            (one.name, [(plugin.connect, config) for plugin, config in one.price_plugins]) for one in self._loaded
+        ]
+        return _connected(openers, PriceSource, "price source", context, report)
 
     def connect_swaps(
         self, context: PluginContext, *, report: Callable[[ConnectProblem], None] = log_problem
@@ -284,21 +279,16 @@ async def _connected(
 ) -> AsyncIterator[Sequence[Provider]]:
     """Open what plugins bring of one kind; what fails, or has a name that is taken, is reported and left out."""
     async with AsyncExitStack() as stack:
-        connector = Connector(stack, context, report)
-        yield [one for one, _ in await _found(connector, openers, expected, noun)]
-
-
-async def _found(
-    connector: Connector, openers: Iterable[tuple[str, Sequence[Opener[Provider]]]], expected: type, noun: str
-) -> Sequence[tuple[Provider, str]]:
-    """Return what plugins bring of one kind, each with the name of its plugin."""
-    found: dict[str, tuple[Provider, str]] = {}
-    for plugin, own in openers:
-        brought = await connector.open(plugin, own, lambda one: one.name, expected)
-        for name in brought.keys() & found.keys():
-            connector.problem(plugin, f"there is a {noun} {name!r} already")
-        found = {name: (one, plugin) for name, one in brought.items()} | found
-    return list(found.values())
+        found: dict[str, Provider] = {}
+        for plugin, own in openers:
+            for opener in own:
+                kept = KeptConnection[Provider](plugin, opener, expected, context, report)
+                stack.push_async_callback(kept.aclose)
+                brought = await kept.open()
+                for name in brought.keys() & found.keys():
+                    report(ConnectProblem(plugin=plugin, message=f"there is a {noun} {name!r} already", error=None))
+                found = {**brought, **found}
+        yield list(found.values())
 
 
 def _listed(call: Callable[..., Iterable[T]], *arguments: object) -> list[T]:

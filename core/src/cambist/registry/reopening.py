@@ -1,83 +1,117 @@
-"""Price sources whose connection ended by itself, as by a background task that failed, and is opened again."""
+"""Connections to prices, swaps and bridges that are opened again where they ended by themselves.
+
+A background task of theirs that failed is one reason. Whoever holds what a plugin brought holds what stands for it, and
+asks whatever is connected at the moment of the call.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Generic, TypeVar, cast
 
-from cambist.plugin import Price, PricePair, PriceSource
+from cambist.plugin import BridgeProvider, PluginContext, PriceSource, SwapProvider
 
-from .connect import Connector, Opener
+from .connect import Connector, ConnectProblem, Opener
 
 REOPEN_FIRST_S = 1.0
 REOPEN_MAX_S = 300.0
 STABLE_S = 900.0
 """What was open for so long before it ended has its first pause again."""
 
-
-class _Kept(PriceSource):
-    """Stands for a source, whichever connection it is asked on."""
-
-    def __init__(self, source: PriceSource) -> None:
-        self.name = source.name  # type: ignore[misc]
-        self.source = source
-
-    async def prices(self, pairs: Collection[PricePair]) -> Mapping[PricePair, Price]:
-        return await self.source.prices(pairs)
+Provider = TypeVar("Provider", PriceSource, SwapProvider, BridgeProvider)
 
 
-class SourceKeeper:
-    """Puts what is opened again into the place of what has ended, while it is ``running``."""
+class KeptConnection(Generic[Provider]):
+    """One connection of a plugin, with all that it brings. ``kind`` is what that must be."""
 
-    def __init__(self) -> None:
-        self._ended: asyncio.Queue[str] = asyncio.Queue()
-        self._kept: dict[str, tuple[_Kept, str, Sequence[Opener[PriceSource]]]] = {}
-        self._reopening: dict[str, asyncio.Task[None]] = {}
-        self._pauses: dict[str, tuple[float, float]] = {}
+    def __init__(
+        self,
+        plugin: str,
+        opener: Opener[Provider],
+        kind: type,
+        context: PluginContext,
+        report: Callable[[ConnectProblem], None],
+    ) -> None:
+        self._plugin = plugin
+        self._opener: Opener[Any] = opener
+        self._kind = kind
+        self._context = context
+        self._report = report
+        self._ended = asyncio.Event()
+        self._stack = AsyncExitStack()
+        self._standing: dict[str, Any] = {}
+        self._task: asyncio.Task[None] | None = None
 
-    def has_ended(self, name: str) -> None:
-        """Hear that the connection of this source has ended."""
-        self._ended.put_nowait(name)
+    async def open(self) -> Mapping[str, Provider]:
+        """Return what stands for each thing that it brings, by name; nothing where it cannot be opened."""
+        found = await self._open(self._stack)
+        self._standing = {name: _standing_for(self._kind)(thing) for name, thing in found.items()}
+        if found:
+            self._task = asyncio.create_task(self._keep())
+        return self._standing
 
-    def keep(self, source: PriceSource, plugin: str, openers: Sequence[Opener[PriceSource]]) -> PriceSource:
-        """Return what stands for a source of this plugin from now on."""
-        kept = _Kept(source)
-        self._kept[kept.name] = kept, plugin, openers
-        return kept
-
-    @asynccontextmanager
-    async def running(self, connector: Connector) -> AsyncIterator[None]:
-        """Open again what ends, until the block does."""
-        watching = asyncio.create_task(self._watch(connector))
+    async def aclose(self) -> None:
+        """Close what is open, and open nothing again."""
         try:
-            yield
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.wait([self._task])
         finally:
-            tasks = {watching, *self._reopening.values()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            await self._stack.aclose()
 
-    async def _watch(self, connector: Connector) -> None:
-        while True:
-            name = await self._ended.get()
-            if name in self._kept and name not in self._reopening:
-                self._reopening[name] = asyncio.create_task(self._reopen(connector, name))
-
-    async def _reopen(self, connector: Connector, name: str) -> None:
-        kept, plugin, openers = self._kept[name]
+    async def _keep(self) -> None:
         loop = asyncio.get_running_loop()
-        pause_s, opened_at = self._pauses.get(name, (REOPEN_FIRST_S, loop.time()))
-        if loop.time() - opened_at >= STABLE_S:
-            pause_s = REOPEN_FIRST_S
-        try:
-            while True:
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, REOPEN_MAX_S)
-                found = await connector.open(plugin, openers, lambda one: one.name, PriceSource)
-                if name in found:
-                    kept.source = found[name]
-                    break
-        finally:
-            self._pauses[name] = pause_s, loop.time()
-            del self._reopening[name]
+        pause_s, opened_at = REOPEN_FIRST_S, loop.time()
+        while True:
+            await self._ended.wait()
+            if loop.time() - opened_at >= STABLE_S:
+                pause_s = REOPEN_FIRST_S
+            await asyncio.sleep(pause_s)
+            pause_s, opened_at = min(2 * pause_s, REOPEN_MAX_S), loop.time()
+            self._ended.clear()
+            async with AsyncExitStack() as stack:
+                found = await self._open(stack)
+                known = found.keys() & self._standing.keys()
+                for name in known:
+                    self._standing[name].connected = found[name]
+                if known:  # what has ended has nothing to be closed any more
+                    self._stack = stack.pop_all()
+                else:
+                    self._ended.set()
+
+    async def _open(self, stack: AsyncExitStack) -> Mapping[str, Provider]:
+        connector = Connector(stack, self._context, self._report, lambda _: self._ended.set())
+        return await connector.open(self._plugin, [self._opener], lambda one: one.name, self._kind)
+
+
+class _Standing:
+    """Hands on whatever it is asked, also what its kind does not name."""
+
+    def __init__(self, thing: Any) -> None:  # noqa: ANN401  of the kind that it stands for
+        self.name = thing.name
+        self.connected = thing
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever that is
+        return getattr(self.connected, name)
+
+
+@functools.cache
+def _standing_for(kind: type) -> Callable[[Any], Any]:
+    members = {
+        name: _handed_on(name)
+        for base in kind.__mro__
+        for name, member in vars(base).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+    return cast("Callable[[Any], Any]", type(kind)(f"Kept{kind.__name__}", (_Standing, kind), members))
+
+
+def _handed_on(name: str) -> Callable[..., Any]:
+    def call(self: _Standing, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever the method takes
+        return getattr(self.connected, name)(*args, **kwargs)
+
+    return call
