@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import EntryPoint
 
 import pytest
+from msgspec.structs import replace
 
 from cambist.plugin import (
     ChainUnavailableError,
@@ -121,6 +122,28 @@ async def test_one_that_ends_while_it_is_opened_is_opened_again_as_well(chains, 
         time.now += REOPEN_MAX_S
         await found.reopen()
         assert await heights(found) == [0] * len(chains)
+        assert found.ended == set()
+
+
+async def test_a_chain_that_is_changed_while_it_is_opened_again_waits_for_nothing_and_stays_changed():
+    """A plugin that hangs then has half a minute, in which an operator may take away the endpoint that it hangs at."""
+    async with connections(Time()) as (found, plugin):
+        plugin.fail()
+        await has_ended(found, "first", "second")
+        hanging = plugin.hangs = asyncio.Event()
+        reopening = asyncio.create_task(found.reopen())
+        async with asyncio.timeout(5):
+            while plugin.opened < 3:  # noqa: ASYNC110  both are being opened
+                await asyncio.sleep(0)
+            plugin.hangs = None
+            setup = replace(found.setups["first"], endpoints=("memory://other",))
+            await found.change("first", setup)
+            changed = found.chains["first"].connected
+            assert not reopening.done()
+            hanging.set()
+            await reopening
+        assert found.chains["first"].connected is changed
+        assert await heights(found) == [0, 0]
         assert found.ended == set()
 
 

@@ -18,7 +18,7 @@ class EndingChain(MemoryChain):
 
 
 class EndingPlugin(MemoryPlugin):
-    """``fail`` ends the connections that are open; while ``refuses`` is set, none can be opened."""
+    """``fail`` ends the connections that are open; none can be opened while it ``refuses``, or while it ``hangs``."""
 
     name = "ending"
 
@@ -26,6 +26,7 @@ class EndingPlugin(MemoryPlugin):
         super().__init__()
         self.opened = 0
         self.refuses = False
+        self.hangs: asyncio.Event | None = None
         self._failing = asyncio.Event()
 
     def fail(self) -> None:
@@ -36,6 +37,8 @@ class EndingPlugin(MemoryPlugin):
     async def connect(self, config: MemoryConfig, context: PluginContext) -> AsyncIterator[Sequence[Chain]]:
         del context
         self.opened += 1
+        if self.hangs is not None:
+            await self.hangs.wait()
         if self.refuses:
             raise ChainUnavailableError("nobody is there")
         chains = [EndingChain(info) for info in self.chains(config) if info.availability == "live"]
@@ -52,12 +55,10 @@ class EndingPlugin(MemoryPlugin):
             raise KeyError("result")
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(run())
+            running = group.create_task(run())
             await asyncio.sleep(0)
             yield chains
-
-    def setup(self, config: MemoryConfig, chain: str) -> None:  # type: ignore[override]
-        """Nothing can be changed while the gateway runs."""
+            running.cancel()
 
 
 PLUGINS: list[EndingPlugin] = []

@@ -52,6 +52,12 @@ class ChainKeeper:
                 await self.report_when_due()
                 await hints.wait(INTERVAL_S)
 
+    async def run_reopening(self) -> None:
+        """Connect again what has ended by itself, until cancelled; apart, as a plugin may take its time for that."""
+        while True:
+            await self._gateway.connections.reopen()
+            await asyncio.sleep(INTERVAL_S)
+
     async def run_asking(self) -> None:
         """Ask nodes about what was added, until cancelled."""
         asked_signer_at = float("-inf")
@@ -65,9 +71,8 @@ class ChainKeeper:
                     await hints.wait(ASK_INTERVAL_S)
 
     async def follow(self) -> None:
-        """Follow what is in force now, and connect again what has ended by itself."""
+        """Follow what is in force now."""
         try:
-            await self._gateway.connections.reopen()
             self._problems = (await self._follower.follow()).problems
         except _TROUBLE as error:
             log.warning("chains_not_followed", error=repr(error))

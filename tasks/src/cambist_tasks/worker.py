@@ -97,6 +97,7 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         }
         works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}
         works["chains"], works["chains_asked"] = keeper.run, keeper.run_asking
+        works["chains_reopened"] = keeper.run_reopening
         if follower is not None:
             works["exchanges"] = follower.run
         works |= {f"track {chain}": partial(keep_telling, gateway, chain) for chain in gateway.chains}
@@ -130,9 +131,11 @@ async def _open(ctx: dict[str, Any]) -> None:
     gateway = await stack.enter_async_context(open_gateway(process_settings(passphrase=signs), role="worker"))
     runners = runners_of(gateway)
     queueing = asyncio.create_task(keep_running("arq queueing", partial(keep_queueing, gateway, ctx["redis"])))
-    following = asyncio.create_task(keep_running("chains", ChainKeeper(gateway, ()).run))
+    keeper = ChainKeeper(gateway, ())
+    following = asyncio.create_task(keep_running("chains", keeper.run))
+    reopening = asyncio.create_task(keep_running("chains_reopened", keeper.run_reopening))
     end_at_signals(cast("asyncio.Task[Any]", asyncio.current_task()))
-    stack.push_async_callback(end_tasks, {queueing, following})
+    stack.push_async_callback(end_tasks, {queueing, following, reopening})
     ctx.update(runners.context, gateway=stack)
 
 

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
+from cambist.deadlines import words_of
 from cambist.plugin import Chain, NetworkSetup, PluginContext
 
 from .connect import Connector, ConnectProblem, log_problem
@@ -63,6 +64,7 @@ class ChainConnections:
 
     async def reopen(self) -> None:
         """Connect anew what has ended by itself, after a pause that doubles where it ends again and again."""
+        due = []
         for chain in sorted(self.ended & self.chains.keys()):
             now = self._context.monotonic()
             times, at = self._reopened.get(chain, (0, now - STABLE_S))
@@ -71,17 +73,27 @@ class ChainConnections:
                 continue
             self._reopened[chain] = (min(times + 1, 10), now)
             self.ended.discard(chain)
-            try:
-                async with self._changing, AsyncExitStack() as stack:
-                    fresh = await stack.enter_async_context(self.beside(chain, self.setups.get(chain)))
-                    if fresh.info != self._registry.chains[chain]:
-                        raise SetupError(f"{chain} connects as something else than before")  # noqa: TRY301
-                    self.chains[chain].switch(fresh, stack.pop_all().aclose)
-            except (SetupError, TypeError) as error:
-                self.ended.add(chain)
-                log.warning("chain_not_reopened", chain=chain, error=str(error))
-            else:
-                log.info("chain_reopened", chain=chain)
+            due.append(chain)
+        await asyncio.gather(*map(self._try_to_reopen, due))
+
+    async def _try_to_reopen(self, chain: str) -> None:
+        try:
+            await self._reopen(chain)
+        except Exception as error:  # noqa: BLE001  a plugin may raise anything, and is asked again
+            self.ended.add(chain)
+            log.warning("chain_not_reopened", chain=chain, error=words_of(error))
+
+    async def _reopen(self, chain: str) -> None:
+        """Let another connection take over. Nothing is awaited once it is open, so that ``change`` need not wait."""
+        setup = self.setups.get(chain)
+        async with AsyncExitStack() as stack:
+            fresh = await stack.enter_async_context(self.beside(chain, setup))
+            if self.setups.get(chain) != setup:
+                return  # what has the new setup has taken over already
+            if fresh.info != self._registry.chains[chain]:
+                raise SetupError(f"{chain} connects as something else than before")
+            self.chains[chain].switch(fresh, stack.pop_all().aclose)
+        log.info("chain_reopened", chain=chain)
 
     @asynccontextmanager
     async def beside(self, chain: str, setup: NetworkSetup | None) -> AsyncIterator[Chain]:
