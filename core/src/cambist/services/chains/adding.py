@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from sqlalchemy import Interval, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainToken, CoinSettings, Cursor, LedgerAccount, Payment
+from cambist.db.models import ChainToken, CoinSettings, Cursor, Deposit, LedgerAccount, Payment
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import OPEN, Status
 from cambist.domain.text import hidden_in
@@ -100,11 +100,13 @@ async def activate(
     Nothing happens where it was taken back meanwhile.
     """
     await lock_tokens(conn, claimed.chain)
+    cursor = Cursor.chain == claimed.chain, Cursor.scope == SCOPE
+    # No scan is stored from here on: else it could bring money of a token that was just found to be replaceable.
+    await conn.execute(select(Cursor.height).where(*cursor).with_for_update())
     await _free_symbol(conn, registry, claimed, token, now)
     await _check_setup(conn, registry, claimed.chain, token)
     newest = select(func.coalesce(func.max(ChainToken.revision), 0)).where(ChainToken.chain == claimed.chain)
     revision = ((await conn.execute(newest)).scalar_one() or 0) + 1
-    cursor = Cursor.chain == claimed.chain, Cursor.scope == SCOPE
     asked = update(Cursor).where(*cursor).values(tokens_revision=revision).returning(Cursor.height)
     height = (await conn.execute(asked)).scalar_one_or_none()
     mine = update(ChainToken).where(ChainToken.id == claimed.pk, ChainToken.state == "checking")
@@ -156,7 +158,7 @@ async def _free_symbol(
     if row.state != "disabled" or await _is_needed(conn, claimed.chain, row.contract, now):
         raise RefusedTokenError(
             f"{token.symbol} stands for {row.contract}, which is replaced only when it is disabled, nothing of it is"
-            " held and no payment waits for it."
+            " held or being confirmed, and no payment waits for it."
         )
     gone = update(ChainToken).where(ChainToken.id == row.id)
     await conn.execute(gone.values(state="replaced", changed_at=now))
@@ -174,12 +176,15 @@ async def _unset_amounts(conn: AsyncConnection, chain: str, symbol: str, now: da
 
 
 async def _is_needed(conn: AsyncConnection, chain: str, contract: str, now: datetime) -> bool:
-    """Whether anything of a token is in the books, or a payment still waits for it, also within its grace."""
+    """Whether anything of a token is in the books or will be, or a payment waits for it, also within its grace."""
     held = select(LedgerAccount.id).where(LedgerAccount.asset == asset_key(chain, contract), LedgerAccount.balance != 0)
+    coming = select(Deposit.id).where(
+        Deposit.chain == chain, Deposit.scope == SCOPE, Deposit.contract == contract, Deposit.status == "detected"
+    )
     grace = func.make_interval(0, 0, 0, 0, 0, 0, Payment.grace_s, type_=Interval)
     waits = Payment.status.in_(OPEN) | ((Payment.status == Status.EXPIRED) & (Payment.expires_at + grace > now))
     awaited = select(Payment.id).where(Payment.chain == chain, Payment.contract == contract, waits)
-    for asked in (held, awaited):
+    for asked in (held, coming, awaited):
         if (await conn.execute(asked.limit(1))).first() is not None:
             return True
     return False
