@@ -112,6 +112,12 @@ async def test_limits_are_by_token_and_either_of_them_may_be_missing(db, clock):
     assert found.limit_of("memory", "MEM") is None
 
 
+async def test_what_is_to_leave_has_to_fit_between_the_limits_and_nothing_may_leave_where_that_is_said(db, clock):
+    for limit in ({"minimum": "1.50", "perTransaction": "1.5"}, {"minimum": "1", "perDay": "0"}):
+        found = await save(db, clock, limits={"memory/USDX": limit})
+        assert found.limit_of("memory", "USDX").minimum == limit["minimum"]
+
+
 async def test_targets_are_stored_in_the_one_spelling_that_payouts_compare_with(db, clock):
     found = await save(db, clock, allowedAddresses={"bsc": [CHECKSUMMED, CHECKSUMMED.lower()], "memory": []})
     spelling = registry().families["evm"].normalize_address(CHECKSUMMED)
@@ -132,6 +138,8 @@ async def test_targets_are_stored_in_the_one_spelling_that_payouts_compare_with(
         ({"limits": {"memory/USDX": {"perDay": "1\n"}}}, "limits.memory/USDX.perDay"),
         ({"limits": {"memory/USDX": {"perTransaction": "1e3"}}}, "limits.memory/USDX.perTransaction"),
         ({"limits": {"memory/USDX": {"perTransaction": "0.0000001"}}}, "limits.memory/USDX.perTransaction"),
+        ({"limits": {"memory/USDX": {"minimum": "1", "perTransaction": "0.5"}}}, "limits.memory/USDX.minimum"),
+        ({"limits": {"memory/USDX": {"minimum": "1", "perDay": "0.999999"}}}, "limits.memory/USDX.minimum"),
         ({"allowedAddresses": {"nowhere": []}}, "allowedAddresses.nowhere"),
         ({"allowedAddresses": {"bsc": [CHECKSUMMED, "0x12"]}}, "allowedAddresses.bsc[1]"),
         ({"collection": {"minValueUsd": "five"}}, "collection.minValueUsd"),

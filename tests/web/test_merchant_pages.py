@@ -104,6 +104,24 @@ async def test_a_merchants_own_limits_hold_in_the_place_of_everybodys(client, ga
     refused(await client.put(f"{MERCHANTS}/mer_none/limits", json=none, headers=ADMIN), 404, "MERCHANT_NOT_FOUND")
 
 
+async def test_a_merchant_is_left_no_limits_between_which_nothing_can_be_paid_out(client, merchant):
+    everybodys = {"memory/USDX": {"minimum": "2"}}
+    here, path = "/api/admin/settings", f"{MERCHANTS}/{merchant.merchant_id}/limits"
+    assert (await client.put(here, json={"limits": everybodys, "version": 0}, headers=ADMIN)).status_code == 200
+    for name in ("perTransaction", "perDay"):
+        own = {"limits": {"memory/USDX": {name: "1.5"}}, "version": 0}
+        told = await client.put(path, json=own, headers=ADMIN)
+        refused(told, 400, "VALIDATION_ERROR", f"limits.memory/USDX.{name}")
+    own = {"memory/USDX": {"perTransaction": "2"}, "memory/MEM": {"perDay": "0"}}
+    assert (await client.put(path, json={"limits": own, "version": 0}, headers=ADMIN)).status_code == 200
+    everybodys = {"memory/USDX": {"minimum": "2.1"}, "memory/MEM": {"minimum": "1"}}
+    told = await client.put(here, json={"limits": everybodys, "version": 1}, headers=ADMIN)
+    refused(told, 400, "VALIDATION_ERROR", "limits.memory/USDX.minimum")
+    assert merchant.merchant_id in told.text
+    everybodys["memory/USDX"] = {"minimum": "2", "perTransaction": "7"}
+    assert (await client.put(here, json={"limits": everybodys, "version": 1}, headers=ADMIN)).status_code == 200
+
+
 async def test_limits_that_two_owners_set_at_once_do_not_overwrite_each_other(client, gateway, merchant):
     path = f"{MERCHANTS}/{merchant.merchant_id}"
     refused(await client.put(f"{path}/limits", json={"limits": {}}, headers=ADMIN), 400, "VALIDATION_ERROR", "version")

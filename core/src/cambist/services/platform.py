@@ -32,6 +32,7 @@ from cambist.ports import Clock
 from cambist.registry import Registry
 
 from .errors import InvalidError
+from .outgoing_limits import MerchantLimit, OutgoingLimit, check_merchants_room, check_room
 from .supported import Wording, find_chain, find_token
 from .versions import Version, check_version
 
@@ -41,26 +42,6 @@ CACHE_S = 2.0
 LIMITS_MAX = 1_000
 ADDRESSES_MAX = 1_000
 PROJECTS_MAX = 1_000
-
-AmountText = Annotated[str, Meta(min_length=1, max_length=80)]
-
-
-class OutgoingLimit(Group, frozen=True, kw_only=True, omit_defaults=True):
-    """How much of a token may leave one merchant's wallet, in whole tokens. None: as much as there is.
-
-    ``minimum`` is the least that one payout sends; refunds have none.
-    """
-
-    minimum: AmountText | None = None
-    per_transaction: AmountText | None = None
-    per_day: AmountText | None = None
-
-
-class MerchantLimit(Group, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What holds for one merchant in the place of what holds for all, in whole tokens. None: as for all."""
-
-    per_transaction: AmountText | None = None
-    per_day: AmountText | None = None
 
 
 Limits = Annotated[Mapping[str, OutgoingLimit], Meta(max_length=LIMITS_MAX)]
@@ -231,6 +212,8 @@ async def save(conn: AsyncConnection, registry: Registry, patch: PlatformPatch, 
     patch = structs.replace(patch, version=UNSET)
     merged = _merged(stored.settings, patch)
     settings = _read(merged)
+    if patch.limits is not UNSET:
+        await check_merchants_room(conn, settings.limits)
     version = stored.version + (merged != stored.settings)
     await conn.execute(update(table).values(settings=merged, version=version, updated_at=now))
     # Nothing secret can be in it: who changes what moves money, and when, must be found again.
@@ -256,6 +239,7 @@ def checked(patch: PlatformPatch, registry: Registry) -> PlatformPatch:
     """
     if patch.limits is not UNSET:
         check_limits(patch.limits, registry)
+        check_room(patch.limits)
     if patch.collection is not UNSET and patch.collection.min_value_usd is not UNSET:
         with _amount_of("collection.minValueUsd"):
             parse_fiat(patch.collection.min_value_usd, "usd")

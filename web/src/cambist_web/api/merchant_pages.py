@@ -10,17 +10,19 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
+from cambist.services import platform
 from cambist.services.accounting import cpt_months, tokens, usage
 from cambist.services.accounting.usage import MODES
 from cambist.services.audit.entries import Action
 from cambist.services.identity import merchants, plans
 from cambist.services.identity.team import MemberView
 from cambist.services.listing import Period, Sort
+from cambist.services.outgoing_limits import MerchantLimit, check_own_room
 from cambist.services.oversight import merchants as pages
 from cambist.services.oversight.merchants import MerchantDetail, MerchantRow, ProjectRow, Wanted
 from cambist.services.overviews import attention
 from cambist.services.overviews.attention import Attention
-from cambist.services.platform import LIMITS_MAX, MerchantLimit, check_limits
+from cambist.services.platform import LIMITS_MAX, check_limits
 from cambist.services.versions import Version
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
@@ -144,6 +146,7 @@ class MerchantPages(Controller):
         """
         check_limits(data.limits, web.gateway.registry)
         async with web.db.transaction() as conn:
+            check_own_room((await platform.load(conn)).limits, data.limits)
             version = await merchants.set_limits(conn, merchant_id, data.limits, version=data.version)
             told = {"changed": sent(data)}
             await audit.record(conn, Action.MERCHANT_LIMITS_SET, subject=merchant_id, merchant_id=merchant_id, **told)

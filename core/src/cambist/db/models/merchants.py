@@ -16,7 +16,7 @@ class Merchant(Base):
 
     Without ``plan_pk`` the merchant has the default plan, whichever that is. Since ``suspended_at``, where it is set,
     the operator lets nothing of the merchant's leave. ``limits`` are what the operator has set for this merchant alone,
-    by ``<chain>/<SYMBOL>``: ``MerchantLimit`` of ``services/platform.py``; each change adds one to ``limits_version``.
+    by ``<chain>/<SYMBOL>``: ``MerchantLimit`` of ``outgoing_limits.py``; each change adds one to ``limits_version``.
     Likewise which coins are enabled, in each mode, and ``live_coins_version`` or ``sandbox_coins_version``.
     """
 

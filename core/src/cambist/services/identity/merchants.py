@@ -26,7 +26,7 @@ from cambist.services.errors import (
     NotFoundError,
     merchant_suspended,
 )
-from cambist.services.platform import MerchantLimit
+from cambist.services.outgoing_limits import MerchantLimit
 from cambist.services.versions import check_version
 
 EMAIL_CHARS_MAX = 254

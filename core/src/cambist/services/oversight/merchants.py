@@ -18,8 +18,8 @@ from cambist.services.identity import merchants, team
 from cambist.services.identity.plans import plan_pk_in_force
 from cambist.services.identity.team import MEMBERS_MAX, MemberView
 from cambist.services.listing import Listed, ListOf, Part, Period, Sort, read_list
+from cambist.services.outgoing_limits import MerchantLimit
 from cambist.services.paging import read_one
-from cambist.services.platform import MerchantLimit
 
 from .finding import owner_of
 

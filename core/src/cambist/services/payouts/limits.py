@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 import msgspec
-from msgspec import structs
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,7 +19,8 @@ from cambist.domain.money import UNITS_MAX, format_units
 from cambist.domain.payouts import GIVEN_BACK, Limits
 from cambist.plugin import ChainInfo, Token, Units
 from cambist.services.errors import FieldProblem, ForbiddenError, InvalidError
-from cambist.services.platform import MerchantLimit, OutgoingLimit, PlatformSettings
+from cambist.services.outgoing_limits import MerchantLimit, OutgoingLimit
+from cambist.services.platform import PlatformSettings
 from cambist.services.pricing.quotes import Asset
 
 from . import minimums
@@ -41,9 +41,7 @@ async def limits_of(  # noqa: PLR0913, PLR0917  whose, of what, and when
     found = settings.limit_of(chain.id, token.symbol) or OutgoingLimit()
     own = await conn.scalar(select(Merchant.limits[f"{chain.id}/{token.symbol}"]).where(Merchant.id == merchant_pk))
     if own is not None:
-        limit = msgspec.convert(own, MerchantLimit)
-        changed = {name: text for name, text in structs.asdict(limit).items() if text is not None}
-        found = structs.replace(found, **changed)
+        found = found.for_one(msgspec.convert(own, MerchantLimit))
 
     if found.minimum is None:
         minimum = await minimums.find(conn, settings, mode, asset, now)
