@@ -131,6 +131,34 @@ async def test_what_is_owed_stays_owed(payment_env, merchant):
     assert await left(payment_env, merchant) == 500
 
 
+async def give_back(payment_env, merchant, moment, payouts):
+    async with payment_env.db.transaction() as conn:
+        failed = [f"{merchant} {moment} {number}" for number in range(payouts)]
+        await usage.give_back(conn, "payout", failed, payment_env.clock.now())
+
+
+@pytest.mark.parametrize("rolled_up", [False, True])
+async def test_what_comes_back_in_a_month_is_no_part_of_what_the_month_included(payment_env, merchant, rolled_up):
+    async with payment_env.db.transaction() as conn:
+        await usage.grant(conn, merchant, "live", 5_000, "bought")
+    before = payment_env.clock.now()
+    await use(payment_env, merchant, 100)
+    at(payment_env, 2026, 2, 1, 0, 5)
+    await plan(payment_env, 1_000)
+    await give(payment_env)
+    await give_back(payment_env, merchant, before, 100)
+    if rolled_up:
+        await roll_up(payment_env)
+    assert await left(payment_env, merchant) == 5_000 + 1_000
+    at(payment_env, 2026, 3, 1, 0, 5)
+    await give(payment_env)
+    assert await month(payment_env, merchant) == (0, 1_000)
+    await use(payment_env, merchant, 20)
+    at(payment_env, 2026, 4, 1, 0, 5)
+    await give(payment_env)
+    assert await left(payment_env, merchant) == 5_000 + 1_000, "what was bought, and a month of the plan"
+
+
 async def test_after_a_long_silence_the_month_that_runs_is_given_and_no_other(payment_env, merchant):
     await plan(payment_env, 1_000)
     await give(payment_env)

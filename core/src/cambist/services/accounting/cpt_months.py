@@ -5,7 +5,8 @@
     included = what is left of the month before, or the plan's credits, whichever is more
     given    = included - what is left of the month before
 
-So what was not used is not given again: it does not add up. What a month includes is used first. Credits that were
+So what was not used is not given again: it does not add up. Nor is more left of a month than it included, where more
+came back in it than was used: that was paid for before. What a month includes is used first. Credits that were
 bought, and the initial allowance, are not counted here, and never end. Nothing is taken from a balance.
 """
 
@@ -83,14 +84,14 @@ FROM cpt_months c
     JOIN merchants m ON m.id = c.merchant_pk
     JOIN plans p ON p.id = coalesce(m.plan_pk, (SELECT id FROM plans WHERE is_default)) AND p.cpt_per_month IS NOT NULL
     LEFT JOIN LATERAL (
-        SELECT greatest(0, b.included - coalesce((
+        SELECT least(b.included, greatest(0, b.included - coalesce((
             SELECT sum(u.used) FROM cpt_months u
             WHERE u.merchant_pk = c.merchant_pk AND u.mode = c.mode AND u.month >= b.month AND u.month < c.month
         ), 0) - coalesce((
             SELECT sum(CASE r.operation WHEN 'return' THEN -r.weight ELSE r.weight END) FROM usage_records r
             WHERE r.merchant_pk = c.merchant_pk AND r.mode = c.mode AND NOT r.posted
                 AND r.created_at >= b.month::timestamp AT TIME ZONE 'UTC' AND r.created_at < $2
-        ), 0))::bigint AS unused
+        ), 0)))::bigint AS unused
         FROM cpt_months b
         WHERE b.merchant_pk = c.merchant_pk AND b.mode = c.mode AND b.month < c.month AND b.included IS NOT NULL
         ORDER BY b.month DESC LIMIT 1
