@@ -139,7 +139,8 @@ async def follow_signer(gateway: Gateway) -> None:
         raise RuntimeError("a worker has a signer")
     async with gateway.hints.subscribe(answers.TOPIC) as hints:
         while True:
-            await answers.hand_on(gateway.db, gateway.signer, gateway.clock)
+            if await answers.hand_on(gateway.db, gateway.signer, gateway.clock):
+                await gateway.hints.publish("outbound")
             report = await gateway.signer.report()
             async with gateway.db.transaction() as conn:
                 await reports.save(conn, report, gateway.clock.now())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import structlog
 from msgspec import Struct
@@ -29,6 +30,8 @@ TOPIC = "signer"
 """Hint: an answer waits."""
 EXPIRES_AFTER = timedelta(minutes=10)
 """Longer than any code is good."""
+DECIDED: Final = frozenset({"approved", "denied"})
+WAITS_FOR_ANSWER = "signer: APPROVAL_NEEDED"
 LISTED_MAX = 50
 WAITING_MAX = 20
 HANDED_ON_MAX = 20
@@ -107,7 +110,8 @@ _TAKE = (
 async def hand_on(db: Database, signer: Signer, clock: Clock) -> int:
     """Hand the waiting answers to the signer, one after the other; return how many.
 
-    One that a worker died over is handed on again, and finds its question answered. Raises SignerUnavailableError.
+    One that a worker died over is handed on again, and finds its question answered. What a person has decided about is
+    due at once: publish the hint ``outbound`` where there were any. Raises SignerUnavailableError.
     """
     async with db.transaction() as conn:
         now = clock.now()
@@ -123,6 +127,16 @@ async def hand_on(db: Database, signer: Signer, clock: Clock) -> int:
             outcome = await signer.answer(given)
             answered = update(models.SignerAnswer).where(models.SignerAnswer.id == row.id)
             await conn.execute(answered.values(outcome=outcome, code=None, answered_at=clock.now()))
+            if outcome in DECIDED:
+                await _wake(conn, row.question_pk, clock.now())
             told = {"answer": row.answer_id, "verdict": row.verdict, "outcome": outcome, "question": row.question}
             await record(conn, GATEWAY, Action.SIGNER_ANSWERED, clock.now(), subject=str(row.question_pk), details=told)
     return HANDED_ON_MAX
+
+
+async def _wake(conn: AsyncConnection, question_pk: int, now: datetime) -> None:
+    """Have the engine ask for the signature now: where each try costs a loan of stake, it would wait for hours."""
+    copied, intent = await reports.load(conn), models.OutboundIntent
+    asked_for = [] if copied is None else [one.reference for one in copied.report.questions if one.pk == question_pk]
+    waits = intent.reference.in_(asked_for), intent.state == "waiting", intent.reason == WAITS_FOR_ANSWER
+    await conn.execute(update(intent).where(*waits).values(due_at=now, updated_at=now))
