@@ -283,6 +283,13 @@ async def test_what_was_set_of_a_token_in_its_units_is_gone_once_another_one_goe
     told = {one["token"]: [one[name] for name in names] for one in coins if one["chain"] == "memory"}
     assert told["EURX"] == [False, "off", None, None]
     assert told["USDX"] == [False, "limit", "0.1", "0.0005"], "nobody has replaced it"
+    # Whose money does not go out by itself any more reads why; operators read which contract it was.
+    own = (await client.get("/api/dashboard/audit?action=coin_settings.changed", headers=merchant.bearer)).json()
+    (entry,) = own["entries"]
+    assert (entry["actorKind"], entry["subject"]) == ("gateway", "memory/EURX")
+    assert entry["details"]["changed"]["autopayoutPolicy"] == "off"
+    (newest, _) = (await admin(client, "GET", "/api/admin/audit?action=token.checked"))["entries"]
+    assert (newest["details"]["contract"], newest["details"]["replaced"]) == (NEXT_EURX, EURX)
 
 
 async def test_blocks_are_asked_for_again_by_one_job_and_the_log_says_who_wanted_it(client, seen, gateway):

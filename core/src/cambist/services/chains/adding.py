@@ -15,10 +15,10 @@ from typing import Final
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Interval, func, select, update
+from sqlalchemy import Interval, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainToken, CoinSettings, Cursor, Deposit, LedgerAccount, Payment
+from cambist.db.models import ChainToken, CoinSettings, Cursor, Deposit, LedgerAccount, Merchant, Payment
 from cambist.db.structs import columns_of, to_struct
 from cambist.domain.payments import OPEN, Status
 from cambist.domain.text import hidden_in
@@ -103,7 +103,7 @@ async def activate(
     cursor = Cursor.chain == claimed.chain, Cursor.scope == SCOPE
     # No scan is stored from here on: else it could bring money of a token that was just found to be replaceable.
     await conn.execute(select(Cursor.height).where(*cursor).with_for_update())
-    await _free_symbol(conn, registry, claimed, token, now)
+    replaced = await _free_symbol(conn, registry, claimed, token, now)
     await _check_setup(conn, registry, claimed.chain, token)
     newest = select(func.coalesce(func.max(ChainToken.revision), 0)).where(ChainToken.chain == claimed.chain)
     revision = ((await conn.execute(newest)).scalar_one() or 0) + 1
@@ -124,9 +124,8 @@ async def activate(
     )
     if taken.rowcount:
         told = {"chain": claimed.chain, "contract": token.contract, "symbol": token.symbol, "decimals": token.decimals}
-        await record(
-            conn, GATEWAY, Action.TOKEN_CHECKED, now, subject=claimed.token_id, details=told | {"state": "enabled"}
-        )
+        told |= {"state": "enabled"} if replaced is None else {"state": "enabled", "replaced": replaced}
+        await record(conn, GATEWAY, Action.TOKEN_CHECKED, now, subject=claimed.token_id, details=told)
 
 
 async def refuse(conn: AsyncConnection, claimed: ClaimedToken, reason: str, now: datetime) -> None:
@@ -140,8 +139,8 @@ async def refuse(conn: AsyncConnection, claimed: ClaimedToken, reason: str, now:
 
 async def _free_symbol(
     conn: AsyncConnection, registry: Registry, claimed: ClaimedToken, token: Token, now: datetime
-) -> None:
-    """Make sure that nothing else goes by the symbol, letting go of what it replaces. Raises RefusedTokenError."""
+) -> str | None:
+    """Make sure that nothing else goes by the symbol; return what it replaces. Raises RefusedTokenError."""
     if registry.file_chains[claimed.chain].token(token.symbol) is not None:
         raise RefusedTokenError(
             f"{token.symbol} is a token of the plugin or of the operator's file, which alone can change it:"
@@ -152,7 +151,7 @@ async def _free_symbol(
     )
     row = (await conn.execute(taken)).one_or_none()
     if row is None:
-        return
+        return None
     if not claimed.replaces:
         raise RefusedTokenError(f"{token.symbol} stands for {row.contract}: name another symbol, or replace it.")
     if row.state != "disabled" or await _is_needed(conn, claimed.chain, row.contract, now):
@@ -163,16 +162,26 @@ async def _free_symbol(
     gone = update(ChainToken).where(ChainToken.id == row.id)
     await conn.execute(gone.values(state="replaced", changed_at=now))
     await _unset_amounts(conn, claimed.chain, token.symbol, now)
+    return str(row.contract)
 
 
 async def _unset_amounts(conn: AsyncConnection, chain: str, symbol: str, now: datetime) -> None:
     """Take away what merchants have set in the units of a symbol's token: the next one's may be worth more or less.
 
-    What has no units stays, as whether the coin is enabled and what it is converted to.
+    What has no units stays, as whether the coin is enabled and what it is converted to. Each merchant reads of it in
+    its own log.
     """
     rows = CoinSettings.chain == chain, CoinSettings.symbol == symbol
+    some = or_(CoinSettings.autopayout_policy != "off", CoinSettings.min_deposit.is_not(None))
+    set_ = select(Merchant.merchant_id, CoinSettings.mode).join(Merchant, Merchant.id == CoinSettings.merchant_pk)
+    told = (await conn.execute(set_.where(*rows, some).order_by(CoinSettings.merchant_pk, CoinSettings.mode))).all()
     off = {"autopayout_policy": "off", "autopayout_threshold": None, "autopayout_project_pk": None}
     await conn.execute(update(CoinSettings).where(*rows).values(off | {"min_deposit": None, "updated_at": now}))
+    changed = {"autopayoutPolicy": "off", "autopayoutThreshold": None, "minDeposit": None}
+    for row in told:
+        by, why = replace(GATEWAY, merchant_id=row.merchant_id), {"mode": row.mode, "because": "token replaced"}
+        details = {"changed": changed} | why
+        await record(conn, by, Action.COIN_SETTINGS_CHANGED, now, subject=f"{chain}/{symbol}", details=details)
 
 
 async def _is_needed(conn: AsyncConnection, chain: str, contract: str, now: datetime) -> bool:
