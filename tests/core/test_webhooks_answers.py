@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 import pytest
 
 from cambist.ports import SystemClock
-from cambist.services.webhooks.sender import AttemptResult, Message, open_sender
+from cambist.services.webhooks.sender import AttemptResult, Message, Sender, open_sender
 from cambist.settings import WebhookTargets
 from tests.support.webhooks import SECRET
 
@@ -19,10 +19,13 @@ MESSAGE = Message(id="evt_1", event="payment.paid", body=b"{}", secret=SECRET)
 
 
 @asynccontextmanager
-async def answering(answer: Callable[[asyncio.StreamWriter], None]) -> AsyncIterator[str]:
+async def talking(
+    talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[str]:
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n" + MESSAGE.body)
-        answer(writer)
+        # Whoever sends may be gone before the next request.
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            await talk(reader, writer)
         writer.close()
 
     server = await asyncio.start_server(take, "127.0.0.1", 0)
@@ -30,9 +33,34 @@ async def answering(answer: Callable[[asyncio.StreamWriter], None]) -> AsyncIter
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
 
 
-async def sent_to(url: str, times: int = 1) -> list[AttemptResult]:
+async def request(reader: asyncio.StreamReader) -> None:
+    await reader.readuntil(b"\r\n\r\n" + MESSAGE.body)
+
+
+async def arrive(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Write and have the other side, which runs in the same loop, read it before anything else is written."""
+    writer.write(data)
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def answering(answer: Callable[[asyncio.StreamWriter], None]) -> AsyncIterator[str]:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request(reader)
+        answer(writer)
+
+    async with talking(talk) as url:
+        yield url
+
+
+def opened() -> AbstractAsyncContextManager[Sender]:
     targets = WebhookTargets(allow_private=True, allow_http=True)
-    async with open_sender(clock=SystemClock(), timeout_ms=5_000, targets=targets) as sender:
+    return open_sender(clock=SystemClock(), timeout_ms=5_000, targets=targets)
+
+
+async def sent_to(url: str, times: int = 1) -> list[AttemptResult]:
+    async with opened() as sender:
         return [await sender.send_once(url, MESSAGE) for _ in range(times)]
 
 
@@ -56,6 +84,22 @@ async def test_a_receiver_that_says_2xx_has_taken_it_whatever_follows(head, body
     assert [(one.delivered, one.status_code, one.response_preview) for one in results] == [
         (True, int(head[:3]), preview)
     ] * 2
+
+
+@pytest.mark.parametrize("newline", [b"\r\n", b"\n"])
+async def test_a_receiver_that_says_2xx_has_taken_it_wherever_its_head_is_cut(newline):
+    """As by a program that writes it line by line, and the empty line together with the body."""
+    head = newline.join([b"HTTP/1.1 204 No Content", b"Content-Length: 5", b"", b""])
+    for cut in range(1, len(head) + 1):
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cut: int = cut) -> None:
+            await request(reader)
+            await arrive(writer, head[:cut])
+            writer.write(head[cut:] + b"hello")
+
+        async with talking(talk) as url:
+            (result,) = await sent_to(url)
+        assert (result.delivered, result.status_code) == (True, 204), head[:cut]
 
 
 async def test_a_status_that_refuses_is_told_whatever_follows():

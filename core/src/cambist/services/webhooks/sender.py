@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import aiohttp
@@ -31,7 +33,9 @@ BODY_TIMEOUT_S = 1.0
 """A receiver has answered with its status; its words are waited for no longer than this."""
 INTERIM_MAX = 8
 """Answers such as 103 that may come before the one that counts. Without end they would take the whole event loop."""
-HEAD_END = b"\r\n\r\n"
+HEAD_END = re.compile(rb"\n\r?\n")
+HEAD_END_KEPT = 2
+"""So many bytes of what came may be the beginning of such an end."""
 RESOLVER_THREADS = 64
 USER_AGENT = f"Cambist-Webhooks/{__version__}"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,13 +108,25 @@ class _Protocol(ResponseHandler):
     204, or one that is longer than its Content-Length. The receiver has answered, and its status is what counts.
     """
 
+    _before = b""
+
     def data_received(self, data: bytes) -> None:
-        """Hand the parser what has come, each head by itself. A body may be cut as well: it is read on all the same."""
-        parts = data.split(HEAD_END, INTERIM_MAX + 1)
-        for part in parts[:-1]:
-            super().data_received(part + HEAD_END)
-        if parts[-1]:
-            super().data_received(parts[-1])
+        """Hand the parser what has come, each head by itself. A body may be cut as well: it is read on all the same.
+
+        A head may have begun to end in the bytes before. No data at all has the parser go on with what it has.
+        """
+        if not data:
+            super().data_received(data)
+            return
+        known, begin = self._before, 0
+        seen = known + data
+        self._before = seen[-HEAD_END_KEPT:]
+        for found in islice(HEAD_END.finditer(seen), INTERIM_MAX + 2):
+            end = found.end() - len(known)
+            super().data_received(data[begin:end])
+            begin = end
+        if begin < len(data):
+            super().data_received(data[begin:])
 
 
 class _Connector(aiohttp.TCPConnector):
