@@ -102,6 +102,42 @@ async def test_a_receiver_that_says_2xx_has_taken_it_wherever_its_head_is_cut(ne
         assert (result.delivered, result.status_code) == (True, 204), head[:cut]
 
 
+async def test_a_second_answer_is_not_taken_for_the_next_ones():
+    """The receiver refused the second event, which counted as delivered, and was never sent again."""
+    connections = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        if connections == 1:
+            await request(reader)
+            for _ in range(2):
+                await arrive(writer, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            told.set()
+        while True:
+            await request(reader)
+            writer.write(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+
+    told = asyncio.Event()
+    async with talking(talk) as url, opened() as sender:
+        first = await sender.send_once(url, MESSAGE)
+        await told.wait()
+        second = await sender.send_once(url, MESSAGE)
+    assert (first.status_code, second.status_code) == (200, 503)
+
+
+async def test_a_body_that_comes_late_behind_204_is_no_part_of_the_next_answer():
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request(reader)
+        writer.write(b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n")
+        await request(reader)
+        writer.write(b"helloHTTP/1.1 204 No Content\r\n\r\n")
+
+    async with talking(talk) as url:
+        results = await sent_to(url, times=2)
+    assert [one.status_code for one in results] == [204, 204]
+
+
 async def test_a_status_that_refuses_is_told_whatever_follows():
     whole = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nnot now"
     async with answering(lambda writer: writer.write(whole)) as url:

@@ -17,7 +17,9 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
+from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
 from msgspec import Struct
 
 from cambist import __version__
@@ -36,6 +38,8 @@ INTERIM_MAX = 8
 HEAD_END = re.compile(rb"\n\r?\n")
 HEAD_END_KEPT = 2
 """So many bytes of what came may be the beginning of such an end."""
+BODILESS = (204, 304)
+"""Statuses behind which there is no body, whatever the head announces."""
 RESOLVER_THREADS = 64
 USER_AGENT = f"Cambist-Webhooks/{__version__}"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -102,13 +106,19 @@ class Resolver(AbstractResolver):
 
 
 class _Protocol(ResponseHandler):
-    """Reads the head of an answer before whatever comes with it.
+    """Reads the head of an answer before whatever comes with it, and one answer to each request.
 
     The parser forgets a head that it has read where the same bytes go on with what it does not take: a body behind
     204, or one that is longer than its Content-Length. The receiver has answered, and its status is what counts.
     """
 
     _before = b""
+    _has_answered = False
+
+    def set_response_params(self, **params: Any) -> None:  # noqa: ANN401  aiohttp's own
+        """Prepare for the answer to the request that is about to be sent."""
+        self._has_answered = False
+        super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
         """Hand the parser what has come, each head by itself. A body may be cut as well: it is read on all the same.
@@ -127,6 +137,22 @@ class _Protocol(ResponseHandler):
             begin = end
         if begin < len(data):
             super().data_received(data[begin:])
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        """Keep an answer. A second one closes the connection: the next request would be told that it is its own."""
+        message, _ = data
+        if self._has_answered:
+            self.force_close()
+            if self.transport is not None:
+                self.transport.close()
+            return
+        self._has_answered = not 100 <= message.code < 200  # noqa: PLR2004  the 1xx of HTTP
+        if message.code in BODILESS and (
+            message.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in message.headers
+        ):
+            # What it announces may come yet, in front of the next answer.
+            self.force_close()
+        super().feed_data(data, size)
 
 
 class _Connector(aiohttp.TCPConnector):
