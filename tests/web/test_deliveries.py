@@ -127,6 +127,9 @@ async def test_the_log_is_filtered_and_belongs_to_one_project(merchant, client, 
 
     assert await total("status=no_target") == 3
     assert await total("status=pending") == 0
+    wrong = await client.get(f"{path}?status=failed", headers=merchant.bearer)
+    refused(wrong, 400, "VALIDATION_ERROR", "status")
+    assert wrong.json()["error"].startswith('status must be one of "cancelled", "delivered", "dropped"')
     assert await total("event=payment.paid&resourceId=pay_1") == 3
     assert await total("resourceId=pay_2") == 0
     page = (await client.get(f"{path}?page=2&limit=2", headers=merchant.bearer)).json()

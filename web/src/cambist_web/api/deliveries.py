@@ -17,7 +17,7 @@ from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.trackers import transactions
 from cambist.services.trackers.bodies import TRANSACTION_PREFIX
 from cambist.services.webhooks import delivery_log, redelivery, samples
-from cambist.services.webhooks.delivery_log import DeliveryAnswer, Json
+from cambist.services.webhooks.delivery_log import DeliveryAnswer, Json, Status
 from cambist.services.webhooks.sender import AttemptResult, Message, Sender
 from cambist_web.auth import needs, owned_project_routes, project_routes
 from cambist_web.context import Web
@@ -26,6 +26,7 @@ from cambist_web.ratelimit import RateLimit
 from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter
 
 EventName = Annotated[str, Meta(min_length=1, max_length=64)]
+StatusFilter = Annotated[Status | None, QueryParameter()]
 ResourceFilter = Annotated[str | None, QueryParameter(name="resourceId", min_length=1, max_length=64)]
 
 TESTS = RateLimit("webhook-test", 30)
@@ -74,7 +75,7 @@ class Deliveries(Controller):
         asked: NamedDependency[Asked],
         period: NamedDependency[Period],
         *,
-        status: NonEmptyFilter = None,
+        status: StatusFilter = None,
         event: NonEmptyFilter = None,
         resource_id: ResourceFilter = None,
         sort: TimeSort = Sort.NEWEST,

@@ -27,7 +27,7 @@ from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter, sent
 from cambist_web.standing import still
 
-from .deliveries import DeliveryList, ResourceFilter, TestResult, TestWebhook, send_test
+from .deliveries import DeliveryList, ResourceFilter, StatusFilter, TestResult, TestWebhook, send_test
 from .projects import RotateSecret, SecretRotated, rotated
 from .signature_checks import SignatureCheckView, check_view
 
@@ -228,7 +228,7 @@ class WebhookEndpoints(Controller):
         asked: NamedDependency[Asked],
         period: NamedDependency[Period],
         *,
-        status: NonEmptyFilter = None,
+        status: StatusFilter = None,
         event: NonEmptyFilter = None,
         resource_id: ResourceFilter = None,
         sort: TimeSort = Sort.NEWEST,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,7 +18,7 @@ from cambist.services.listing import ALWAYS, Listed, ListOf, Owner, Part, Period
 
 ATTEMPTS_SHOWN_MAX = 50
 
-
+Status: TypeAlias = Literal["pending", "paused", "delivered", "dropped", "no_target", "cancelled", "tested"]
 Json = Annotated[Any, Meta(description="The body as it was sent, byte for byte.")]
 
 
@@ -75,7 +75,7 @@ async def list_deliveries(  # noqa: PLR0913  filters, each by name
     part: Part,
     *,
     endpoint_pk: int | None = None,
-    status: str | None = None,
+    status: Status | None = None,
     event: str | None = None,
     resource_id: str | None = None,
     delivery_ids: Sequence[str] | None = None,
