@@ -22,7 +22,17 @@ from cambist.services.webhooks.lanes import Lanes, Limits
 from cambist.services.webhooks.redelivery import redeliver_event, redeliver_failed
 from cambist.services.webhooks.sender import Message
 from cambist.testing.clock import ManualClock
-from tests.support.webhooks import deliverer, make_endpoints, make_project, paid, put, receiver, running, until
+from tests.support.webhooks import (
+    deliverer,
+    hears_at,
+    make_endpoints,
+    make_project,
+    paid,
+    put,
+    receiver,
+    running,
+    until,
+)
 
 
 async def again(db, clock, project, since: datetime, *, until: datetime = LAST_MOMENT, endpoint_id=None):
@@ -69,6 +79,7 @@ async def test_after_a_day_in_which_all_was_dropped_it_is_sent_again_once_howeve
 ) -> None:
     project = await make_project(db, ids)
     async with receiver() as shop, deliverer(db, clock) as worker:
+        await hears_at(db, project, shop.url)
         await put(db, [paid(project, shop.url, 0)], ids=ids, clock=clock)
         await worker.deliver_due()
         down = clock.now() + timedelta(seconds=1)
@@ -128,6 +139,7 @@ async def test_a_large_backlog_is_taken_in_parts_oldest_first_and_two_who_ask_at
     monkeypatch.setattr(redelivery, "REDELIVERED_MAX", 40)
     project, begin = await make_project(db, ids), clock.now()
     async with receiver() as shop, deliverer(db, clock) as worker:
+        await hears_at(db, project, shop.url)
         await put(db, [paid(project, shop.url, number) for number in range(100)], ids=ids, clock=clock)
         async with db.transaction() as conn:
             await conn.execute(text("UPDATE webhook_deliveries SET status = 'dropped', attempts = 6"))
@@ -174,6 +186,7 @@ async def test_one_event_goes_again_to_all_its_targets_or_to_one_that_had_not_he
 ) -> None:
     project = await make_project(db, ids)
     async with receiver() as shop, receiver() as books, receiver() as late, deliverer(db, clock) as worker:
+        await hears_at(db, project, shop.url)
         await endpoint_of(db, ids, clock, project, books.url)
         await put(db, [paid(project, shop.url)], ids=ids, clock=clock)
         (event,) = await whole_list(db, project)
@@ -253,6 +266,7 @@ async def test_deliverers_killed_at_random_over_a_receiver_that_was_down_lose_no
 
     schedule = RetrySchedule(retries=1, base_delay_ms=1)
     async with receiver() as shop, receiver() as books:
+        await hears_at(db, project, shop.url)
         shop.answer = books.answer = answer
         await endpoint_of(db, ids, clock, project, books.url)
         for part in range(6):

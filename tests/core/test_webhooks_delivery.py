@@ -31,6 +31,7 @@ from tests.support.webhooks import (
     SECRET,
     Received,
     deliverer,
+    hears_at,
     make_project,
     paid,
     put,
@@ -119,6 +120,7 @@ async def test_a_dropped_event_can_be_sent_again_with_a_fresh_set_of_attempts(
 ) -> None:
     project = await make_project(db, ids)
     async with receiver() as merchant, deliverer(db, clock) as worker:
+        await hears_at(db, project, merchant.url)
         merchant.statuses = [500] * 7
         await put(db, [paid(project, merchant.url)], ids=ids, clock=clock)
         for _ in range(6):

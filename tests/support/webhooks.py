@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import stripe
 from aiohttp import web
 from msgspec import Struct
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from cambist.db.engine import Database
 from cambist.db.models import Merchant, Project
@@ -122,6 +122,12 @@ async def make_project(
             .returning(Project.id)
         )
         return project.scalar_one(), project_id
+
+
+async def hears_at(db: Database, project: tuple[int, str], url: str) -> None:
+    """Set the URL of the project, at which its events are sent again."""
+    async with db.transaction() as conn:
+        await conn.execute(update(Project).where(Project.id == project[0]).values(payment_webhook_url=url))
 
 
 def paid(project: tuple[int, str], url: str | None, number: int = 1, event: str = "payment.paid") -> NewEvent:

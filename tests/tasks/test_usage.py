@@ -19,7 +19,7 @@ from cambist.services.webhooks.sender import open_sender
 from cambist.settings import WebhookTargets
 from cambist.testing.clock import ManualClock
 from cambist_tasks.jobs.usage import give_allowances, give_months, post_usage
-from tests.support.webhooks import make_project, paid, put, receiver, signing_secrets
+from tests.support.webhooks import hears_at, make_project, paid, put, receiver, signing_secrets
 
 ANYWHERE = WebhookTargets(allow_private=True, allow_http=True)
 
@@ -38,6 +38,7 @@ async def test_a_webhook_costs_once_when_it_is_delivered_whatever_came_before_an
         receiver() as merchant,
         open_sender(clock=clock, timeout_ms=30_000, targets=ANYWHERE) as sender,
     ):
+        await hears_at(db, project, merchant.url)
         deliverer = Deliverer(
             db=db,
             sender=sender,

@@ -111,6 +111,7 @@ async def test_the_log_shows_events_and_a_dropped_one_can_be_sent_again(merchant
     refused(await client.post(f"{one}/redeliver", headers=merchant.bearer), 409, "DELIVERY_PENDING")
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE webhook_deliveries SET status = 'dropped', attempts = 6")
+        await conn.exec_driver_sql("UPDATE projects SET payment_webhook_url = 'https://shop.example/hook'")
     again = await client.post(f"{one}/redeliver", headers=merchant.bearer)
     assert again.status_code == 200, again.text
     assert again.json()["delivery"]["status"] == "pending"

@@ -117,6 +117,7 @@ async def test_an_event_is_sent_again_and_so_is_all_that_failed_once_however_oft
         await conn.exec_driver_sql(
             "UPDATE webhook_deliveries SET status = 'dropped', attempts = 6 WHERE url IS NOT NULL"
         )
+        await conn.exec_driver_sql("UPDATE projects SET payment_webhook_url = 'https://shop.example/hook'")
     again = (await client.post(f"{one}/redeliver", headers=merchant.key)).json()["event"]
     assert [delivery["status"] for delivery in again["deliveries"]] == ["pending"]
     assert (again["eventId"], again["payload"]) == (told["eventId"], told["payload"])
@@ -126,7 +127,7 @@ async def test_an_event_is_sent_again_and_so_is_all_that_failed_once_however_oft
         )
     asked = {"since": "2020-01-01"}
     answers = [(await client.post(f"{EVENTS}/redeliver", json=asked, headers=merchant.key)).json() for _ in range(2)]
-    assert [(answer["queued"], answer["more"]) for answer in answers] == [(1, False), (0, False)]
+    assert [(answer["queued"], answer["more"]) for answer in answers] == [(2, False), (0, False)]
 
 
 async def test_what_is_sent_again_goes_where_the_project_has_it_sent_by_now(client, merchant, gateway, ask, tell):
@@ -157,6 +158,12 @@ async def test_what_is_sent_again_goes_where_the_project_has_it_sent_by_now(clie
         answer = await client.post(f"{EVENTS}/{event['eventId']}/redeliver", headers=merchant.key)
         assert answer.status_code == 200, answer.text
     assert await urls() == [own, new]
+    await drop()
+    assert (await client.patch(project, json={"paymentWebhookUrl": None}, headers=merchant.bearer)).status_code == 200
+    answer = await client.post(f"{EVENTS}/redeliver", json={"since": "2020-01-01"}, headers=merchant.key)
+    assert answer.json()["queued"] == 1
+    nowhere = (await ask()).json()["events"][1]["eventId"]
+    refused(await client.post(f"{EVENTS}/{nowhere}/redeliver", headers=merchant.key), 409, "NO_WEBHOOK_TARGET")
 
 
 async def test_events_belong_to_one_project_and_are_seen_by_its_merchant_too(client, merchant, ask, tell):

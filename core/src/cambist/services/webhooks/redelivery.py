@@ -25,18 +25,21 @@ REDELIVERED_MAX = 10_000
 
 UNDELIVERED = ("pending", "paused")
 
-# What can be sent: the default target's where it or the project has a URL, an endpoint's while there is the endpoint,
-# a tracker's always. One for a paused endpoint waits with the others there.
-HAS_TARGET = """CASE WHEN d.endpoint_pk IS NULL THEN coalesce(d.url, p.payment_webhook_url) IS NOT NULL
-    ELSE e.deleted_at IS NULL END"""
-"""That there is somebody to send a delivery ``d`` to: of the project ``p``, for the endpoint ``e`` where it has one."""
-_URL = """CASE WHEN d.tracker_pk IS NOT NULL OR d.endpoint_pk IS NOT NULL THEN d.url ELSE coalesce((
+_DEFAULT_URL = """coalesce((
         SELECT payment.webhook_url FROM webhook_events told
         JOIN payments payment ON payment.payment_id = convert_from(told.body, 'UTF8')::jsonb -> 'data' ->> 'paymentId'
         WHERE told.id = d.event_pk
-    ), p.payment_webhook_url, d.url) END"""
-"""Where a delivery goes that is sent again. At the default target that is the payment's own URL, or the project's as it
-is now: the one that it was sent to may be the mistake that was mended since, or somebody else's by now."""
+    ), p.payment_webhook_url)"""
+"""The default target of a delivery ``d`` of the project ``p``: the payment's own URL, or the project's as it is now.
+
+Not the one that it was sent to: that may be the mistake that was mended since, or somebody else's by now.
+"""
+# What can be sent: the default target's where there is a URL by now, an endpoint's while there is the endpoint, a
+# tracker's always. One for a paused endpoint waits with the others there.
+HAS_TARGET = f"""CASE WHEN d.endpoint_pk IS NOT NULL THEN e.deleted_at IS NULL
+    ELSE d.tracker_pk IS NOT NULL OR p.payment_webhook_url IS NOT NULL OR {_DEFAULT_URL} IS NOT NULL END"""
+"""That there is somebody to send a delivery ``d`` to: of the project ``p``, for the endpoint ``e`` where it has one."""
+_URL = f"CASE WHEN d.tracker_pk IS NULL AND d.endpoint_pk IS NULL THEN {_DEFAULT_URL} ELSE d.url END"
 RESTART = f"""
 WITH again AS (
     SELECT d.id, {_URL} AS url, coalesce(e.paused, false) AS paused
