@@ -153,6 +153,12 @@ def test_all_lines_of_the_header_are_one_list_that_is_read_from_the_right(peer, 
     assert client_host(peer, lines, parse_networks(["10.0.0.0/8"])) == address
 
 
+@pytest.mark.parametrize("trusted", ["::ffff:10.0.0.1", "::ffff:10.0.0.0/104"])
+def test_a_proxy_that_is_written_as_ipv6_is_believed(trusted):
+    assert client_host("10.0.0.1", ["203.0.113.9"], parse_networks([trusted])) == "203.0.113.9"
+    assert client_host("192.0.2.1", ["203.0.113.9"], parse_networks([trusted])) == "192.0.2.1"
+
+
 @pytest.mark.slow
 def test_large_headers_are_not_kept():
     trusted = parse_networks(["10.0.0.0/8"])

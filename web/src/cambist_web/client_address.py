@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from cambist.networks import Network, plain
+
 ADDRESSES_CACHED_MAX = 2_000
 HOP_CHARS_MAX = 64
 """The longest address, with brackets, zone and port, is shorter. Whatever is longer is none, and is not kept."""
@@ -14,13 +16,12 @@ HOPS_MAX = 32
 FORWARDED_CHARS_MAX = HOPS_MAX * HOP_CHARS_MAX
 """How much of ``X-Forwarded-For`` is looked at, from the right: more than any chain of proxies writes."""
 
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Read networks such as ``10.0.0.0/8``, or single addresses. Raises ValueError."""
-    return tuple(ipaddress.ip_network(text, strict=False) for text in texts)
+    """Read networks such as ``10.0.0.0/8``, or single addresses, as hosts are compared with them. Raises ValueError."""
+    return tuple(plain(ipaddress.ip_network(text, strict=False)) for text in texts)
 
 
 def client_host(peer: str, forwarded_for: Sequence[str], trusted: tuple[Network, ...]) -> str:

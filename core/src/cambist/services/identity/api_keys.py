@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.db.structs import AnySelect, columns_of, to_struct
+from cambist.networks import Network, plain
 from cambist.ports import Ids
 from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
@@ -33,7 +34,6 @@ Scope = Literal["read", "payments", "refunds", "payouts", "exchange", "accounts"
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 KEYS_MAX = 50
 """Active keys of one project."""
@@ -43,8 +43,6 @@ PREFIXES = {"live": "ck_live_", "sandbox": "ck_test_"}
 
 _KEY = re.compile(r"ck_(?:live|test)_[0-9a-hjkmnp-tv-z]{52}")
 
-IPV4_MAPPED_BITS = 96
-"""So many come before the IPv4 address in an IPv6 one that stands for it, such as ``::ffff:192.0.2.7``."""
 IPS_MAX = 50
 """Addresses and networks of one key."""
 
@@ -228,14 +226,9 @@ def _network(text: str) -> str:
     if "%" in text:
         raise InvalidError.field("allowedIps", words)
     try:
-        network = ipaddress.ip_network(text)
+        return str(plain(ipaddress.ip_network(text)))
     except ValueError:
         raise InvalidError.field("allowedIps", words) from None
-    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= IPV4_MAPPED_BITS:
-        mapped = network.network_address.ipv4_mapped
-        if mapped is not None:
-            network = ipaddress.ip_network((mapped, network.prefixlen - IPV4_MAPPED_BITS))
-    return str(network)
 
 
 _LIST = ListOf(models.ApiKey.id)
