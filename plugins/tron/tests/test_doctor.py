@@ -44,7 +44,8 @@ def contract(decimals: str, symbol: str) -> Callable[[Json], Json]:
 async def node() -> AsyncIterator[CannedNode]:
     async with CannedNode(chain(*([] for _ in range(30)))) as node:
         node.answers["wallet/getchainparameters"] = PRICES
-        node.answers["wallet/triggerconstantcontract"] = contract(f"{6:064x}", text("USDT"))
+        for state in ("wallet", "walletsolidity"):
+            node.answers[f"{state}/triggerconstantcontract"] = contract(f"{6:064x}", text("USDT"))
         yield node
 
 
@@ -94,6 +95,20 @@ async def test_a_node_that_runs_no_contracts_is_told(node: CannedNode, connect: 
         assert words in problem
         with pytest.raises(ChainUnavailableError, match=words):
             await chain.balance(USDT, chain.info.tokens[1])
+
+
+@pytest.mark.parametrize("missing", ["getnowblock", "triggerconstantcontract"])
+async def test_a_node_that_does_not_tell_what_is_solid_is_told(
+    node: CannedNode, connect: Connect, missing: str
+) -> None:
+    """As java-tron's port 8090: deposits come in, and no payout would ever leave. Each endpoint is asked."""
+    async with CannedNode(chain(*([] for _ in range(30)))) as second:
+        second.answers |= node.answers
+        second.answers[f"walletsolidity/{missing}"] = {"status": 404, "text": "<html>Error 404 Not Found</html>"}
+        async with connect(node.url, second.url, tokens=TOKENS) as connected:
+            (problem,) = await connected.problems()
+    assert f"does not offer walletsolidity/{missing} (HTTP 404)" in problem
+    assert "8091" in problem
 
 
 async def test_energy_that_costs_more_than_is_allowed_is_told(node: CannedNode, connect: Connect) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cambist.plugin import ChainError, FeeAboveCeilingError
+from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.contracts import DECIMALS, SYMBOL, bytes_of, token_problem
 from cambist_chainkit.gathering import gather_all
 
@@ -47,9 +48,9 @@ async def token_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]
     return found
 
 
-async def _told(endpoint: Endpoint, contract: str, selector: str) -> bytes:
+async def _told(endpoint: Endpoint, contract: str, selector: str, *, state: str = "wallet") -> bytes:
     body = {"owner_address": _NOBODY, "contract_address": hex_of(contract), "data": selector}
-    answer = await endpoint.post("wallet/triggerconstantcontract", body, ConstantCall)
+    answer = await endpoint.post(f"{state}/triggerconstantcontract", body, ConstantCall)
     check_ran(endpoint, answer)
     return bytes_of(answer.output) if answer.succeeded else b""
 
@@ -65,6 +66,25 @@ async def price_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]
         check_price(await read_prices(endpoint), setup)
     except FeeAboveCeilingError as error:
         return [f"{error}: no token would be sent"]
+    return []
+
+
+async def solid_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
+    """Return a sentence where the node does not tell what is solid: java-tron does so at a port of its own.
+
+    Deposits come in without it. Every payload names a solid block, and tokens are tried there, so nothing leaves.
+    """
+    contract = next((token.contract for token in setup.info.tokens if token.contract is not None), None)
+    try:
+        await endpoint.latest("walletsolidity")
+        if contract is not None:
+            await _told(endpoint, contract, DECIMALS, state="walletsolidity")
+    except UnsupportedError as error:
+        message = (
+            f"{setup.info.id}: {error}: nothing that needs it is sent. Nodes of java-tron answer walletsolidity/ at "
+            "another port, 8091: put both behind one address"
+        )
+        return [message]
     return []
 
 
@@ -96,7 +116,7 @@ async def problems(endpoints: Sequence[Endpoint], setup: ChainSetup) -> list[str
     found = list(key_problems(setup))
     checks = [
         *((check, endpoint) for endpoint in endpoints[:1] for check in (token_problems, price_problems)),
-        *((internal_problems, endpoint) for endpoint in endpoints),
+        *((check, endpoint) for endpoint in endpoints for check in (solid_problems, internal_problems)),
     ]
     for check, endpoint in checks:
         try:
