@@ -95,6 +95,28 @@ async def test_reading_that_takes_long_is_shared_out_between_calls(net: Net, mon
         assert [(await dead(chain, *txs))[-1] for _ in range(3)] == [False, False, True]
 
 
+class Narrow(Face):
+    """An address that gives only so many blocks in one answer."""
+
+    most = 3
+
+    async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
+        if path.endswith("getblockbylimitnext") and body["endNum"] - body["startNum"] > self.most:
+            return web.Response(status=413)
+        return await super().before(path, body, request)
+
+
+async def test_blocks_that_are_too_many_for_one_answer_are_read_fewer_at_a_time(net: Net) -> None:
+    """Else nothing could be proven dead at an endpoint that deposits are read from. One that is too long is none."""
+    (tx,) = [await lost(net, 1)]
+    await net.outlive(tx)
+    async with Narrow(net.node.chain) as face, net.connected(face.url) as chain:
+        assert await dead(chain, tx) == [True]
+        face.most = 0
+        with pytest.raises(ChainUnavailableError):
+            await dead(chain, tx)
+
+
 class Failing(Face):
     """An address that fails where it is asked for blocks from one on."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cambist.plugin import Block, Chain, Head, ScanResult, Span
+from cambist.plugin import Block, Chain, Head, ScanResult, Span, SpanTooWideError
 from cambist.testing import watching
 from cambist_tron.family import TronFamily
 
@@ -96,6 +96,27 @@ async def test_where_much_is_to_be_read_nothing_is_read_ahead(
         grow(node, *mined[20:])
         assert await follower.poll() == {HEAD: 1, HEADER: 1, BLOCKS: 3, INFOS: 10}
     assert follower.paid == list(range(20, 31))
+
+
+async def test_where_the_blocks_that_came_are_too_many_for_one_answer_fewer_are_read(
+    node: CannedNode, mined: list[Mined], connect: Connect, customer: str
+) -> None:
+    """What is asked for ahead must not fail the poll: nobody halves it there, and it would fail each time."""
+    node.answers[BLOCKS] = lambda body: (
+        {"Error": "response too large"}
+        if body["endNum"] - body["startNum"] > 2
+        else node.answer("getblockbylimitnext", body, solid=False)
+    )
+    async with connect(node.url) as connected:
+        await Follower(connected, node, customer, 19).poll()
+        grow(node, *mined[20:26])
+        async with connected.view() as view:
+            await view.head()
+            assert (await view.block(20)).hash == node.blocks[20]["blockID"]
+            with pytest.raises(SpanTooWideError):
+                await view.scan(Span(first=21, last=26), watching(TronFamily(), customer))
+            result = await view.scan(Span(first=21, last=22), watching(TronFamily(), customer))
+    assert [transfer.amount for transfer in result.transfers] == [21, 22]
 
 
 async def test_with_a_quorum_every_endpoint_is_asked_everything(

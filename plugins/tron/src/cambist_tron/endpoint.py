@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -20,7 +21,7 @@ from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup
 from .headers import check_header
-from .refusals import from_refused_path, from_text
+from .refusals import MANY_BLOCKS, from_refused_path, from_text
 from .wire import B, BlockList, Failure, MaybeHeader, NodeInfo, TronBlock, TronHeader, TxInfo
 
 A = TypeVar("A")
@@ -72,7 +73,7 @@ class Endpoint(Record):
         self.calls += 1
         answered = await self._http.post(_ENCODER.encode(body), path, "/" + path)
         told = self._told(answered.chunks)
-        if told is not None:
+        if told is not None and answered.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             raise from_text(self.name, path, self._http.redacted(told))
         if not answered.ok:
             raise from_refused_path(self.name, path, answered.status) or self._http.error(answered)
@@ -198,7 +199,7 @@ class Endpoint(Record):
         found: list[B] = []
         for _ in range(1 + MISSING_AGAIN_MAX):
             body = {"startNum": first + len(found), "endNum": first + count}
-            found += (await self.post("wallet/getblockbylimitnext", body, kind)).block
+            found += (await self.post(MANY_BLOCKS, body, kind)).block
             if len(found) >= count:
                 break
         if len(found) != count:

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
-from cambist.plugin import Block, ChainError, Dated, InconsistentChainError, StateUnavailableError
+from cambist.plugin import Block, ChainError, Dated, InconsistentChainError, SpanTooWideError, StateUnavailableError
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.spans import check_links
 
@@ -217,10 +217,17 @@ async def _kept(endpoint: Endpoint, height: int) -> Block:
 
 
 async def _read(endpoint: Endpoint, first: int, last: int) -> list[Contents]:
-    """Return the blocks, each standing on the one before."""
+    """Return the blocks, each standing on the one before. Fewer at a time where so many are too long an answer."""
     read: list[Contents] = []
-    for start in range(first, last + 1, BATCH_BLOCKS):
-        read += await read_contents(endpoint, start, min(BATCH_BLOCKS, last + 1 - start))
+    at_once = BATCH_BLOCKS
+    while (start := first + len(read)) <= last:
+        count = min(at_once, last + 1 - start)
+        try:
+            read += await read_contents(endpoint, start, count)
+        except SpanTooWideError:
+            if count == 1:
+                raise
+            at_once = count // 2
     check_links([one.block for one in read])
     return read
 

@@ -7,17 +7,20 @@ from http import HTTPStatus
 from typing import Final
 
 from cambist.plugin import ChainError, ChainUnavailableError, RateLimitedError
-from cambist_chainkit.answers import UnsupportedError
+from cambist_chainkit.answers import TooLongError, UnsupportedError
 
 TEXT_MAX: Final = 200
 RETRY_AFTER_MAX_S: Final = 300.0
 DAY_USED_UP_S: Final = 300.0
+MANY_BLOCKS: Final = "wallet/getblockbylimitnext"
+"""The one question of which less can be asked."""
 
 _RATE: Final = re.compile(
     r"lack of computing resources|rate.?limit|too many requests|frequency limit|requests? (?:limit|count)|"
     r"per second|suspended for|throttl|quota|capacity|server_?busy",
     re.IGNORECASE,
 )
+_LENGTH: Final = re.compile(r"response size|too (?:large|big)|size exceed", re.IGNORECASE)
 _DAY: Final = re.compile(r"daily usage|daily (?:request|limit)|per day", re.IGNORECASE)
 _SUSPENDED: Final = re.compile(r"suspended for (\d{1,6})\s*s", re.IGNORECASE)
 _UNSUPPORTED: Final = re.compile(
@@ -43,6 +46,8 @@ def from_text(who: str, asked: str, told: str) -> ChainError:
     """Return the error that a node's or a provider's words stand for."""
     text = told[:TEXT_MAX]
     said = f"{who} answered {asked} with {text!r}"
+    if asked == MANY_BLOCKS and _LENGTH.search(text):
+        return TooLongError(said)
     if _DAY.search(text):
         return RateLimitedError(said, retry_after=DAY_USED_UP_S)
     if _RATE.search(text):

@@ -8,7 +8,7 @@ block costs one instead of two.
 
 from __future__ import annotations
 
-from cambist.plugin import Block, Head, InconsistentChainError, ScanResult, Span, Watch
+from cambist.plugin import Block, Head, InconsistentChainError, ScanResult, Span, SpanTooWideError, Watch
 from cambist_chainkit.pool import answer_of
 from cambist_chainkit.pooled import PooledChain, PooledView
 from cambist_chainkit.spans import check_links
@@ -55,7 +55,7 @@ class TronView(PooledView[Endpoint]):
             blocks = await answer_of(self._endpoint, self._endpoint.blocks(known.height + 1, between))
             chain = [check_header(block, height) for height, block in enumerate(blocks, known.height + 1)]
             check_links([known, *chain])
-        except InconsistentChainError:
+        except (InconsistentChainError, SpanTooWideError):
             return False
         self._ahead = blocks if chain[-1].hash == head.hash else []
         return bool(self._ahead)
