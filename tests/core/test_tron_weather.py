@@ -29,6 +29,8 @@ RUNS, ROUNDS = (20, 100) if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" e
 ONE = 10**6
 STRANGERS = 10**6
 BEHIND = web.RequestKey("behind", int)
+CHANCE = web.RequestKey("chance", Random)
+TIMELY = frozenset({"transaction", "value", "contract_address"})
 
 BLOCKS = frozenset({"getblockbylimitnext", "getblockbynum", "getblock", "getnowblock", "getnodeinfo"})
 STATE = frozenset(
@@ -41,22 +43,30 @@ EMPTY = [(200, "{}"), (200, "[]")]
 
 
 class Weather(Face):
-    """An address of many nodes, of which some are behind and some fail, for as long as ``share`` is more than 0."""
+    """An address of many nodes, of which some are behind and some fail, for as long as ``share`` is more than 0.
 
-    def __init__(self, node: TronNode, random: Random) -> None:
+    What meets a request depends on what is asked, and how often it was: many are under way at once, in any order.
+    """
+
+    def __init__(self, node: TronNode, name: str) -> None:
         super().__init__(node.chain)
         self.share = 0.0
-        self._chance = random
+        self._name = name
+        self._asked: Counter[str] = Counter()
         self._infos: list[Any] = []
 
-    def strikes(self, share: float) -> bool:
-        return self._chance.random() < share
+    def _chance_of(self, path: str, body: dict[str, Any]) -> Random:
+        """Return the chances of one request. Transactions have the time of this machine in them, and so their ids."""
+        asked = f"{path} {sorted((key, value) for key, value in body.items() if key not in TIMELY)}"
+        self._asked[asked] += 1
+        return Random(f"{self._name} {asked} {self._asked[asked]}")
 
     async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
-        if self.share and self.strikes(0.3):
-            request[BEHIND] = self._chance.choice([1, 1, 2, 3])
-        if self.strikes(self.share):
-            status, text = self._chance.choice([*BROKEN, *EMPTY, *EMPTY])
+        chance = request[CHANCE] = self._chance_of(path, body)
+        if self.share and chance.random() < 0.3:
+            request[BEHIND] = chance.choice([1, 1, 2, 3])
+        if chance.random() < self.share:
+            status, text = chance.choice([*BROKEN, *EMPTY, *EMPTY])
             return web.Response(status=status, text=text)
         return await super().before(path, body, request)
 
@@ -65,20 +75,21 @@ class Weather(Face):
 
     async def after(self, path: str, answer: Any, request: web.Request) -> Any:
         answer = await super().after(path, answer, request)
-        name = path.rpartition("/")[2]
+        name, chance = path.rpartition("/")[2], request[CHANCE]
         if name == INFOS and isinstance(answer, list):
             before, self._infos = self._infos, answer
-            return self._rearranged(answer, before) if self.strikes(self.share) else answer
-        if name not in BLOCKS | STATE or not isinstance(answer, dict) or not self.strikes(self.share):
+            return _rearranged(answer, before, chance) if chance.random() < self.share else answer
+        if name not in BLOCKS | STATE or not isinstance(answer, dict) or chance.random() >= self.share:
             return answer
         changed = json.loads(json.dumps(answer))
         if paths := list(paths_in(changed)):
-            mutate(changed, self._chance.choice(paths), self._chance)
+            mutate(changed, chance.choice(paths), chance)
         return changed
 
-    def _rearranged(self, infos: list[Any], others: list[Any]) -> list[Any]:
-        shuffled = self._chance.sample(infos, len(infos))
-        return self._chance.choice([infos[:-1], infos + infos[:1], shuffled, others, [*others[:1], *infos[1:]]])
+
+def _rearranged(infos: list[Any], others: list[Any], chance: Random) -> list[Any]:
+    shuffled = chance.sample(infos, len(infos))
+    return chance.choice([infos[:-1], infos + infos[:1], shuffled, others, [*others[:1], *infos[1:]]])
 
 
 class World:
@@ -137,7 +148,7 @@ async def test_each_deposit_and_payout_is_counted_once_in_any_weather(db, clock,
     random = Random(seed)
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(TronNode(representatives=4))
-        faces = [await stack.enter_async_context(Weather(node, random)) for _ in range(1 + seed % 2)]
+        faces = [await stack.enter_async_context(Weather(node, f"{seed} {name}")) for name in range(1 + seed % 2)]
         usdt, fake = [await node.deploy_token("USDT", 6, usdt_like=True) for _ in range(2)]
         await node.mine()
         token = {"symbol": "USDT", "contract": usdt.address, "decimals": 6}
