@@ -160,6 +160,20 @@ async def test_a_question_goes_to_the_next_endpoint_until_one_answers_well(clock
         await pool.ask_all(asking(7))
 
 
+async def test_why_no_endpoint_answered_all_is_told(clock: ManualClock) -> None:
+    """Else operators read for ever that none can be asked, of endpoints that are asked and refuse."""
+    one, two = Scripted("one"), Scripted("two")
+    pool = pool_of(clock, one, two)
+    assert len(await pool.ask_all(asking(7))) == 2
+    one.error, two.error = ChainUnavailableError("one does not offer it"), SpanTooWideError("two finds it too long")
+    with pytest.raises(ChainUnavailableError, match=r"^one does not offer it; two finds it too long$"):
+        await pool.ask_all(asking(7))
+    two.error = one.error
+    for ask in (pool.ask_all, pool.ask_all, pool.ask_any):
+        with pytest.raises(ChainUnavailableError, match="one does not offer it"):
+            await ask(asking(7))
+
+
 async def test_an_endpoint_that_is_behind_is_asked_last_until_it_has_caught_up(clock: ManualClock) -> None:
     """By more blocks than are allowed."""
     one, two = Scripted("one", top=90), Scripted("two")

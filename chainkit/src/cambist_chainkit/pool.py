@@ -145,6 +145,7 @@ class EndpointPool(Generic[E]):
 
     async def ask_all(self, ask: Callable[[E], Awaitable[T]]) -> list[T]:
         """Return the answers of all endpoints that have one. Raises ChainUnavailableError where none has."""
+        failed: list[str] = []
 
         async def answer(endpoint: E) -> list[T]:
             if not await self.trusted(endpoint):
@@ -153,17 +154,18 @@ class EndpointPool(Generic[E]):
                 return [await answer_of(endpoint, ask(endpoint))]
             except ChainError as error:
                 self.blame(endpoint, error)
+                failed.append(str(error))
                 return []
 
         answers: list[list[T]] = await gather_all(*map(answer, self.usable()))
         found = [one for some in answers for one in some]
         if not found:
-            raise ChainUnavailableError(NOBODY_NOW)
+            raise ChainUnavailableError("; ".join(failed)) if failed else self._nobody()
         return found
 
     async def ask_any(self, ask: Callable[[E], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
         """Return the first good answer, else the last answer, else the last error."""
-        error: ChainError = ChainUnavailableError(NOBODY_NOW)
+        error: ChainError = self._nobody()
         answers: list[T] = []
         for endpoint in self.usable():
             if not await self.trusted(endpoint):
@@ -180,6 +182,11 @@ class EndpointPool(Generic[E]):
         if answers:
             return answers[-1]
         raise error
+
+    def _nobody(self) -> ChainUnavailableError:
+        """Return the error for when all endpoints are set aside, with what each was set aside for."""
+        told = "; ".join(endpoint.last_error for endpoint in self.endpoints if endpoint.last_error)
+        return ChainUnavailableError(f"{NOBODY_NOW}: {told}" if told else NOBODY_NOW)
 
     async def close(self) -> None:
         """End a survey that is under way."""
