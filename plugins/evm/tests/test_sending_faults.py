@@ -444,3 +444,34 @@ async def test_what_ends_a_forgotten_transfer_all_endpoints_say_and_more_than_on
         proxy.faults.add(Fault.HTTP_500)
         with pytest.raises(ChainUnavailableError, match="2 endpoints of local must tell the same"):
             await chain.witnessed(tx_id)
+
+
+class Jumping(FaultyProxy):
+    """An address of several nodes: one that is behind tries transfers, so many times, another tells all the rest."""
+
+    behind = "latest"
+    times = 0
+
+    async def _ask(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if self.times and any(call["method"] == "eth_estimateGas" for call in calls):
+            self.times -= 1
+            old = [("eth_estimateGas", "eth_call").count(call["method"]) for call in calls]
+            calls = [
+                {**call, "params": [call["params"][0], self.behind]} if is_old else call
+                for call, is_old in zip(calls, old, strict=True)
+            ]
+        return await super()._ask(calls)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 100])
+async def test_a_node_that_has_not_heard_of_the_money_yet_refuses_nothing(
+    node: Anvil, token: Contract, wallet: Wallet, connect: Connect, intent: MakeIntent, customer: str, times: int
+) -> None:
+    """Another behind the same address tells that it is there: a payout that is refused has failed for good."""
+    before = await node.call("eth_blockNumber", [])
+    await token.send("mint", wallet.address, 1_000)
+    async with Jumping(node.url) as proxy, connect(proxy.url, token=token) as chain:
+        wanted = [intent(customer, amount, chain.info.tokens[1]) for amount in (600, 1_000)]
+        await chain.plan(wanted, sponsor=None)
+        proxy.behind, proxy.times = before, times
+        assert [plan.refused for plan in await chain.plan(wanted, sponsor=None)] == [None, None]

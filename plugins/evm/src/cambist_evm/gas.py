@@ -26,6 +26,8 @@ TOKEN_GAS_UNKNOWN: Final = 150_000
 NATIVE_GAS_UNKNOWN: Final = 100_000
 # Where less was tried than will be sent, or nothing: slots that go from nothing to something cost 22 100 each.
 UNTRIED_GAS: Final = 50_000
+TRIES: Final = 3
+"""So often a refused transfer of a token is tried again, until a node has what another told that its source holds."""
 
 LENT: Final = hex(1 << 120)
 _WORD_CHARS: Final = 2 + 64
@@ -128,6 +130,11 @@ async def _retry_tokens(
     tried = await _try(
         endpoint, [_calls(one, amount, gas_max) for one, amount in zip(intents, amounts, strict=True)], gas_max
     )
+    doubted = [index for index, trial in enumerate(tried) if trial.refused is not None and amounts[index]]
+    if doubted:
+        again = await _try_where_held(endpoint, [(intents[index], amounts[index]) for index in doubted], gas_max)
+        for index, trial in zip(doubted, again, strict=True):
+            tried[index] = trial
     trials = []
     for intent, amount, trial in zip(intents, amounts, tried, strict=True):
         if trial.gas is not None and amount < intent.amount:
@@ -137,6 +144,29 @@ async def _retry_tokens(
         else:
             trials.append(_learned(endpoint, trial))
     return trials
+
+
+async def _try_where_held(endpoint: Endpoint, wanted: Sequence[tuple[Intent, int]], gas_max: GasMax) -> list[Trial]:
+    """Try refused transfers again, each with what a node tells in the same request that the source holds there.
+
+    Behind one address may be nodes that are some blocks apart: one that refuses may not have yet what another tells of.
+    """
+    asked = []
+    for intent, amount in wanted:
+        asked.append([balance_call(intent.source, intent.token, "latest"), *_calls(intent, amount, gas_max)])
+    found: dict[int, Trial] = {}
+    for _ in range(TRIES):
+        left = [index for index in range(len(wanted)) if index not in found]
+        some = max(endpoint.short_calls_max // len(asked[0]), 1)
+        for batch in (left[first : first + some] for first in range(0, len(left), some)):
+            said = iter(await endpoint.request([call for index in batch for call in asked[index]], str))
+            for index in batch:
+                (intent, amount), (_, *calls) = wanted[index], asked[index]
+                held = _at_most(endpoint, intent, next(said))
+                trial = _within(trial_of([next(said) for _ in calls]), calls, gas_max)
+                if trial.refused is None or held >= amount:
+                    found[index] = trial
+    return [found.get(index, Trial(gas=TOKEN_GAS_UNKNOWN)) for index in range(len(wanted))]
 
 
 def _at_most(endpoint: Endpoint, intent: Intent, held: str | RpcFailure | None) -> int:
