@@ -164,3 +164,22 @@ async def test_the_operator_is_told_of_what_is_paid_twice(treasury, robbed):
     await robbed.go_on()
     assert await robbed.paid() == 2 * AMOUNT
     assert treasury.alerts["mined_again"] == 1
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_the_operator_is_told_of_what_is_paid_though_its_money_was_given_back(treasury, robbed, goes_on):
+    """Its nonce was used by something else, deep in the chain, when it was cancelled."""
+    await robbed.begin(waits=True)
+    await treasury.cancel(robbed.payout_id)
+    await robbed.wait_for(0)
+    await robbed.go_on()
+    assert (await treasury.payout(robbed.payout_id)).status == "cancelled"
+    await robbed.restore()
+    await robbed.resurface()
+    assert await robbed.paid() == AMOUNT
+    if goes_on:
+        await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    await robbed.go_on()
+    assert treasury.alerts["mined_again"] == 1
+    await robbed.go_on()
+    assert treasury.alerts["mined_again"] == 1

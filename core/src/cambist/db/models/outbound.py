@@ -204,6 +204,13 @@ class OutboundSlot(Base):
             "uq_outbound_slots_one_per_intent", "intent_pk", unique=True, where="state IN ('open', 'done', 'reverted')"
         ),
         partial_index("ix_outbound_slots_open", "chain", "scope", "id", where="state = 'open'"),
+        partial_index(
+            "ix_outbound_slots_lost",
+            "chain",
+            "scope",
+            "created_at",
+            where="state = 'dead' AND missing_since IS NOT NULL",
+        ),
     )
 
     id: Mapped[PrimaryKey]
@@ -213,7 +220,8 @@ class OutboundSlot(Base):
     scope: Mapped[int]
     sequence: Mapped[int | None]
     state: Mapped[str] = mapped_column(server_default="open")
-    # The height from which on the nonce is known to be used by something else; it must stay so for a while.
+    # The height from which on the nonce is known to be used by something else; it must stay so for a while. None again
+    # once what is dead is found to be mined after all.
     missing_since: Mapped[int | None]
     raise_asked_at: Mapped[datetime | None]
     raise_fee_max: Mapped[int | None] = mapped_column(UnitsType)

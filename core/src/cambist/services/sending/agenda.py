@@ -18,7 +18,9 @@ from cambist.services.chain_scope import DEEPEST
 from .batches import WAITS_FOR_FUNDS
 from .collections.uncollected import KNOWN, UNCOLLECTED
 from .context import EngineContext
+from .gap_store import LOST
 from .gas.loans import LENT, PATIENCE
+from .reviving import LOST_FOR
 
 _CONFIRMED = DEEPEST.format(height="(c.height - $5::bigint)", finalized="c.finalized", finality_required="$6::bool")
 
@@ -32,6 +34,8 @@ SELECT
     ) AS cancel,
     -- store.open_txs() takes what is not final yet of just these; all else that is followed belongs to one of them.
     EXISTS (SELECT FROM outbound_slots WHERE chain = $1 AND scope = $2 AND state = 'open') AS follow,
+    -- LostSlots.check() leaves out what waits, and looks now and then.
+    EXISTS (SELECT FROM {LOST.format(since="$11")}) AS check_lost,
     -- finality_store.close_final() also asks whether the watcher knows their block, and reopen_undone() of which state
     -- their slots are. Without a cursor neither does anything.
     EXISTS (
@@ -66,6 +70,7 @@ class Agenda(Struct, frozen=True, kw_only=True):
 
     cancel: bool
     follow: bool
+    check_lost: bool
     finalize: bool
     asked_at: datetime | None
     collect: bool
@@ -88,6 +93,7 @@ async def read_agenda(conn: AsyncConnection, context: EngineContext, now: dateti
             collects_all,
             WAITS_FOR_FUNDS,
             isinstance(context.chain, LendingChain),
+            now - LOST_FOR,
         ),
     )
     return to_struct(Agenda, row.one())

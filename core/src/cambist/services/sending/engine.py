@@ -29,6 +29,7 @@ from .gas.loans import ask_back
 from .giving_way import learn_rests
 from .pausing import defer_paused, release_paused
 from .rests import PAUSE_MAX, Rests
+from .reviving import LostSlots
 from .sweeps.building import sweep_waiting
 
 Result = TypeVar("Result")
@@ -60,6 +61,7 @@ class Engine:
         self.done = TickResult()
         """What the newest tick did, also where it failed after that."""
         self._follower = Follower(context)
+        self._lost = LostSlots(context)
         self._collector = Collector(context, keys)
         self._rests = Rests()
         self._is_new = True
@@ -101,6 +103,8 @@ class Engine:
         done.told = cancelled is not False
         if agenda.follow:
             await self._follower.follow()
+        if agenda.check_lost:
+            await self._try("lost_nonces_unknown", self._lost.check(), failures)
         if agenda.cancel or agenda.follow:
             # What was followed may be mined and deep, or wait again.
             agenda = await self._read_agenda(collects_all=collects_all)

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from cambist.domain.intents import CARRIERS, IntentKind
+from cambist.domain.intents import CARRIERS
 from cambist.plugin import Broadcast, ChainError, Dated, SignedTx, TxStatus
 from cambist.services.receiving.deposits.rows import lock_cursor
 
-from . import fee_wishes, finality_store, gap_store, store
+from . import fee_wishes, finality_store, store
 from .context import EngineContext
 from .fee_wishes import FeeWish
 from .finality_store import Depth
@@ -21,7 +21,6 @@ from .finalizing import CANCELLED
 from .handler import lock_spending, updated
 from .nonce_slots import fill_gaps
 from .replacing import ALREADY_MINED, LATER, is_given_up, replace
-from .reviving import tell_mined_again
 from .rows import TxRow
 
 ASKED_AT_ONCE_MAX = 250
@@ -68,8 +67,6 @@ class Follower:
         slots: dict[int, list[TxRow]] = {}
         for tx in txs:
             slots.setdefault(tx.slot_pk, []).append(tx)
-        fresh = [tx for tx in asked if tx.state != "mined" and statuses[tx.id].block is not None]
-        await self._tell_mined_again(fresh)
         await self._note(asked, statuses)
         mined_slots = {
             tx.slot_pk for tx in txs if (statuses[tx.id].block if tx.id in statuses else tx.height) is not None
@@ -154,13 +151,6 @@ class Follower:
             async with self._context.db.autocommit() as conn:
                 await finality_store.note_mined(conn, seen)
 
-    async def _tell_mined_again(self, fresh: Sequence[TxRow]) -> None:
-        """Tell of what is mined twice: in an earlier slot as well, which was given up before a reorg."""
-        if fresh:
-            async with self._context.db.autocommit() as conn:
-                before = await gap_store.dead_slots(conn, [tx.intent.id for tx in fresh])
-            await tell_mined_again(self._context, before)
-
     async def _check_taken(self, taken: Slots, found: Depth) -> None:
         """Give up nonce slots that something else has taken, after as many blocks as confirm a deposit.
 
@@ -184,13 +174,6 @@ class Follower:
         proven = {
             slot: ones for slot, ones in dead.items() if all(said[tx.tx_id].state == "sequence_used" for tx in ones)
         }
-        repairs = {
-            ones[0].intent.source.pk for ones in proven.values() if ones[0].intent.update.kind is IntentKind.REPAIR
-        }
-        if repairs:
-            async with self._context.db.autocommit() as conn:
-                left = await gap_store.left_slots(conn, self._context.chain_scope, sorted(repairs))
-            await tell_mined_again(self._context, left)
         await self._mark_dead(proven, "its nonce was used by something else")
 
     async def _mark_dead(self, dead: Slots, why: str) -> None:

@@ -86,11 +86,32 @@ async def dead_slots(conn: AsyncConnection, intent_pks: Sequence[int]) -> Sequen
     return [_dead_slot(row) for row in rows]
 
 
-async def left_slots(conn: AsyncConnection, chain_scope: ChainScope, address_pks: Sequence[int]) -> Sequence[DeadSlot]:
-    """Return the dead slots of senders whose nonces were left to other slots."""
-    which = "s.sequence IS NULL AND s.chain = $1 AND s.scope = $2 AND s.address_pk = ANY($3::bigint[])"
-    rows = await conn.exec_driver_sql(_DEAD.format(which), (*chain_scope.key, list(address_pks)))
+LOST = """
+outbound_slots l WHERE l.chain = $1 AND l.scope = $2 AND l.state = 'dead' AND l.missing_since IS NOT NULL
+    AND l.created_at > {since}
+"""
+"""The slots of a chain whose nonces something else has used, and whose transactions are not known to be mined since."""
+
+_LOST = _DEAD.format(
+    "t.role = 'main' AND i.kind <> 'repair' AND i.state <> 'waiting' AND s.id IN"  # noqa: S608  constants
+    f" (SELECT l.id FROM {LOST.format(since='$3')} ORDER BY l.created_at DESC LIMIT $4)"
+)
+
+
+async def lost_slots(conn: AsyncConnection, chain_scope: ChainScope, since: datetime, limit: int) -> Sequence[DeadSlot]:
+    """Return the newest lost slots of what does not wait to be sent any more, with what would send it."""
+    rows = await conn.exec_driver_sql(_LOST, (*chain_scope.key, since, limit))
     return [_dead_slot(row) for row in rows]
+
+
+async def note_found(conn: AsyncConnection, slot_pks: Sequence[int]) -> set[int]:
+    """Note that the transactions of lost slots are mined after all; return of which nobody had noted it."""
+    rows = await conn.exec_driver_sql(
+        "UPDATE outbound_slots SET missing_since = NULL WHERE id = ANY($1::bigint[]) AND state = 'dead'"
+        " AND missing_since IS NOT NULL RETURNING id",
+        (list(slot_pks),),
+    )
+    return set(rows.scalars())
 
 
 def _dead_slot(row: Row[Any]) -> DeadSlot:

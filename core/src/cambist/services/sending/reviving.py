@@ -8,6 +8,7 @@ give its money back, asks the chain first; such a slot is followed again, as if 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -19,6 +20,11 @@ from .context import EngineContext
 from .gap_store import DeadSlot
 from .handler import updated
 from .rows import IntentRow, OwnPath
+
+LOST_FOR = timedelta(days=7)
+LOST_MAX = 100
+LOST_PAUSE = timedelta(seconds=60)
+"""Lost slots are looked at as often as this, the newest of one week: each look is a question to a node."""
 
 log = structlog.get_logger(__name__)
 
@@ -80,15 +86,32 @@ async def taken_back(context: EngineContext, intents: Sequence[IntentRow]) -> tu
     return revived, free - revived
 
 
-async def tell_mined_again(context: EngineContext, slots: Sequence[DeadSlot]) -> None:
-    """Tell the operator which of these dead slots' transactions are mined: what they send is sent twice, or had failed.
+class LostSlots:
+    """Looks now and then whether what was signed in lost slots is mined after all, though it was sent anew or failed.
 
-    Raises ChainError.
+    Whoever tells nodes of it again says nothing to us, and nothing of ours need be waiting for its nonce.
     """
-    known = await _mined_among(context, slots)
-    for slot in slots:
-        for tx_id in known.intersection(slot.tx_ids):
-            context.alert("mined_again", reference=slot.reference, tx_id=tx_id)
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._asked_at: datetime | None = None
+
+    async def check(self) -> None:
+        """Tell the operator, once, of each that is mined: it is paid once too often. Raises ChainError."""
+        context, now = self._context, self._context.clock.now()
+        if self._asked_at is not None and now - self._asked_at < LOST_PAUSE:
+            return
+        async with context.db.autocommit() as conn:
+            slots = await gap_store.lost_slots(conn, context.chain_scope, now - LOST_FOR, LOST_MAX)
+        known = await _mined_among(context, slots)
+        self._asked_at = now
+        mined = {slot.pk: slot for slot in slots if known.intersection(slot.tx_ids)}
+        if mined:
+            async with context.db.autocommit() as conn:
+                fresh = await gap_store.note_found(conn, sorted(mined))
+            for pk in sorted(fresh):
+                for tx_id in known.intersection(mined[pk].tx_ids):
+                    context.alert("mined_again", reference=mined[pk].reference, tx_id=tx_id)
 
 
 async def _mined_among(context: EngineContext, slots: Sequence[DeadSlot]) -> set[str]:

@@ -1644,6 +1644,10 @@ TABLES = (
     )
     """,
     "CREATE INDEX ix_outbound_slots_intent_pk ON outbound_slots (intent_pk)",
+    """
+    CREATE INDEX ix_outbound_slots_lost ON outbound_slots (chain, scope, created_at)
+        WHERE state = 'dead' AND missing_since IS NOT NULL
+    """,
     "CREATE INDEX ix_outbound_slots_open ON outbound_slots (chain, scope, id) WHERE state = 'open'",
     """
     CREATE UNIQUE INDEX uq_outbound_slots_one_per_intent ON outbound_slots (intent_pk)
