@@ -9,10 +9,11 @@ from cambist.services.addresses.wallets import main_wallet
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.listing import Part
 from cambist.services.receiving.payments.recalculate import Recalculate, recalculate
+from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.resolutions import decide
 from cambist.services.reversals.resolutions.read import list_resolutions
 from cambist.testing.memory import MemoryChain
-from tests.support.refunds import REQUIRED
+from tests.support.refunds import CUSTOMER, REQUIRED
 from tests.support.shop import Shop
 
 pytestmark = pytest.mark.slow
@@ -394,27 +395,49 @@ async def test_what_comes_for_a_failed_order_and_is_not_enough_is_released_or_se
     assert await payment_env.balance("USDX") == {"available": 4_000_000}
 
 
-async def test_what_came_to_the_wallets_own_address_is_listed_and_can_be_released(payment_env, refund_env):
-    context, actor = refund_env.context, payment_env.live
-    family = payment_env.registry.families["memory"]
+async def come_to_wallet(payment_env, context):
+    """Have something come to the wallet's own address, for no order; return that address and the deposit's id."""
+    family, actor = payment_env.registry.families["memory"], payment_env.live
     async with payment_env.db.transaction() as conn:
         wallet = await main_wallet(conn, context.keys, family, actor.merchant_pk, "live")
     chain = MemoryChain(payment_env.registry.chains["memory"])
-    usdx = chain.info.token("USDX")
     shop = Shop(payment_env.db, family, payment_env.clock, payment_env.ids)
     watcher = shop.watcher(chain)
     await shop.poll(watcher)
-    chain.transfer(usdx, wallet.address, 5_000_000)
+    chain.transfer(chain.info.token("USDX"), wallet.address, 5_000_000)
     chain.mine(1 + chain.info.confirmations)
     await shop.poll(watcher)
+    async with payment_env.db.transaction() as conn:
+        (one,) = (await list_resolutions(conn, actor, Part())).items
+    return wallet.address, one.deposit_id
+
+
+async def test_what_came_to_the_wallets_own_address_is_listed_and_can_be_released(payment_env, refund_env):
+    context, actor = refund_env.context, payment_env.live
+    wallet, _ = await come_to_wallet(payment_env, context)
     async with payment_env.db.transaction() as conn:
         page = await list_resolutions(conn, actor, Part())
         elsewhere = await list_resolutions(conn, payment_env.test, Part())
     (one,) = page.items
-    assert (one.reason, one.payment_id, one.can_accept, one.address) == ("unexpected", None, False, wallet.address)
+    assert (one.reason, one.payment_id, one.can_accept, one.address) == ("unexpected", None, False, wallet)
     assert elsewhere.total == 0
     async with payment_env.db.transaction() as conn:
         await refused(decide.accept(conn, context, actor, one.deposit_id), "CANNOT_ACCEPT")
     async with payment_env.db.transaction() as conn:
         released = await decide.release(conn, context, actor, one.deposit_id)
     assert (released.resolution.resolution, released.resolution.held_amount) == ("released", "0")
+
+
+async def test_another_project_that_sends_the_same_back_is_told_that_it_is_decided(payment_env, refund_env):
+    """What came for no order is any project's of the merchant to decide about, a refund of it its own project's."""
+    context, actor = refund_env.context, payment_env.live
+    _, deposit_id = await come_to_wallet(payment_env, context)
+    other = await payment_env.project(actor.merchant_pk, "prj_second", "live")
+    request = RefundRequest(to_address=CUSTOMER)
+    async with payment_env.db.transaction() as conn:
+        first = await decide.refund(conn, context, actor, deposit_id, request, None)
+    async with payment_env.db.transaction() as conn:
+        again = await decide.refund(conn, context, actor, deposit_id, request, None)
+    assert (again.replayed, again.resource.refund_id) == (True, first.resource.refund_id)
+    async with payment_env.db.transaction() as conn:
+        await refused(decide.refund(conn, context, other, deposit_id, request, None), "ALREADY_RESOLVED")

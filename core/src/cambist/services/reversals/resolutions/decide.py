@@ -140,7 +140,7 @@ async def refund(  # noqa: PLR0913, PLR0917  who asks for what
     asset = asset_of(context.registry, case.row)
     to_address = check_to_address(context.registry, asset.chain, request.to_address)
     to_tag = check_tag(context.registry, asset.chain, request.to_tag)
-    if (same := await _same(conn, case, (to_address, to_tag), request)) is not None:
+    if (same := await _same(conn, actor, case, (to_address, to_tag), request)) is not None:
         await lead_to(conn, claim, same)
         return Made(await get_refund(conn, actor.project_pk, same), replayed=True)
     _refuse_decided(case)
@@ -202,9 +202,9 @@ def _refuse_decided(case: _Case) -> None:
 
 
 async def _same(
-    conn: AsyncConnection, case: _Case, recipient: tuple[str, str | None], request: RefundRequest
+    conn: AsyncConnection, actor: Actor, case: _Case, recipient: tuple[str, str | None], request: RefundRequest
 ) -> str | None:
-    """Return the refund that already did what is asked for, where it left nothing to decide about."""
+    """Return the project's refund that already did what is asked for, where it left nothing to decide about."""
     if case.deposit.held_units or case.deposit.resolution != "refunded":
         return None
     sent = (
@@ -212,9 +212,10 @@ async def _same(
         Payout.kind == IntentKind.REFUND,
         Payout.status.not_in(GIVEN_BACK),
     )
-    refunds = select(Payout.payout_id, Payout.to_address, Payout.to_tag, Payout.units).where(*sent)
+    refunds = select(Payout.payout_id, Payout.project_pk, Payout.to_address, Payout.to_tag, Payout.units).where(*sent)
     last = (await conn.execute(refunds.order_by(Payout.id.desc()).limit(1))).one_or_none()
-    if last is None or (last.to_address, last.to_tag) != recipient:
+    # What came for no order is any project's to decide about.
+    if last is None or last.project_pk != actor.project_pk or (last.to_address, last.to_tag) != recipient:
         return None
     if request.amount is not None and format_units(last.units, case.row.decimals) != same_value(request.amount):
         return None
