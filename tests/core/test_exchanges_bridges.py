@@ -146,6 +146,45 @@ async def test_a_transfer_that_pays_one_deposit_back_ends_only_one(env):
     await env.check_all_books()
 
 
+async def test_a_fill_that_a_reorg_brings_while_the_refund_is_looked_for_ends_it(env, monkeypatch):
+    """It was filled in time in the blocks that there are now: nothing will ever pay it back."""
+    env.bridge.fill_s = 60
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged()
+    await env.go_on(txn_id, until="refunding", rounds=200)
+    env.other.reorg(6)
+    fill = env.other.fill(deposit)
+
+    async def filled(*_):
+        return BridgeStatus(state="filled", tx_id=fill)
+
+    monkeypatch.setattr(env.bridge, "status", filled)
+    row = await env.go_on(txn_id, seconds=70)
+    assert (row.status, row.dest_tx_id, row.is_closed) == ("succeeded", fill, True)
+    assert (await env.balance_of("other", "USDX")).available == deposit.units_out
+    assert (await env.balance_of("memory", "USDX")).pending == 0
+    await env.check_all_books()
+
+
+async def test_who_says_without_a_fill_that_it_is_filled_keeps_nobody_from_the_refund(env, monkeypatch):
+    env.bridge.fill_s = 60
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged()
+    await env.go_on(txn_id, until="refunding", rounds=200)
+
+    async def lie(*_):
+        return BridgeStatus(state="filled", tx_id=deposit.tx_id)
+
+    monkeypatch.setattr(env.bridge, "status", lie)
+    for _ in range(4):
+        await env.mine(seconds=70)
+        await env.tick()
+    assert (await env.row(txn_id)).step == "refunding"
+    env.chain.pay_back(env.asset_of("memory", "USDX").token.contract, env.wallet.address, deposit.units)
+    assert (await env.go_on(txn_id, seconds=70)).status == "failed"
+    await env.check_all_books()
+
+
 async def test_a_reorg_of_the_fill_takes_the_credit_back_until_it_is_filled_again(env):
     await env.opened(usdx=100 * USDX)
     txn_id, deposit = await env.bridged()

@@ -70,7 +70,7 @@ async def find_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
     deep_s = None if reach.deep_time is None else reach.deep_time.timestamp()
     is_expired = searched_to >= reach.deep and deep_s is not None and deep_s > deposit.fill_deadline
     if found is None and (is_expired or not is_new):
-        found = await _hinted(worker, row, sides, deposit)
+        found = await hinted(worker, row, sides, deposit)
     if found is not None:
         await _filled(worker, row, *found)
         return
@@ -163,7 +163,7 @@ async def _find_fill(
     return None, searched_to
 
 
-async def _hinted(
+async def hinted(
     worker: ExchangeWorker, row: ExchangeRow, sides: Sides, deposit: BridgeDeposit
 ) -> tuple[BridgeFill, FoundLog] | None:
     """Return the fill in the transaction that the provider names, if the chain shows one there. A hint never raises."""

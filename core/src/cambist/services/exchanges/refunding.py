@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+import structlog
 from msgspec import Struct
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,6 +21,7 @@ from cambist.plugin import BridgeDeposit, LogQuery, Units
 
 from . import posting
 from .arriving import find_call
+from .filling import hinted
 from .outputs import Arrived, claim, lock_arrived, lock_cursors, sum_free
 from .rows import ExchangeRow, lock, save
 from .two_chains import SPAN_MAX, SPANS_MAX, connected_sides, find_logs, read_reach
@@ -31,9 +33,14 @@ ALERT_PAUSE = timedelta(minutes=10)
 
 NOT_FILLED = SENTENCES[Failure.NOT_FILLED]
 
+log = structlog.get_logger(__name__)
+
 
 async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
-    """Look for what pays an expired deposit back on its own chain. One transfer may be for several deposits."""
+    """Look for what pays an expired deposit back on its own chain. One transfer may be for several deposits.
+
+    Where nothing does yet, its provider may know that it was filled after all.
+    """
     sides, deposit = connected_sides(worker, row), row.bridge_deposit
     if sides is None or deposit is None:
         worker.alert("not_followed", row, reason="its provider or one of its chains is not there")
@@ -59,7 +66,21 @@ async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
             units = None if receipt is None else sides.provider.refund(sides.source.info, deposit, receipt)
             if units is not None:
                 seen[tx_id] = str(units)
-    await _claim_refund(worker, row, deposit, seen, searched_to=max(first, last + 1), is_behind=last < reach.deep)
+    is_over = await _claim_refund(
+        worker, row, deposit, seen, searched_to=max(first, last + 1), is_behind=last < reach.deep
+    )
+    if not is_over and await hinted(worker, row, sides, deposit) is not None:
+        await _back_to_filling(worker, row)
+
+
+async def _back_to_filling(worker: ExchangeWorker, row: ExchangeRow) -> None:
+    """Look for the fill once more: a reorg that is deeper than any proof has brought it, or a node had not told it."""
+    async with worker.db.transaction() as conn:
+        locked = await lock(conn, row.pk)
+        if locked.step is Step.REFUNDING:
+            now = worker.clock.now()
+            log.warning("exchange_filled_after_all", txn_id=row.txn_id)
+            await save(conn, locked, now, step=Step.FILLING, searched_to=None, refunds={}, due_at=now)
 
 
 async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
@@ -70,8 +91,10 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
     *,
     searched_to: int,
     is_behind: bool,
-) -> None:
+) -> bool:
     """End an exchange whose deposit has come back: out of all that was paid back and is nobody else's.
+
+    Return whether that is over, or goes on at once.
 
     Transfers name no deposits, so that those of a wallet share what has come in the order in which they are looked at;
     one that is just as large comes first.
@@ -82,7 +105,7 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
         locked = await lock(conn, row.pk)
         now = worker.clock.now()
         if locked.step is not Step.REFUNDING:
-            return
+            return True
         left, chosen = row.given, []
         for pool in sorted(pools, key=lambda one: one.free != row.given):
             share = Units(min(left, pool.free))
@@ -93,12 +116,13 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
                 worker.alert("refund_not_stored", locked, contract=deposit.refund_contract, seen=str(seen))
             pause = SOON if is_behind or any(pool.is_coming for pool in pools) else PAUSE
             await save(conn, locked, now, refunds=dict(seen), searched_to=searched_to, due_at=now + pause)
-            return
+            return pause == SOON
         for pool, share in chosen:
             await claim(conn, locked, pool.arrived, share, "refund", now)
         await posting.post_closed(conn, locked, refunded=True)
         closed = {"is_closed": True, "closings": locked.closings + 1, "refunds": {}}
         await worker.endings.fail(conn, locked, now, NOT_FILLED, **closed)
+    return True
 
 
 class Pool(Struct, frozen=True, kw_only=True):
