@@ -181,3 +181,29 @@ async def test_a_collection_whose_coin_a_reorg_has_taken_keeps_nothing_else_from
     assert await treasury.on_chain(treasury.wallet.address, "USDX") == 100 * USDX
     assert (await gas_given(treasury))[0] <= 4
     assert await treasury.is_idle()
+
+
+async def test_of_several_collections_whose_coin_a_reorg_has_taken_each_is_given_up(treasury):
+    """Each is the first of its address once: what waits behind it lacks its coin as well, and asks for none."""
+    engine, address = treasury.engine(), await treasury.deposit_address()
+    before = treasury.chain.height
+    for number in (1, 2):
+        treasury.chain.transfer(treasury.token("MEM"), address, 50 * COIN)
+        await treasury.mine(1 + treasury.info.confirmations)
+        for _ in range(12):
+            await engine.tick()
+            if (await treasury.open_intents()).count(("collection", "sending", None)) == number:
+                break
+            await treasury.mine()
+        treasury.chain.forget()
+    assert (await treasury.open_intents()).count(("collection", "sending", None)) == 2
+    treasury.chain.reorg(treasury.chain.height - before)
+    await treasury.poll()
+    treasury.chain.transfer(treasury.token("USDX"), address, 100 * USDX)
+    await treasury.mine(1 + treasury.info.confirmations)
+    for _ in range(10):
+        await treasury.work(engine, rounds=6, until="enough")
+        treasury.clock.advance(61)
+    assert await treasury.on_chain(treasury.wallet.address, "USDX") == 100 * USDX
+    assert (await gas_given(treasury))[0] <= 6
+    assert await treasury.is_idle()

@@ -58,7 +58,7 @@ async def replace(
         # What waits is mined some day.
         return NEVER_REPLACED
     step = structs.replace(step, fee=fee)
-    if await _lacks_gas(context, tx, step):
+    if await _lacks_gas(context, tx, step, is_cancel=cancelled):
         return LATER
     signed = await _store(context, tx, step, "cancel" if cancelled else "main", wish)
     if isinstance(signed, str):
@@ -116,11 +116,12 @@ def _alert_stuck(context: EngineContext, tx: TxRow, wish: FeeWish | None, **fact
         context.alert("stuck", reference=tx.intent.update.reference, tx_id=tx.tx_id, **facts)
 
 
-async def _lacks_gas(context: EngineContext, tx: TxRow, step: Step) -> bool:
+async def _lacks_gas(context: EngineContext, tx: TxRow, step: Step, *, is_cancel: bool) -> bool:
     """Whether the sender cannot pay for a new transaction beside all else of it that waits: nodes count that together.
 
     Balances that count what waits are without it already. Gas is asked for fees alone: where the coin that is sent is
-    not there, as a reorg has taken it or a node tells an old balance, the gas station does not pay it.
+    not there, as a reorg has taken it or a node tells an old balance, the gas station does not pay it. What sends
+    nothing any more waits for no such coin either: what else wants it can never be mined behind it.
     """
     source, needed = tx.intent.source, int(step.native_needed)
     coin = needed - step.fee.cost_max - step.fee.reserve
@@ -135,7 +136,12 @@ async def _lacks_gas(context: EngineContext, tx: TxRow, step: Step) -> bool:
     if source.purpose == "gas":
         context.alert("gas_station_empty", address=source.address, lacking=str(lacking))
         return True
-    if balance < coin and not context.chain.balances_count_waiting:
+    lacks_coin = balance < coin and not context.chain.balances_count_waiting
+    if lacks_coin and is_cancel:
+        lacking = int(step.native_needed) - balance
+        if lacking <= 0:
+            return False
+    elif lacks_coin:
         _alert_stuck(context, tx, None, lacking=str(coin - balance))
         return True
     async with context.db.transaction() as conn:
