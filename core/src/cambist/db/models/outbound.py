@@ -190,7 +190,8 @@ class OutboundSlot(Base):
 
     ``state``: ``open`` (nothing of it is deep in the chain yet), ``done``, ``reverted`` (mined, and failed),
     ``cancelled`` (a transfer of nothing to the sender itself used the nonce), ``dead`` (something we did not send
-    used the nonce, or its transaction expired). Only the last two let the intent have another one.
+    used the nonce, or its transaction expired). Only the last two let the intent have another one. A dead one is
+    open again where a reorg gives its nonce back to an intent that waits still.
 
     ``raise_asked_at`` is set while an operator wants a higher fee: up to the chain's ceiling, or so that the
     transaction costs at most ``raise_fee_max`` of native coin. ``raise_refusal`` says why the last wish was not met.
