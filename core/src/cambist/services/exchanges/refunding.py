@@ -58,16 +58,21 @@ async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
 
     first = call.height if row.searched_to is None else row.searched_to
     last = min(first + SPAN_MAX * SPANS_MAX, reach.deep)
-    seen = dict(row.refunds)
+    seen, searched_to = dict(row.refunds), last + 1
     for low in range(first, last + 1, SPAN_MAX):
         logs = await find_logs(sides.source, query, low, min(low + SPAN_MAX - 1, last))
-        for tx_id in dict.fromkeys(found.tx_id for found in logs):
+        for tx_id, height in {found.tx_id: found.height for found in logs}.items():
             receipt = await sides.source.receipt(tx_id)
-            units = None if receipt is None else sides.provider.refund(sides.source.info, deposit, receipt)
+            if receipt is None:
+                # Another node than told of the log may not have it yet: what it pays back is asked for again.
+                log.warning("refund_receipt_missing", txn_id=row.txn_id, chain=row.source_chain, tx_id=tx_id)
+                searched_to = min(searched_to, height)
+                continue
+            units = sides.provider.refund(sides.source.info, deposit, receipt)
             if units is not None:
                 seen[tx_id] = str(units)
     is_over = await _claim_refund(
-        worker, row, deposit, seen, searched_to=max(first, last + 1), is_behind=last < reach.deep
+        worker, row, deposit, seen, searched_to=max(first, searched_to), is_behind=last < reach.deep
     )
     if not is_over and await hinted(worker, row, sides, deposit) is not None:
         await _back_to_filling(worker, row)

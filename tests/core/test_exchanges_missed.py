@@ -1,0 +1,33 @@
+"""Exchanges whose traces a node does not tell at once, or which come in other blocks than were expected."""
+
+import pytest
+
+from tests.support.exchange_env import USDX, ExchangeEnv
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def env(db, clock, ids, tmp_path):
+    async with ExchangeEnv(db, clock, ids, tmp_path / "signer") as env:
+        yield env
+
+
+async def test_a_refund_whose_receipt_a_node_does_not_tell_at_once_is_claimed_then(env, monkeypatch):
+    env.bridge.fill_s = 60
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged(50 * USDX)
+    await env.go_on(txn_id, until="refunding", rounds=200)
+
+    async def unknown(_):
+        return None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(env.chain, "receipt", unknown)
+        env.chain.pay_back(env.asset_of("memory", "USDX").token.contract, env.wallet.address, deposit.units)
+        for _ in range(8):
+            await env.mine(seconds=70)
+            await env.tick()
+    assert (await env.go_on(txn_id, seconds=70)).status == "failed"
+    assert (await env.balance_of("memory", "USDX")).available == 100 * USDX
+    await env.check_all_books()
