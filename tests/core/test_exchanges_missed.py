@@ -31,3 +31,26 @@ async def test_a_refund_whose_receipt_a_node_does_not_tell_at_once_is_claimed_th
     assert (await env.go_on(txn_id, seconds=70)).status == "failed"
     assert (await env.balance_of("memory", "USDX")).available == 100 * USDX
     await env.check_all_books()
+
+
+async def test_a_fill_in_a_block_that_took_the_place_of_one_from_before_the_call_is_found(env):
+    await env.opened(usdx=100 * USDX)
+    await env.mine(6)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "other/USDX")
+    for _ in range(30):
+        if env.routers["memory"].deposits():
+            break
+        await env.tick()
+        env.chain.mine()
+        env.clock.advance(2)
+        await env.poll()
+    (deposit,) = env.routers["memory"].deposits()
+    height = env.other.height
+    env.other.reorg(3, new_blocks=1)
+    env.other.fill(deposit)
+    env.other.mine()
+    assert env.other.height < height
+    row = await env.go_on(txn_id, seconds=30)
+    assert row.status == "succeeded"
+    assert (await env.balance_of("other", "USDX")).available == deposit.units_out
+    await env.check_all_books()

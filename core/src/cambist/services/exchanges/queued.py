@@ -19,7 +19,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Cursor, Exchange, Merchant, OutboundIntent
+from cambist.db.models import Exchange, Merchant, OutboundIntent
 from cambist.domain.exchanges import Kind, Step
 from cambist.domain.failures import BEGINNINGS, SENTENCES, Failure
 from cambist.domain.intents import WAITS_FOR_TURN, IntentKind
@@ -29,6 +29,7 @@ from cambist.services import platform
 from cambist.services.addresses.wallets import gas_station
 from cambist.services.platform import PlatformSettings
 from cambist.services.sending.batches import WAITS_FOR_CALL, WAITS_FOR_REINSTATEMENT
+from cambist.services.sending.finality_store import depth
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, NewIntent, mark_given_up, submit
 
 from .calls import REASON_CHARS_MAX, Built, Never, NotNow, build, fee_difference
@@ -292,15 +293,17 @@ async def _store(worker: ExchangeWorker, row: ExchangeRow, call: Call) -> None:
                 updated_at=now,
             )
         )
-        # Nothing can be paid out on the other chain before the call that asks for it.
-        height = select(Cursor.height).where(Cursor.chain == row.dest_chain, Cursor.scope == row.scope)
+        # Nothing can be paid out on the other chain before the call that asks for it; but its newest blocks may still
+        # give way to others, which are mined later and hold a fill all the same.
+        is_bridge = row.dest_chain != row.source_chain
+        known = await depth(conn, worker.scope(row, row.dest_chain)) if is_bridge else None
         await save(
             conn,
             locked,
             now,
             waits_for=None,
             due_at=now + CALL_VALID,
-            fill_from=None if row.dest_chain == row.source_chain else await conn.scalar(height),
+            fill_from=None if known is None else max(0, known.deep),
         )
 
 
