@@ -2,6 +2,8 @@
 
 import pytest
 
+from cambist.plugin import SpanTooWideError
+from cambist_tasks.exchanges import FOLLOW_TIMEOUT_S
 from tests.support.exchange_env import USDX, ExchangeEnv
 
 pytestmark = pytest.mark.slow
@@ -53,4 +55,36 @@ async def test_a_fill_in_a_block_that_took_the_place_of_one_from_before_the_call
     row = await env.go_on(txn_id, seconds=30)
     assert row.status == "succeeded"
     assert (await env.balance_of("other", "USDX")).available == deposit.units_out
+    await env.check_all_books()
+
+
+@pytest.mark.parametrize("step", ["filling", "refunding"])
+async def test_a_search_on_slow_nodes_ends_in_time_and_goes_on_from_there(env, monkeypatch, step):
+    env.bridge.fill_s = 600 if step == "filling" else 30
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged()
+    chain = env.other
+    if step == "refunding":
+        chain = env.chain
+        await env.go_on(txn_id, until="refunding", rounds=200)
+    chain.mine(60)
+    if step == "filling":
+        chain.fill(deposit)
+    else:
+        chain.pay_back(env.asset_of("memory", "USDX").token.contract, env.wallet.address, deposit.units)
+    logs = chain.logs
+
+    async def slow(query):
+        env.clock.advance(5)
+        if query.last - query.first > 3:
+            raise SpanTooWideError("four blocks at most")
+        return await logs(query)
+
+    monkeypatch.setattr(chain, "logs", slow)
+    for _ in range(60):
+        await env.mine(seconds=60)
+        begun = env.clock.monotonic()
+        await env.tick()
+        assert env.clock.monotonic() - begun < FOLLOW_TIMEOUT_S
+    assert (await env.row(txn_id)).status == ("succeeded" if step == "filling" else "failed")
     await env.check_all_books()

@@ -31,7 +31,7 @@ from . import posting
 from .arriving import find_call
 from .outputs import are_confirmed, claim, lock_arrived, lock_cursors, sum_free
 from .rows import ExchangeRow, lock, save
-from .two_chains import SPAN_MAX, SPANS_MAX, Reach, Sides, connected_sides, find_logs, read_reach
+from .two_chains import Reach, Sides, connected_sides, read_reach, search
 from .unseen import came_unseen, change_in
 from .worker import ExchangeWorker, later
 
@@ -64,7 +64,7 @@ async def find_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
         first = await _before_call(worker, row, sides, reach)
     if first is None:
         return
-    found, searched_to = await _find_fill(sides, deposit, first, reach)
+    found, searched_to = await _find_fill(worker, sides, deposit, first, reach)
     is_new = row.broadcast_at is None or worker.clock.now() - row.broadcast_at < EAGER
     # Contracts fill by the time of the block: behind a final one that is later, nobody can.
     deep_s = None if reach.deep_time is None else reach.deep_time.timestamp()
@@ -143,7 +143,7 @@ def _is_asked(row: ExchangeRow, deposit: BridgeDeposit) -> bool:
 
 
 async def _find_fill(
-    sides: Sides, deposit: BridgeDeposit, first: int, reach: Reach
+    worker: ExchangeWorker, sides: Sides, deposit: BridgeDeposit, first: int, reach: Reach
 ) -> tuple[tuple[BridgeFill, FoundLog] | None, int]:
     """Return the fill, if the blocks that the watcher has read tell of one, and up to which height was looked."""
 
@@ -151,15 +151,12 @@ async def _find_fill(
         return sides.provider.fill_query(sides.dest.info, deposit, sides.source.info, low, high)
 
     searched_to = first
-    for _ in range(SPANS_MAX):
-        last = min(searched_to + SPAN_MAX, reach.height)
-        for found in await find_logs(sides.dest, query, searched_to, last):
+    async for logs, last in search(worker, sides.dest, query, first, reach.height):
+        searched_to = last
+        for found in logs:
             fill = sides.provider.fill(sides.dest.info, deposit, sides.source.info, found)
             if fill is not None:
                 return (fill, found), found.height
-        searched_to = last
-        if searched_to >= reach.height:
-            break
     return None, searched_to
 
 

@@ -24,7 +24,7 @@ from .arriving import find_call
 from .filling import hinted
 from .outputs import Arrived, claim, lock_arrived, lock_cursors, sum_free
 from .rows import ExchangeRow, lock, save
-from .two_chains import SPAN_MAX, SPANS_MAX, connected_sides, find_logs, read_reach
+from .two_chains import connected_sides, read_reach, search
 from .worker import ExchangeWorker, later
 
 SOON = timedelta(seconds=2)
@@ -57,23 +57,21 @@ async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
         return sides.provider.refund_query(sides.source.info, deposit, low, high)
 
     first = call.height if row.searched_to is None else row.searched_to
-    last = min(first + SPAN_MAX * SPANS_MAX, reach.deep)
-    seen, searched_to = dict(row.refunds), last + 1
-    for low in range(first, last + 1, SPAN_MAX):
-        logs = await find_logs(sides.source, query, low, min(low + SPAN_MAX - 1, last))
+    seen, missing, searched_to = dict(row.refunds), list[int](), first - 1
+    async for logs, last in search(worker, sides.source, query, first, reach.deep):
+        searched_to = last
         for tx_id, height in {found.tx_id: found.height for found in logs}.items():
             receipt = await sides.source.receipt(tx_id)
             if receipt is None:
                 # Another node than told of the log may not have it yet: what it pays back is asked for again.
                 log.warning("refund_receipt_missing", txn_id=row.txn_id, chain=row.source_chain, tx_id=tx_id)
-                searched_to = min(searched_to, height)
+                missing.append(height)
                 continue
             units = sides.provider.refund(sides.source.info, deposit, receipt)
             if units is not None:
                 seen[tx_id] = str(units)
-    is_over = await _claim_refund(
-        worker, row, deposit, seen, searched_to=max(first, searched_to), is_behind=last < reach.deep
-    )
+    next_from, is_behind = min([searched_to + 1, *missing]), searched_to < reach.deep
+    is_over = await _claim_refund(worker, row, deposit, seen, searched_to=next_from, is_behind=is_behind)
     if not is_over and await hinted(worker, row, sides, deposit) is not None:
         await _back_to_filling(worker, row)
 

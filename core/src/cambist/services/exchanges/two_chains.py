@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -19,6 +19,8 @@ from .worker import ExchangeWorker
 SPAN_MAX = 2_000
 SPANS_MAX = 20
 """Spans of blocks that are asked for in one poll."""
+SEARCH_S = 30.0
+"""For how long blocks are asked for in one poll: less than whoever follows an exchange is given for it."""
 
 
 class Sides(Struct, frozen=True):
@@ -58,14 +60,26 @@ async def read_reach(worker: ExchangeWorker, conn: AsyncConnection, row: Exchang
     return Reach(known.height, known.deep, await conn.scalar(_MINED_AT, of_block))
 
 
-async def find_logs(
-    chain: ContractChain, query: Callable[[int, int], LogQuery], first: int, last: int
-) -> Sequence[FoundLog]:
-    """Return logs of a span, asked for in halves where it is too wide."""
-    try:
-        return await chain.logs(query(first, last))
-    except SpanTooWideError:
-        if first >= last:
-            raise
-        middle = (first + last) // 2
-        return [*await find_logs(chain, query, first, middle), *await find_logs(chain, query, middle + 1, last)]
+async def search(
+    worker: ExchangeWorker, chain: ContractChain, query: Callable[[int, int], LogQuery], first: int, last: int
+) -> AsyncIterator[tuple[Sequence[FoundLog], int]]:
+    """Yield what spans of blocks hold, one after the other, each with its last height.
+
+    It ends early once it has taken long, but never before the first span: who is stopped in the middle has looked in
+    vain, and begins at the same height again. Spans that a chain's nodes find too wide are halved, also the next time.
+    """
+    low, last = first, min(last, first + SPANS_MAX * SPAN_MAX)
+    until = worker.clock.monotonic() + SEARCH_S
+    width = min(SPAN_MAX, 2 * worker.spans.get(chain.info.id, SPAN_MAX))
+    while low <= last and (low == first or worker.clock.monotonic() < until):
+        high = min(low + width - 1, last)
+        try:
+            logs = await chain.logs(query(low, high))
+        except SpanTooWideError:
+            if low == high:
+                raise
+            width = (high - low + 1) // 2
+            continue
+        worker.spans[chain.info.id] = width
+        yield logs, high
+        low = high + 1

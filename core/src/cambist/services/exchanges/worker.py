@@ -41,6 +41,8 @@ class ExchangeWorker(Struct, frozen=True, kw_only=True):
     build_timeout_s: float = 15.0
     changes: dict[tuple[int, str], Change] = field(default_factory=dict)
     """What the blocks of calls changed, of exchanges that let others go first: nodes forget it meanwhile."""
+    spans: dict[str, int] = field(default_factory=dict)
+    """Of how many blocks the nodes of a chain gave logs at once the last time."""
 
     def alert(self, name: str, row: ExchangeRow, **facts: object) -> None:
         """Tell the operator: in the log, and in the metric ``cambist_exchange_alerts``."""
