@@ -324,6 +324,20 @@ async def test_a_connection_that_the_server_has_ended_is_given_up(engine, db):
         assert await pid_of(conn) != pid
 
 
+async def test_a_connection_that_the_server_has_ended_meanwhile_is_given_to_nobody(engine, db):
+    async with engine.connect() as one, engine.connect() as two:
+        pids = {await pid_of(conn) for conn in (one, two)}
+        lost = [(await conn.get_raw_connection()).driver_connection for conn in (one, two)]
+    async with db.autocommit() as other:
+        for pid in pids:
+            await other.execute(sa.text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+    async with asyncio.timeout(30):
+        while not all(conn.is_closed() for conn in lost):  # noqa: ASYNC110  the driver tells nobody
+            await asyncio.sleep(0.01)
+    async with engine.begin() as one, engine.begin() as two:
+        assert pids.isdisjoint({await pid_of(one), await pid_of(two)})
+
+
 async def test_a_connection_whose_statement_was_cancelled_is_given_up_and_ends_at_the_server(engine, db):
     begun = asyncio.Event()
     pids = []

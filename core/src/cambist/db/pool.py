@@ -18,7 +18,7 @@ class Pool(AsyncAdaptedQueuePool):
     Work comes in bursts, and many in a row. Each connection that is opened for one is a process of PostgreSQL's that
     learns the catalogue and plans every statement anew. With ``use_lifo``, as others do not become idle.
 
-    And it keeps none that comes back within a transaction.
+    And it keeps none that comes back within a transaction, and gives out none that the server has closed.
     """
 
     _sqla_logger_namespace = "sqlalchemy.pool"  # which says nothing below a warning
@@ -45,6 +45,10 @@ class Pool(AsyncAdaptedQueuePool):
     def _do_get(self) -> ConnectionPoolEntry:
         record = super()._do_get()
         self._idle_least = min(self._idle_least, self.checkedin())
+        driver: Any = record.driver_connection
+        if driver is not None and driver.is_closed():
+            # The server was started anew, or whatever lies between has closed it. Given out, it would fail a request.
+            record.invalidate()
         return record
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
