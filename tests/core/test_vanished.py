@@ -1,4 +1,4 @@
-"""A database whose machine vanishes without a word: who waits for an answer hears that none will come."""
+"""A server whose machine vanishes without a word: who waits for an answer, or for news, hears that none will come."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import pytest
+from redis.asyncio import Redis
 from sqlalchemy.exc import DBAPIError
 
+from cambist.bootstrap import open_listening
 from cambist.db import vanished
 from cambist.db.engine import connect
+from cambist.hints import Hints
 
 SO_ATTACH_FILTER = 26
 HEARD_WITHIN_S = 45
@@ -36,7 +39,7 @@ def vanish(sock: socket.socket) -> None:
 
 
 class Machine:
-    """The machine of the database, as it is reached over TCP."""
+    """The machine of a database, or of Valkey, as it is reached over TCP."""
 
     def __init__(self, url: str) -> None:
         self._to = urlsplit(url)
@@ -47,10 +50,13 @@ class Machine:
         self.asked = asyncio.Event()
 
     async def start(self) -> str:
-        """Return the address of the database there."""
+        """Return the address of the server there."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
-        return self._to._replace(netloc=f"{self._to.username}:{self._to.password}@127.0.0.1:{port}", query="").geturl()
+        who = "" if self._to.password is None else f"{self._to.username or ''}:{self._to.password}@"
+        if self._to.scheme == "unix":
+            return f"redis://{who}127.0.0.1:{port}?{self._to.query}"
+        return self._to._replace(netloc=f"{who}127.0.0.1:{port}", query="").geturl()
 
     async def close(self) -> None:
         self._server.close()
@@ -73,7 +79,9 @@ class Machine:
         raw = writer.get_extra_info("socket")
         self._sockets.append(raw)
         folder = parse_qs(self._to.query).get("host", [""])[0]
-        if folder.startswith("/"):
+        if self._to.scheme == "unix":
+            onwards = await asyncio.open_unix_connection(self._to.path)
+        elif folder.startswith("/"):
             onwards = await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.{self._to.port or 5432}")
         else:
             onwards = await asyncio.open_connection(self._to.hostname, self._to.port or 5432)
@@ -100,11 +108,16 @@ async def machine(database_url):
 
 
 @pytest.fixture
-async def far(machine, monkeypatch):
-    """Reach the database over TCP; only the times are shorter."""
+def soon(monkeypatch):
+    """Have the times be shorter, and all else as it is."""
     monkeypatch.setattr(vanished, "IDLE_S", 1)
     monkeypatch.setattr(vanished, "INTERVAL_S", 1)
     monkeypatch.setattr(vanished, "UNACKNOWLEDGED_MS", 2_000)
+
+
+@pytest.fixture
+async def far(machine, soon):
+    """Reach the database over TCP."""
     database = connect(await machine.start(), application_name="far", pool_size=1, pool_overflow=0)
     yield database
     await database.close()
@@ -141,3 +154,22 @@ async def test_nor_when_the_question_has_not(far, machine, asking):
     await asking(far)
     machine.vanish()
     await fails(asyncio.create_task(asking(far)))
+
+
+@pytest.fixture
+async def valkey(redis_url):
+    machine = Machine(redis_url)
+    yield machine
+    await machine.close()
+
+
+async def test_who_waits_for_hints_listens_anew_once_valkey_has_vanished(valkey, redis_url, soon):
+    async with Redis.from_url(redis_url) as there, open_listening(await valkey.start()) as listening:
+        ours = Hints(listening)
+        async with ours.subscribe("a") as waiter:
+            assert await waiter.wait(10)  # connected
+            valkey.vanish()
+            assert await waiter.wait(HEARD_WITHIN_S), "it listens for ever where nobody speaks"
+            await Hints(there).publish("a")
+            assert await waiter.wait(10)
+        await ours.aclose()

@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from . import __version__
 from .budgets import SharedBudgets
 from .db.engine import Database, connect
+from .db.vanished import tcp_options
 from .domain.prices import RatePolicy
 from .hints import Hints
 from .plugin import BridgeProvider, Chain, OwnBudgets, PluginContext, RequestBudgets, SwapProvider
@@ -111,14 +112,7 @@ async def open_gateway(settings: Settings, *, role: Role, parts: Parts | None = 
             stack.push_async_callback(db.close)
         redis = open_redis(settings.redis.url)
         stack.push_async_callback(redis.aclose)
-        # Its listener waits for as long as nothing happens, which the timeout above would take for an outage.
-        keepalive = {} if settings.redis.url.startswith("unix://") else {"socket_keepalive": True}
-        listening = Redis.from_url(
-            settings.redis.url,
-            socket_connect_timeout=REDIS_TIMEOUT_S,
-            **keepalive,
-            **redis_tls(settings.redis.url),
-        )
+        listening = open_listening(settings.redis.url)
         stack.push_async_callback(listening.aclose)
         context = plugin_context(clock, random, SharedBudgets(redis, clock))
         hints = Hints(listening)
@@ -202,6 +196,18 @@ def open_redis(url: str) -> Redis:
     """Return a client, which gives up soon; nothing is opened before it is used."""
     client: Redis = Redis.from_url(
         url, socket_timeout=REDIS_TIMEOUT_S, socket_connect_timeout=REDIS_TIMEOUT_S, **redis_tls(url)
+    )
+    return client
+
+
+def open_listening(url: str) -> Redis:
+    """Return a client for who waits as long as nothing happens, which a timeout would take for an outage."""
+    keepalive = {"socket_keepalive": True, "socket_keepalive_options": tcp_options()}
+    client: Redis = Redis.from_url(
+        url,
+        socket_connect_timeout=REDIS_TIMEOUT_S,
+        **({} if url.startswith("unix://") else keepalive),
+        **redis_tls(url),
     )
     return client
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 
 IDLE_S = 15
 INTERVAL_S = 5
@@ -23,11 +24,17 @@ def notice(transport: asyncio.BaseTransport) -> None:
     if found is None or found.family not in {socket.AF_INET, socket.AF_INET6}:
         return
     found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (  # not every system has all of them
-        ("TCP_KEEPIDLE", IDLE_S),
-        ("TCP_KEEPINTVL", INTERVAL_S),
-        ("TCP_KEEPCNT", PROBES),
-        ("TCP_USER_TIMEOUT", UNACKNOWLEDGED_MS),
-    ):
-        if (option := getattr(socket, name, None)) is not None:
-            found.setsockopt(socket.IPPROTO_TCP, option, value)
+    for option, value in tcp_options().items():
+        found.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def tcp_options() -> dict[int, int]:
+    """Return TCP's options for such a connection, beside SO_KEEPALIVE, by their numbers."""
+    wanted = {
+        "TCP_KEEPALIVE" if sys.platform == "darwin" else "TCP_KEEPIDLE": IDLE_S,
+        "TCP_KEEPINTVL": INTERVAL_S,
+        "TCP_KEEPCNT": PROBES,
+        "TCP_USER_TIMEOUT": UNACKNOWLEDGED_MS,
+    }
+    # Not every system has all of them.
+    return {getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)}
