@@ -23,7 +23,10 @@ NEW = NewJob(kind=Kind.RECONCILE, arguments={"chain": "memory"}, requested_by="o
 def typed(tmp_path, database_url, redis_url, monkeypatch):
     leave_no_config(monkeypatch)
     config = tmp_path / "cambist.toml"
-    config.write_text(f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n')
+    config.write_text(
+        f'[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n'
+        '[plugins.evm.chains.ethereum]\nrpc_urls = ["http://127.0.0.1:1"]\n'
+    )
 
     def run(*arguments):
         command, *rest = arguments or ("",)
@@ -144,7 +147,7 @@ async def test_a_reconcile_and_a_statement_can_be_asked_for_once_at_a_time(typed
     await make_project(db, ids)
     async with db.autocommit() as conn:
         merchant = (await conn.exec_driver_sql("SELECT merchant_id FROM merchants")).scalar_one()
-    for words in (["reconcile"], ["reconcile", "--chain", "memory"], ["statement", merchant, "--from", "2026-01-01"]):
+    for words in (["reconcile"], ["reconcile", "--chain", "ethereum"], ["statement", merchant, "--from", "2026-01-01"]):
         first, second = [await in_a_thread(typed, *words) for _ in range(2)]
         assert first.exit_code == 0, first.output
         assert first.output == second.output
@@ -152,7 +155,14 @@ async def test_a_reconcile_and_a_statement_can_be_asked_for_once_at_a_time(typed
         jobs = (await requests.list_jobs(conn)).items
     assert [(job.kind, job.arguments, job.mode) for job in jobs] == [
         ("statement_export", {"since": "2026-01-01T00:00:00+00:00", "merchant_id": merchant}, "live"),
-        ("reconcile", {"chains": ["memory"]}, None),
+        ("reconcile", {"chains": ["ethereum"]}, None),
         ("reconcile", {}, None),
     ]
     assert "There is no such merchant." in (await in_a_thread(typed, "statement", "mer_x")).output
+
+
+async def test_a_reconcile_of_a_chain_that_is_not_there_is_refused(typed, db):
+    answer = await in_a_thread(typed, "reconcile", "--chain", "moon")
+    assert str(answer.exception) == "There is no live chain 'moon'; there are: ethereum."
+    async with db.autocommit() as conn:
+        assert (await requests.list_jobs(conn)).items == []

@@ -23,7 +23,7 @@ from cambist.services.listing import Part
 from cambist.services.paging import parse_moment
 from cambist.settings import Settings
 
-from .opened import answer, opened_database, person
+from .opened import answer, check_live, opened_database, opened_registry, person
 from .options import Invocation, settings_options
 
 LISTED_MAX = 50
@@ -55,7 +55,13 @@ def reconcile(invocation: Invocation, chain: str | None) -> None:
         requested_by="operator",
         unique_key=chain or "all",
     )
-    _change(invocation, lambda conn: _request(conn, new), queues=True)
+
+    async def asked(conn: AsyncConnection) -> Job:
+        if chain is not None:
+            check_live(opened_registry(invocation.settings()), chain)
+        return await _request(conn, new)
+
+    _change(invocation, asked, queues=True)
 
 
 @jobs.command()

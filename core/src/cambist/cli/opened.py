@@ -118,3 +118,14 @@ def opened_registry(settings: Settings) -> Registry:
         return Registry(settings.plugins)
     except RegistryError as error:
         raise SettingsError(str(error)) from error
+
+
+def live_chains(registry: Registry) -> list[str]:
+    """Return the ids of the chains that take real money."""
+    return [info.id for info in registry.chains.values() if info.availability == "live"]
+
+
+def check_live(registry: Registry, chain: str) -> None:
+    """Raise SettingsError unless a chain of this id is live."""
+    if chain not in (live := live_chains(registry)):
+        raise SettingsError(f"There is no live chain {chain!r}; there are: {', '.join(live) or 'none'}.")

@@ -17,9 +17,9 @@ from cambist.ports import SystemClock, system_ids, system_random
 from cambist.registry import ChainConnections, Registry
 from cambist.services.chains import setups
 from cambist.services.recovery.reconcile import ChainReport, Impossible, as_text, compare_chain
-from cambist.settings import Settings, SettingsError
+from cambist.settings import Settings
 
-from .opened import opened_database, opened_registry, reason
+from .opened import check_live, live_chains, opened_database, opened_registry, reason
 from .options import Invocation, settings_options
 from .terminal import echo
 
@@ -69,9 +69,9 @@ async def _compare(settings: Settings, only: str | None) -> _Answer:
     problems: list[str] = []
     async with opened_database(settings, "reconcile", why) as database:
         registry = opened_registry(settings)
-        live = [info.id for info in registry.chains.values() if info.availability == "live"]
-        if only is not None and only not in live:
-            raise SettingsError(f"There is no live chain {only!r}; there are: {', '.join(live) or 'none'}.")
+        live = live_chains(registry)
+        if only is not None:
+            check_live(registry, only)
         async with _connected(settings, registry, database) as chains:
             for chain_id in live if only is None else [only]:
                 chain = chains.get(chain_id)
