@@ -16,8 +16,11 @@ from cambist.registry.switching import switched
 from cambist.services import chain_pauses
 from cambist.services.chain_pauses import Pausable, Pause
 from cambist.testing.memory import MemoryChain, MemoryChainConfig, MemoryFamily, memory_chain_info
+from cambist_tasks import leases as leases_module
+from cambist_tasks import watching as watching_module
 from cambist_tasks.leases import Leases
 from cambist_tasks.watching import ChainWatch
+from tests.support.machine import Machine
 from tests.support.payment_env import registry
 from tests.support.shop import Shop
 from tests.support.stubborn import stay
@@ -117,6 +120,40 @@ async def test_a_worker_that_loses_its_connection_gives_its_lease_up(
             await until(lambda: not watch.state.watching)
             polls = watch.state.polls
             await until(lambda: watch.state.watching and watch.state.polls > polls)
+
+
+async def test_a_worker_whose_database_is_stuck_does_not_say_that_it_watches(
+    db: Database, database_url: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases_module, "ANSWER_S_MAX", 0.5)
+    monkeypatch.setattr(leases_module, "CHECK_S", 0.0)
+    machine, chain = Machine(database_url), memory()
+    async with leases_of(await machine.start()) as (_, stuck):
+        first = ChainWatch(shop.watcher(chain), chain, stuck, shop.pauses)  # which alone is stuck, not what it polls
+        async with watching(first):
+            await until(lambda: first.state.polls > 0)
+            assert first.state.unpolled_s is not None
+            machine.swallow()
+            await until(lambda: not first.state.watching)
+            assert first.state.unpolled_s is None
+    await machine.close()
+
+
+async def test_the_time_without_a_poll_that_succeeded_is_told(
+    db: Database, database_url: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain, now = memory(), 1_000.0
+    monkeypatch.setattr(watching_module, "monotonic", lambda: now)
+    async with leases_of(database_url) as (_, held):
+        watch = ChainWatch(shop.watcher(chain), chain, held, shop.pauses)
+        async with watching(watch):
+            await until(lambda: watch.state.polls > 0)
+            chain.faults.unavailable = True
+            await until(lambda: watch.state.failing)
+            now += 100
+            assert watch.state.unpolled_s == 100
+            chain.faults.unavailable = False
+            await until(lambda: watch.state.unpolled_s == 0)
 
 
 async def test_a_chain_in_trouble_backs_off_and_the_other_is_not_slowed(

@@ -20,6 +20,8 @@ log = structlog.get_logger(__name__)
 
 CHECK_S = 2.0
 """How long a lease is trusted without asking the connection."""
+ANSWER_S_MAX = 10.0
+"""A server that takes longer is stuck. Waiting for it, this worker would say that it watches, and do nothing."""
 
 # A machine that vanished without a word is noticed within seconds, not within the two hours of the default.
 _KEEPALIVE = (
@@ -48,8 +50,9 @@ class Leases:
             if name in self._held:
                 return True
             try:
-                connection = await self._connected()
-                taken = await connection.exec_driver_sql("SELECT pg_try_advisory_lock($1)", (_key(name),))
+                async with asyncio.timeout(ANSWER_S_MAX):
+                    connection = await self._connected()
+                    taken = await connection.exec_driver_sql("SELECT pg_try_advisory_lock($1)", (_key(name),))
                 if not taken.scalar_one():
                     return False
             except _TROUBLE as error:
@@ -64,7 +67,8 @@ class Leases:
             loop = asyncio.get_running_loop()
             if name in self._held and self._connection is not None and loop.time() - self._checked_at >= CHECK_S:
                 try:
-                    await self._connection.exec_driver_sql("SELECT 1")
+                    async with asyncio.timeout(ANSWER_S_MAX):
+                        await self._connection.exec_driver_sql("SELECT 1")
                     self._checked_at = loop.time()
                 except _TROUBLE as error:
                     await self._lose(error)
@@ -76,7 +80,8 @@ class Leases:
                 return
             self._held.discard(name)
             try:
-                await self._connection.exec_driver_sql("SELECT pg_advisory_unlock($1)", (_key(name),))
+                async with asyncio.timeout(ANSWER_S_MAX):
+                    await self._connection.exec_driver_sql("SELECT pg_advisory_unlock($1)", (_key(name),))
             except _TROUBLE as error:
                 await self._lose(error)
 

@@ -135,6 +135,7 @@ _CHAIN_GAUGES: _Numbers = (
     ("watching", "1 while this worker watches the chain.", lambda state: state.watching),
     ("paused", "1 while an operator has paused watching.", lambda state: state.paused),
     ("failing", "1 while polls of the chain fail.", lambda state: state.failing),
+    ("unpolled_seconds", "Seconds since a poll of the chain succeeded.", lambda state: state.unpolled_s),
     ("head", "The newest block that was seen.", lambda state: state.last and state.last.head),
     ("height", "The block up to which everything is stored.", lambda state: state.last and state.last.height),
     ("behind_blocks", "Blocks still to be read.", lambda state: state.last and state.last.behind),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 
 import structlog
 
@@ -22,18 +23,25 @@ PAUSED_POLL_S = 1.0
 
 
 class WatchState(LoopState, kw_only=True):
-    """How the watching of one chain goes, for metrics."""
+    """How the watching of one chain goes, for metrics. ``polled_at`` is of the last good poll, as ``monotonic``."""
 
     watching: bool = False
     paused: bool = False
     last: PollResult | None = None
+    polled_at: float = 0.0
     polls: int = 0
     blocks: int = 0
     deposits: int = 0
     orphaned: int = 0
 
+    @property
+    def unpolled_s(self) -> float | None:
+        """Seconds since a poll succeeded, or since this worker began to watch; None while it does not watch."""
+        return monotonic() - self.polled_at if self.watching and not self.paused else None
+
     def note(self, result: PollResult) -> None:
         self.last = result
+        self.polled_at = monotonic()
         self.polls += 1
         self.blocks += result.blocks
         self.deposits += result.deposits
@@ -56,7 +64,7 @@ class ChainWatch:
 
     async def _watch(self) -> None:
         log.info("watching", chain=self._info.id)
-        self.state.watching = True
+        self.state.watching, self.state.polled_at = True, monotonic()
         pauses = Pauses(self.state, "poll_failed")
         try:
             while await self._leases.holds(self._lease):
@@ -65,6 +73,7 @@ class ChainWatch:
                     await self._follow(pauses)
                 if self.state.paused:
                     await asyncio.sleep(PAUSED_POLL_S)
+                    self.state.polled_at = monotonic()
         finally:
             self.state.watching = self.state.paused = False
 
