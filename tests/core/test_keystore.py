@@ -186,6 +186,14 @@ def test_another_passphrase_takes_the_place_of_the_old_one_and_no_copy_is_left(s
     assert [path.name for path in saved.parent.iterdir()] == ["keystore.json"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root reads what somebody else owns")
+def test_a_keystore_stays_its_owners_when_root_changes_the_passphrase(saved):
+    os.chown(saved, 12_345, 23_456)
+    change_passphrase(saved, PASSPHRASE, "another passphrase", os.urandom, QUICK)
+    there = saved.stat()
+    assert (there.st_uid, there.st_gid, there.st_mode & 0o777) == (12_345, 23_456, 0o600)
+
+
 @pytest.mark.parametrize(
     "old, new, sentence",
     [("wrong passphrase", "another passphrase", "does not open"), (PASSPHRASE, "short", "at least")],

@@ -123,6 +123,9 @@ def change_passphrase(path: Path, old: str, new: str, random_bytes: RandomBytes,
     fresh = file.with_name(f"{file.name}.{random_bytes(8).hex()}.new")
     write_new(fresh, _sealed(keystore, new, random_bytes, kdf))
     try:
+        owner = file.stat()
+        if os.geteuid() == 0:  # who may read every file: the gateway's account must read this one
+            os.chown(fresh, owner.st_uid, owner.st_gid)
         if open_keystore(fresh, new).mnemonic != keystore.mnemonic:
             raise KeystoreError("The new file does not hold what the old one holds; nothing was changed.")
         fresh.replace(file)
