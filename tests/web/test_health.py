@@ -45,6 +45,39 @@ async def test_a_database_that_takes_no_writes_is_not_ready(databases, redis_url
             assert answer.json()["checks"] == {"database": "read-only", "redis": "ok"}
 
 
+FULL = """
+    CREATE FUNCTION full_disk_{kind}() RETURNS {kind} LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$
+"""
+
+
+async def test_a_database_without_room_on_its_disk_is_not_ready_until_it_has_some(databases, redis_url, clock, ids):
+    """PostgreSQL says so to whoever needs more room, and answers all that is read. It lies here, as it would."""
+    with databases.fresh() as url:
+        settings = web_settings(url, redis_url, rate_limits=RateLimitSettings())
+        async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+            merchant = await Merchant(client).open()
+            async with gateway.db.transaction() as conn:
+                for statement in (
+                    FULL.format(kind="trigger"),
+                    FULL.format(kind="event_trigger"),
+                    "CREATE TRIGGER full_disk BEFORE INSERT ON payments EXECUTE FUNCTION full_disk_trigger()",
+                    "CREATE EVENT TRIGGER full_disk ON ddl_command_start EXECUTE FUNCTION full_disk_event_trigger()",
+                ):
+                    await conn.exec_driver_sql(statement)
+            order = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+            assert (await client.post("/api/payment", json=order, headers=merchant.key)).status_code == 500
+            for _ in range(2):
+                answer = await client.get("/health/ready")
+                assert (answer.status_code, answer.json()["code"]) == (503, "NOT_READY")
+                assert answer.json()["checks"] == {"database": "disk full", "redis": "ok"}
+            async with gateway.db.transaction() as conn:
+                await conn.exec_driver_sql("DROP EVENT TRIGGER full_disk")
+                await conn.exec_driver_sql("DROP TRIGGER full_disk ON payments")
+            assert (await client.get("/health/ready")).status_code == 200
+            assert (await client.post("/api/payment", json=order, headers=merchant.key)).status_code == 201
+
+
 async def test_losing_redis_costs_nothing_but_the_word_ready(database_url, clock, ids):
     settings = web_settings(database_url, "redis://127.0.0.1:1", rate_limits=RateLimitSettings())
     async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:

@@ -207,6 +207,7 @@ class Web:
         self.audit_sums = Sums(gateway.db, gateway.clock)
         self.unfinished: Counter[str] = Counter()
         self.busy_told_until = -math.inf
+        self.had_no_room = False  # whether the database had no room left on its disk when something was written last
         self.overviews = asyncio.Semaphore(OVERVIEWS_AT_ONCE)
         self.files = FilePermits(gateway.db)
         self.sandbox = Sandbox(

@@ -21,7 +21,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.typing import FieldDefinition
 from msgspec import UNSET, Struct, UnsetType
 
-from cambist.db.engine import BusyError, has_committed, took_too_long
+from cambist.db.engine import BusyError, had_no_room, has_committed, took_too_long
 from cambist.services.audit.entries import Action
 from cambist.services.errors import (
     ConflictError,
@@ -233,7 +233,9 @@ def on_unexpected(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
         return on_http_error(request, error)
     if took_too_long(error):
         return _on_too_slow(request)
-    request_id = web_of(request.app).ids.new("req")
+    web = web_of(request.app)
+    web.had_no_room = web.had_no_room or had_no_room(error)
+    request_id = web.ids.new("req")
     log.error(
         "request_failed",
         request_id=request_id,

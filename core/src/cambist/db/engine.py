@@ -29,6 +29,7 @@ BusyError = exc.TimeoutError
 """No connection became free in time. The pool alone raises it, and the fast lane: the server was told nothing."""
 
 _CANCELED = "57014"
+_DISK_FULL = "53100"
 
 has_committed: ContextVar[bool] = ContextVar("has_committed", default=False)
 """Whether this task has ended a transaction since who began its work set this to False.
@@ -121,7 +122,17 @@ def connect(
 
 def took_too_long(error: BaseException) -> bool:
     """Say whether this is the server's word that a statement was given up, as ``statement_timeout`` has it do."""
-    return getattr(getattr(error, "orig", error), "sqlstate", None) == _CANCELED
+    return _state(error) == _CANCELED
+
+
+def had_no_room(error: BaseException) -> bool:
+    """Say whether this is the server's word that its disk is full."""
+    return _state(error) == _DISK_FULL
+
+
+def _state(error: BaseException) -> str | None:
+    state: str | None = getattr(getattr(error, "orig", error), "sqlstate", None)
+    return state
 
 
 def why_unreached(error: BaseException) -> str | None:
