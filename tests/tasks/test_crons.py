@@ -6,11 +6,14 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from arq.worker import Worker
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from cambist.services.jobs import cron_runs
 from cambist.settings import PriceSettings
+from cambist_tasks import crons
+from cambist_tasks.arq_worker import arq_options
 from cambist_tasks.crons import CRONS, Cron, CronRunner, arq_crons, crons_of, due_at
 
 MOMENT = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
@@ -155,13 +158,47 @@ async def test_a_run_that_hangs_is_given_up(runners, job, work):
     assert runners[0].states["prices"].failed == 1
 
 
-def test_schedules_fire_at_the_moments_that_are_claimed_and_no_function_runs_longer_than_a_minute():
+def test_schedules_fire_at_the_moments_that_are_claimed_and_no_function_runs_longer_than_a_minute(monkeypatch):
+    now = MOMENT
+    monkeypatch.setattr(crons, "utc_now", lambda: now)
     often = crons_of(PriceSettings(watch_s=5))
     assert {one.every_s for one in often if one.name == "price_sources"} == {5}
     for one, scheduled in zip([*CRONS, *often], [*arq_crons("queue"), *arq_crons("queue", often)], strict=True):
+        now = MOMENT
         scheduled.calculate_next(MOMENT + timedelta(seconds=1))
-        first = scheduled.next_run
+        now = first = scheduled.next_run
         assert first == due_at(one, first)
         scheduled.calculate_next(first)
         assert (scheduled.next_run - first).total_seconds() == one.every_s
         assert scheduled.timeout_s <= 60
+
+
+@pytest.fixture
+async def arq(gateway):
+    """Give arq's own worker, which its command line runs, too."""
+    worker = Worker(**arq_options(gateway.settings), handle_signals=False)
+    yield worker
+    await worker.pool.aclose(close_connection_pool=True)
+
+
+@pytest.mark.parametrize("step", [-timedelta(hours=1), timedelta(hours=1)], ids=["back", "forward"])
+async def test_what_recurs_goes_on_at_once_and_once_when_the_clock_is_set(arq, monkeypatch, step):
+    now = MOMENT
+
+    async def looks(times):
+        """Return which moments of what recurs every other second are queued while arq looks so often."""
+        nonlocal now
+        await arq.pool.flushdb()
+        for _ in range(times):
+            await arq.run_cron(now, 0.5)
+            now += timedelta(seconds=0.5)
+        queued = [one.decode() for one in await arq.pool.zrange(arq.queue_name, 0, -1)]
+        return sorted(int(one.rpartition(":")[2]) / 1_000 for one in queued if ":usage:" in one)
+
+    monkeypatch.setattr(crons, "utc_now", lambda: now)
+    assert len(await looks(10)) >= 2
+    now += step
+    again = now.timestamp()
+    found = await looks(10)
+    assert 2 <= len(found) <= 5
+    assert all(again <= moment <= again + 10 for moment in found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -43,6 +44,8 @@ TIMEOUT_S_MAX = 50
 RETRY_FIRST_S, RETRY_MAX_S = 1.0, 8.0
 CANCEL_S = 5
 """Added for arq's own timeout and for the lease: how long a job that is cancelled may take to end."""
+ASTRAY_S = 60
+"""How far a job's next moment is from where it can be, once the clock was set or the machine was asleep."""
 
 
 class Cron(Struct, frozen=True, kw_only=True):
@@ -170,8 +173,9 @@ def crons_of(settings: PriceSettings) -> Sequence[Cron]:
 
 def arq_crons(queue: str, crons: Sequence[Cron] = CRONS) -> Sequence[CronJob]:
     """Return them as arq takes them, under names that no other queue's have: arq knows jobs by name in all of Redis."""
-    return [
-        cron(
+    jobs = []
+    for one in crons:
+        plain = cron(
             _coroutine(one),
             name=f"{queue}:{one.name}",
             timeout=one.timeout_s + CANCEL_S,
@@ -179,8 +183,37 @@ def arq_crons(queue: str, crons: Sequence[Cron] = CRONS) -> Sequence[CronJob]:
             microsecond=0,
             **_schedule(one.every_s),
         )
-        for one in crons
-    ]
+        jobs.append(_Recurring(one.every_s, plain))
+    return jobs
+
+
+class _Recurring(CronJob):
+    """arq's recurring job, which begins anew where the clock was set, or the machine was asleep.
+
+    arq goes on from one moment to the next: it would do nothing until a clock that was an hour ahead is there again,
+    and after a night's sleep do what recurs every other second for each of them.
+    """
+
+    def __init__(self, every_s: int, plain: CronJob) -> None:
+        self._next: datetime | None = None
+        super().__init__(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+        self._latest = timedelta(seconds=every_s + ASTRAY_S)
+
+    @property  # type: ignore[override]
+    def next_run(self) -> datetime | None:
+        """When it is due next; None where that cannot be, for arq as before the first time."""
+        if self._next is not None and not -timedelta(seconds=ASTRAY_S) <= self._next - utc_now() <= self._latest:
+            return None
+        return self._next
+
+    @next_run.setter
+    def next_run(self, moment: datetime | None) -> None:
+        self._next = moment
+
+
+def utc_now() -> datetime:
+    """Return the time by the machine's clock, which is the one that arq goes by."""
+    return datetime.now(UTC)
 
 
 def _coroutine(one: Cron) -> WorkerCoroutine:
