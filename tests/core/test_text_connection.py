@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -325,10 +326,10 @@ async def test_a_connection_that_the_server_has_ended_is_given_up(engine, db):
 
 
 async def test_a_connection_that_the_server_has_ended_meanwhile_is_given_to_nobody(engine, db):
-    async with engine.connect() as one, engine.connect() as two:
-        pids = {await pid_of(conn) for conn in (one, two)}
-        lost = [(await conn.get_raw_connection()).driver_connection for conn in (one, two)]
     async with db.autocommit() as other:
+        async with engine.connect() as one, engine.connect() as two:
+            pids = {await pid_of(conn) for conn in (one, two)}
+            lost = [(await conn.get_raw_connection()).driver_connection for conn in (one, two)]
         for pid in pids:
             await other.execute(sa.text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
     async with asyncio.timeout(30):
@@ -336,6 +337,24 @@ async def test_a_connection_that_the_server_has_ended_meanwhile_is_given_to_nobo
             await asyncio.sleep(0.01)
     async with engine.begin() as one, engine.begin() as two:
         assert pids.isdisjoint({await pid_of(one), await pid_of(two)})
+
+
+async def test_a_clock_that_is_set_back_after_the_server_was_lost_has_no_connection_opened_again_and_again(
+    engine, db, monkeypatch
+):
+    async with engine.connect() as conn:
+        pid = await pid_of(conn)
+        async with db.autocommit() as other:
+            await other.execute(sa.text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+        with pytest.raises(exc.DBAPIError):
+            await conn.exec_driver_sql("SELECT 1")
+    set_back = time.time() - 3_600
+    monkeypatch.setattr(time, "time", lambda: set_back)
+    pids = set()
+    for _ in range(3):
+        async with engine.connect() as conn:
+            pids.add(await pid_of(conn))
+    assert len(pids) == 1
 
 
 async def test_a_connection_whose_statement_was_cancelled_is_given_up_and_ends_at_the_server(engine, db):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -45,6 +46,10 @@ class Pool(AsyncAdaptedQueuePool):
     def _do_get(self) -> ConnectionPoolEntry:
         record = super()._do_get()
         self._idle_least = min(self._idle_least, self.checkedin())
+        if self._invalidate_time and self._invalidate_time > (now := time.time()):
+            # When a server was lost last, by a clock that was set back since. Every connection would be older than
+            # that, and opened anew for each transaction, until the clock is there again.
+            self._invalidate_time = now
         driver: Any = record.driver_connection
         if driver is not None and driver.is_closed():
             # The server was started anew, or whatever lies between has closed it. Given out, it would fail a request.
