@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from cambist.db import pool
 from cambist.db.connection import TextConnection, TextEngine
 from cambist.db.engine import connect
 
@@ -348,8 +349,9 @@ async def test_a_clock_that_is_set_back_after_the_server_was_lost_has_no_connect
             await other.execute(sa.text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
         with pytest.raises(exc.DBAPIError):
             await conn.exec_driver_sql("SELECT 1")
-    set_back = time.time() - 3_600
+    set_back = float(int(time.time()) - 3_600)  # which no rounding changes
     monkeypatch.setattr(time, "time", lambda: set_back)
+    monkeypatch.setattr(pool, "clock_now", lambda: datetime.fromtimestamp(set_back, UTC))
     pids = set()
     for _ in range(3):
         async with engine.connect() as conn:

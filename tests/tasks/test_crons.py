@@ -185,7 +185,7 @@ async def arq(gateway):
 async def test_what_recurs_goes_on_at_once_and_once_when_the_clock_is_set(arq, monkeypatch, step):
     now = MOMENT
 
-    async def looks(times):
+    async def queues(times):
         """Return which moments of what recurs every other second are queued while arq looks so often."""
         nonlocal now
         await arq.pool.flushdb()
@@ -196,9 +196,9 @@ async def test_what_recurs_goes_on_at_once_and_once_when_the_clock_is_set(arq, m
         return sorted(int(one.rpartition(":")[2]) / 1_000 for one in queued if ":usage:" in one)
 
     monkeypatch.setattr(crons, "utc_now", lambda: now)
-    assert len(await looks(10)) >= 2
+    assert len(await queues(10)) >= 2
     now += step
     again = now.timestamp()
-    found = await looks(10)
+    found = await queues(10)
     assert 2 <= len(found) <= 5
     assert all(again <= moment <= again + 10 for moment in found)

@@ -202,13 +202,10 @@ def open_redis(url: str) -> Redis:
 
 def open_listening(url: str) -> Redis:
     """Return a client for who waits as long as nothing happens, which a timeout would take for an outage."""
-    keepalive = {"socket_keepalive": True, "socket_keepalive_options": tcp_options()}
-    client: Redis = Redis.from_url(
-        url,
-        socket_connect_timeout=REDIS_TIMEOUT_S,
-        **({} if url.startswith("unix://") else keepalive),
-        **redis_tls(url),
-    )
+    keepalive: dict[str, Any] = {"socket_keepalive": True, "socket_keepalive_options": tcp_options()}
+    if url.startswith("unix://"):
+        keepalive = {}
+    client: Redis = Redis.from_url(url, socket_connect_timeout=REDIS_TIMEOUT_S, **keepalive, **redis_tls(url))
     return client
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from cambist.bootstrap import Gateway
 from cambist.domain.troubles import Said, raised
+from cambist.ports import SystemClock
 from cambist.services.jobs import cron_runs
 from cambist.services.jobs.cron_runs import CronRun
 from cambist.settings import PriceSettings
@@ -37,6 +38,8 @@ from .supervision import Backoff
 
 log = structlog.get_logger(__name__)
 
+utc_now = SystemClock().now
+"""The time by the machine's clock, which is the one that arq goes by."""
 RUNNER = "cron_runner"
 """Where the runner is in arq's context."""
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
@@ -44,7 +47,7 @@ TIMEOUT_S_MAX = 50
 RETRY_FIRST_S, RETRY_MAX_S = 1.0, 8.0
 CANCEL_S = 5
 """Added for arq's own timeout and for the lease: how long a job that is cancelled may take to end."""
-ASTRAY_S = 60
+CLOCK_SET_S = 60
 """How far a job's next moment is from where it can be, once the clock was set or the machine was asleep."""
 
 
@@ -197,23 +200,18 @@ class _Recurring(CronJob):
     def __init__(self, every_s: int, plain: CronJob) -> None:
         self._next: datetime | None = None
         super().__init__(**{field.name: getattr(plain, field.name) for field in fields(plain)})
-        self._latest = timedelta(seconds=every_s + ASTRAY_S)
+        self._latest = timedelta(seconds=every_s + CLOCK_SET_S)
 
-    @property  # type: ignore[override]
+    @property
     def next_run(self) -> datetime | None:
         """When it is due next; None where that cannot be, for arq as before the first time."""
-        if self._next is not None and not -timedelta(seconds=ASTRAY_S) <= self._next - utc_now() <= self._latest:
+        if self._next is not None and not -timedelta(seconds=CLOCK_SET_S) <= self._next - utc_now() <= self._latest:
             return None
         return self._next
 
     @next_run.setter
     def next_run(self, moment: datetime | None) -> None:
         self._next = moment
-
-
-def utc_now() -> datetime:
-    """Return the time by the machine's clock, which is the one that arq goes by."""
-    return datetime.now(UTC)
 
 
 def _coroutine(one: Cron) -> WorkerCoroutine:

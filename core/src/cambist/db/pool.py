@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any, Self
 
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
 
+from cambist.ports import SystemClock
+
+clock_now = SystemClock().now
+"""SQLAlchemy goes by the machine's clock, whatever clock the gateway has."""
 WINDOW_S = 3.0
 """A connection that was idle for all of such a time is one too many."""
 
@@ -46,7 +49,7 @@ class Pool(AsyncAdaptedQueuePool):
     def _do_get(self) -> ConnectionPoolEntry:
         record = super()._do_get()
         self._idle_least = min(self._idle_least, self.checkedin())
-        if self._invalidate_time and self._invalidate_time > (now := time.time()):
+        if self._invalidate_time and self._invalidate_time > (now := clock_now().timestamp()):
             # When a server was lost last, by a clock that was set back since. Every connection would be older than
             # that, and opened anew for each transaction, until the clock is there again.
             self._invalidate_time = now
