@@ -193,7 +193,7 @@ async def test_rows_that_were_all_paid_before_are_found_whatever_can_be_paid_now
     rows = [row("10", key="a"), row("5", "bob", key="b")]
     first = await payout_env.pay_all(rows)
     await payout_env.pay(header_key="c", amount="1")
-    await payout_env.settings(limits={"memory/USDX": {"perDay": "0.5", "minimum": "50"}}, payoutEnabled=False)
+    await payout_env.settings(limits={"memory/USDX": {"perDay": "50", "minimum": "50"}}, payoutEnabled=False)
     again = await payout_env.pay_all(rows[::-1], header_key="k")
     assert (again.accepted, again.total, again.replayed_rows, again.rejected, again.replayed) == (0, 0, 2, [], False)
     assert [one.payout_id for one in again.payouts] == [one.payout_id for one in first.payouts][::-1]

@@ -204,6 +204,7 @@ def time_is_injected(monkeypatch, clock):
     injected = InjectedTime(clock)
     monkeypatch.setattr("arq.worker.datetime", injected)
     monkeypatch.setattr("arq.utils.time", injected.time)
+    monkeypatch.setattr("cambist_tasks.crons.utc_now", clock.now)
 
 
 async def cron_runs(gateway):

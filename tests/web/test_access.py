@@ -24,6 +24,7 @@ from cambist_web.errors import camel
 from cambist_web.permissions import MEMBER_PERMISSIONS, check_member
 from tests.support.access import decided, found_in
 from tests.support.knocking import MODES, SCOPES, Knocker, sign_in_everybody
+from tests.support.payout_env import person
 from tests.support.web import ADMIN_KEY, Merchant, refused, web_settings
 
 pytestmark = pytest.mark.slow
@@ -334,9 +335,8 @@ async def test_what_takes_a_code_of_its_own_goes_nowhere_without_one_or_with_a_w
     body_of = {path: {**body} for path, body in OWN_CODE.items()}
     for mode in MODES:
         body_of["/api/dashboard/withdrawals"]["projectId"] = ada.projects[mode]
-        address = await _some_address(client, ada)
-        body_of["/api/dashboard/withdrawals"]["toAddress"] = address
-        body_of["/api/dashboard/approved-addresses"] |= {"address": address, "mode": mode}
+        body_of["/api/dashboard/withdrawals"]["toAddress"] = person()
+        body_of["/api/dashboard/approved-addresses"] |= {"address": person(), "mode": mode}
         for path in set(asking) - {"/api/auth/password"}:
             response = await client.post(path, json=body_of[path], headers=ada.bearer)
             code = response.json()["code"]
@@ -353,11 +353,6 @@ async def test_what_takes_a_code_of_its_own_goes_nowhere_without_one_or_with_a_w
         bearer = await _signed_in(client, ada)
         body = body_of[path] | {"totpCode": ada.phone.wrong_code()}
         refused(await client.post(path, json=body, headers=bearer), 403, "TWO_FACTOR_INVALID")
-
-
-async def _some_address(client, person):
-    found = await client.get("/api/merchant/wallet/addresses", headers=person.keys["live"])
-    return found.json()["addresses"][0]["address"]
 
 
 async def _signed_in(client, person):
