@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.structs import to_struct
 from cambist.services.chain_scope import ChainScope
 
 from .rows import INTENT, JOINS, IntentRow, intent_row
@@ -72,7 +71,7 @@ class DeadSlot(Struct, frozen=True, kw_only=True):
 
 
 _DEAD = """
-SELECT s.id, s.intent_pk, i.reference, s.sequence, array_agg(t.tx_id ORDER BY t.id) AS tx_ids
+SELECT s.id AS pk, s.intent_pk, i.reference, s.sequence, array_agg(t.tx_id ORDER BY t.id) AS tx_ids
 FROM outbound_slots s JOIN outbound_txs t ON t.slot_pk = s.id JOIN outbound_intents i ON i.id = s.intent_pk
 WHERE s.state = 'dead' AND t.valid_until IS NULL AND {} GROUP BY s.id, i.id ORDER BY s.id
 """
@@ -83,7 +82,7 @@ async def dead_slots(conn: AsyncConnection, intent_pks: Sequence[int]) -> Sequen
     if not intent_pks:
         return []
     rows = await conn.exec_driver_sql(_DEAD.format("s.intent_pk = ANY($1::bigint[])"), (list(intent_pks),))
-    return [_dead_slot(row) for row in rows]
+    return [to_struct(DeadSlot, row) for row in rows]
 
 
 LOST = """
@@ -101,7 +100,7 @@ _LOST = _DEAD.format(
 async def lost_slots(conn: AsyncConnection, chain_scope: ChainScope, since: datetime, limit: int) -> Sequence[DeadSlot]:
     """Return the newest lost slots of what does not wait to be sent any more, with what would send it."""
     rows = await conn.exec_driver_sql(_LOST, (*chain_scope.key, since, limit))
-    return [_dead_slot(row) for row in rows]
+    return [to_struct(DeadSlot, row) for row in rows]
 
 
 async def note_found(conn: AsyncConnection, slot_pks: Sequence[int]) -> set[int]:
@@ -112,12 +111,6 @@ async def note_found(conn: AsyncConnection, slot_pks: Sequence[int]) -> set[int]
         (list(slot_pks),),
     )
     return set(rows.scalars())
-
-
-def _dead_slot(row: Row[Any]) -> DeadSlot:
-    return DeadSlot(
-        pk=row.id, intent_pk=row.intent_pk, reference=row.reference, sequence=row.sequence, tx_ids=row.tx_ids
-    )
 
 
 async def waiting_for_vacated(
