@@ -7,12 +7,8 @@ import pytest
 from cambist.domain.payouts import Status
 from cambist.services.signing import answers, reports
 from cambist.signer import answers as codes
-from cambist.signer.local import LocalSigner
-from cambist.signer.reading import Reader
-from cambist.signer.rules import Rules
-from cambist.signer.store import Store
 
-from .test_outbound_cancel import AMOUNT, KEY, treasury
+from .test_outbound_cancel import AMOUNT, KEY, asking_signer, treasury
 
 __all__ = ["treasury"]
 
@@ -24,14 +20,7 @@ pytestmark = pytest.mark.slow
 )
 async def test_what_a_person_has_decided_about_is_due_at_once(treasury, clock, ids, tmp_path, verdict, becomes):
     await treasury.ready()
-    signer = treasury.signer = LocalSigner(
-        treasury.keystore,
-        Reader(treasury.keystore, treasury.registry.families, treasury.registry.chains),
-        rules=Rules(approval_limits={treasury.asset("USDX"): AMOUNT}),
-        store=Store(tmp_path / "asking"),
-        clock=clock,
-        answers_key=KEY,
-    )
+    signer = treasury.signer = asking_signer(treasury, tmp_path)
     engine = treasury.engine()
     decided = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
     await engine.tick()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -39,6 +40,18 @@ async def treasury(db, clock, ids, tmp_path):
         await treasury.receive("USDX", FUNDS)
         yield treasury
         await treasury.check_books()
+
+
+def asking_signer(treasury: Treasury, folder: Path) -> LocalSigner:
+    """Return a signer of the same keystore that asks a person about a payout of USDX."""
+    return LocalSigner(
+        treasury.keystore,
+        Reader(treasury.keystore, treasury.registry.families, treasury.registry.chains),
+        rules=Rules(approval_limits={treasury.asset("USDX"): AMOUNT}),
+        store=Store(folder / "asking"),
+        clock=treasury.clock,
+        answers_key=KEY,
+    )
 
 
 async def told(treasury: Treasury, payout_id: str) -> list[str]:
@@ -302,14 +315,7 @@ async def test_what_a_database_out_of_a_backup_has_forgotten_to_have_cancelled_i
 async def test_what_a_person_denies_is_never_signed_and_its_money_is_back_within_minutes(treasury, clock, tmp_path):
     await treasury.ready()
     before, to_address = await available(treasury), await treasury.stranger(1)
-    signer = treasury.signer = LocalSigner(
-        treasury.keystore,
-        Reader(treasury.keystore, treasury.registry.families, treasury.registry.chains),
-        rules=Rules(approval_limits={treasury.asset("USDX"): AMOUNT}),
-        store=Store(tmp_path / "asking"),
-        clock=clock,
-        answers_key=KEY,
-    )
+    signer = treasury.signer = asking_signer(treasury, tmp_path)
     engine = treasury.engine()
     payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     await engine.tick()
