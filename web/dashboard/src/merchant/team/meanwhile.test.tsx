@@ -2,21 +2,10 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { expect, it, vi } from "vitest";
 
+import { BOB, ME, MEMBERS } from "../../testing/members";
 import { json, PROJECT, refused, show, toldIn } from "../../testing/render";
 
 import { TeamPage } from "./TeamPage";
-
-const MEMBERS = "/api/dashboard/members";
-const ME = {
-  memberId: "mem_1",
-  name: "Ada",
-  email: "ada@shop.example",
-  role: "owner",
-  version: 1,
-  projectIds: null,
-  hasTwoFactor: true,
-};
-const BOB = { ...ME, memberId: "mem_2", name: "Bob", email: "bob@shop.example", role: "viewer", version: 7 };
 
 /** Show the team, and return what is sent of Bob, and what changes him as somebody else. */
 async function open(before: object) {

@@ -2,6 +2,7 @@ import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 
 import { DESCRIBED } from "../../testing/described";
+import { BOB, ME, MEMBERS } from "../../testing/members";
 import { json, PROJECT, refused, show } from "../../testing/render";
 import { merchantSession } from "../api";
 
@@ -38,25 +39,13 @@ it("says what becomes of the link before an invitation is withdrawn", async () =
   expect(isWithdrawn).toBe(true);
 });
 
-const MEMBERS = "/api/dashboard/members";
-const ME = {
-  memberId: "mem_1",
-  name: "Ada",
-  email: "ada@shop.example",
-  role: "owner",
-  version: 1,
-  projectIds: null,
-  hasTwoFactor: true,
-};
-const OTHER = { ...ME, memberId: "mem_2", name: "Bob", email: "bob@shop.example", role: "viewer", version: 7 };
-
 async function open(answers: Readonly<Record<string, object>>): Promise<readonly Request[]> {
   return show(TeamPage, {
     path: "team",
     permissions: ["self", "team.manage", "team.recover"],
     member: { memberId: "mem_1", role: "owner" },
     answers: {
-      [`GET ${MEMBERS}`]: { success: true, members: [ME, OTHER] },
+      [`GET ${MEMBERS}`]: { success: true, members: [ME, BOB] },
       [`GET ${INVITATIONS}`]: { success: true, invitations: [] },
       ...answers,
     },
@@ -96,8 +85,8 @@ async function letBackIn(name: string): Promise<HTMLElement> {
 
 it("lets another member back in, says whose the link is, and takes it away before the next one's", async () => {
   const sent = await open({
-    [`GET ${MEMBERS}`]: { success: true, members: [ME, OTHER, { ...OTHER, memberId: "mem_3", name: "Cleo" }] },
-    [`POST ${MEMBERS}/mem_2/two-factor/reset`]: { success: true, link: LINK, member: OTHER },
+    [`GET ${MEMBERS}`]: { success: true, members: [ME, BOB, { ...BOB, memberId: "mem_3", name: "Cleo" }] },
+    [`POST ${MEMBERS}/mem_2/two-factor/reset`]: { success: true, link: LINK, member: BOB },
     [`POST ${MEMBERS}/mem_3/two-factor/reset`]: () => refused(409, "CONFLICT"),
   });
   await letBackIn("Bob");
@@ -117,7 +106,7 @@ it("opens chosen projects to a member, by the version that was read", async () =
   await open({
     [`PATCH ${MEMBERS}/mem_2`]: async (request: Request) => {
       bodies.push(await request.json());
-      return json({ success: true, member: OTHER });
+      return json({ success: true, member: BOB });
     },
   });
   fireEvent.click(await screen.findByRole("button", { name: "All" }));
@@ -133,10 +122,10 @@ it("opens chosen projects to a member, by the version that was read", async () =
 it("opens all projects to nobody who has the last one unticked, but by that choice", async () => {
   const bodies: unknown[] = [];
   await open({
-    [`GET ${MEMBERS}`]: { success: true, members: [ME, { ...OTHER, projectIds: [PROJECT] }] },
+    [`GET ${MEMBERS}`]: { success: true, members: [ME, { ...BOB, projectIds: [PROJECT] }] },
     [`PATCH ${MEMBERS}/mem_2`]: async (request: Request) => {
       bodies.push(await request.json());
-      return json({ success: true, member: OTHER });
+      return json({ success: true, member: BOB });
     },
   });
   fireEvent.click(await screen.findByRole("button", { name: "Nordlicht" }));
@@ -153,7 +142,7 @@ it("opens all projects to nobody who has the last one unticked, but by that choi
 });
 
 it("offers no choice of projects for owners and admins, to whom every one is open", async () => {
-  await open({ [`GET ${MEMBERS}`]: { success: true, members: [ME, { ...OTHER, role: "admin" }] } });
+  await open({ [`GET ${MEMBERS}`]: { success: true, members: [ME, { ...BOB, role: "admin" }] } });
   await screen.findByText("Bob");
   expect(screen.getAllByText("All")).toHaveLength(2);
   expect(screen.queryByRole("button", { name: "All" })).toBeNull();
@@ -248,7 +237,7 @@ it("offers an admin nothing about owners, which the API lets owners alone do", a
     permissions: ["self", "team.manage"],
     member: { memberId: "mem_3", role: "admin" },
     answers: {
-      [`GET ${MEMBERS}`]: { success: true, members: [ME, OTHER, admin] },
+      [`GET ${MEMBERS}`]: { success: true, members: [ME, BOB, admin] },
       [`GET ${INVITATIONS}`]: { success: true, invitations: [] },
     },
   });
