@@ -21,7 +21,7 @@ from cambist.plugin import (
     SwapProvider,
 )
 from cambist.registry import ChainConnections, Registry, reopening
-from cambist.registry.connections import REOPEN_MAX_S, STABLE_S
+from cambist.registry.reopening import REOPEN_MAX_S, STABLE_S
 from tests.support import ending_plugin, ending_prices
 from tests.support.ending_plugin import EndingPlugin
 from tests.support.node_treasury import plugin_context

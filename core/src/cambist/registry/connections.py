@@ -13,12 +13,11 @@ from cambist.plugin import Chain, NetworkSetup, PluginContext
 
 from .connect import Connector, ConnectProblem, log_problem
 from .registry import Registry, SetupError
+from .reopening import REOPEN_MAX_S, STABLE_S
 from .switching import SwitchedChain, switched
 
 REOPEN_FIRST_S = 5.0
-REOPEN_MAX_S = 300.0
-STABLE_S = 900.0
-"""What was open for so long before it ended is connected again at once."""
+"""After this the second time; what was open for STABLE_S before it ended is connected again at once."""
 
 log = structlog.get_logger(__name__)
 
