@@ -89,7 +89,7 @@ async def test_without_providers_nothing_is_called_and_nothing_approved(registry
     to = registry.chains["ethereum"].tokens[1].contract if token else f"0x{'5a' * 20}"
     fields = TxFields(
         chain_id=1, sequence=5, gas=60_000, price=10**9, tip=None, to=bytes.fromhex(to[2:]), value=0,
-        data=approve_data(b"\x5a" * 20, 0),
+        data=approve_data(b"\x5a" * 20, 1),
     )  # fmt: skip
     asked = SignRequest(
         mode="live", chain="ethereum", payload=write_payload(fields), path=PATHS[1], purpose="payout", reference="p:1"

@@ -135,6 +135,7 @@ async def test_a_pinned_spender_is_allowed_so_much_and_nobody_else_anything(make
     assert await refusal(signer, approving(100_000_000)) is None
     assert await refusal(signer, approving(0)) is None
     assert await refusal(signer, approving(1, spender=stranger("pool"))) == "SPENDER_NOT_ALLOWED"
+    assert await refusal(signer, approving(0, contract=stranger("token"))) == "UNKNOWN_TOKEN"
     assert await refusal(signer, approving(1, contract=stranger("token"))) == "UNKNOWN_TOKEN"
     assert await refusal(signer, approving(100_000_001)) == "ALLOWANCE_ABOVE_CAP"
 
@@ -149,6 +150,11 @@ async def test_only_main_wallets_approve_and_exchange(make, path):
     signer = make()
     assert await refusal(signer, approving(1, path=path)) == "EXCHANGE_NOT_ALLOWED"
     assert await refusal(signer, calling(SWAP, path=path)) == "EXCHANGE_NOT_ALLOWED"
+
+
+async def test_an_allowance_of_whoever_it_is_can_be_taken_back(make):
+    for readers in ((), FAIR):
+        assert await refusal(make(readers=readers), approving(0, spender=stranger("pool"))) is None
 
 
 async def test_without_readers_nothing_is_approved_and_nothing_called(make):

@@ -44,9 +44,14 @@ class ExchangeReader:
         self._floor_rates = floor_rates
 
     def allowance_refusal(self, chain: ChainInfo, allowance: Allowance) -> Refusal | None:
-        """Return why nobody is allowed this, whatever the rules are."""
+        """Return why nobody is allowed this, whatever the rules are. Nothing may be allowed to anybody.
+
+        That takes back what somebody was allowed, and most of all whom nobody pins any more: perhaps that is why.
+        """
         if _token(chain, allowance.contract) is None or allowance.amount < 0:
             return Refusal("UNKNOWN_TOKEN", f"{allowance.contract} is not among the tokens of {chain.id}.")
+        if not allowance.amount:
+            return None
         if allowance.spender not in self._spenders(chain):
             text = f"{allowance.spender} may take no tokens: no enabled provider exchanges through it on {chain.id}."
             return Refusal("SPENDER_NOT_ALLOWED", text)
