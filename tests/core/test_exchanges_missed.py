@@ -1,8 +1,11 @@
 """Exchanges whose traces a node does not tell at once, or which come in other blocks than were expected."""
 
+from datetime import timedelta
+
 import pytest
 
 from cambist.plugin import SpanTooWideError
+from cambist.services.exchanges import refunding
 from cambist_tasks.exchanges import FOLLOW_TIMEOUT_S
 from tests.support.exchange_env import USDX, ExchangeEnv
 
@@ -32,6 +35,25 @@ async def test_a_refund_whose_receipt_a_node_does_not_tell_at_once_is_claimed_th
             await env.tick()
     assert (await env.go_on(txn_id, seconds=70)).status == "failed"
     assert (await env.balance_of("memory", "USDX")).available == 100 * USDX
+    await env.check_all_books()
+
+
+async def test_a_refund_that_does_not_come_is_told_to_the_operator_and_still_claimed_when_it_does(env, monkeypatch):
+    """As where the token refuses the wallet: then the bridge keeps it, and no transfer tells of anything."""
+    env.bridge.fill_s = 60
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged(50 * USDX)
+    await env.go_on(txn_id, until="refunding", rounds=200)
+    await env.mine(seconds=70)
+    await env.tick()
+    assert env.exchange_alerts["refund_late"] == 0
+    monkeypatch.setattr(refunding, "LATE", timedelta(seconds=1))
+    for times in (1, 1, 2):
+        await env.mine(seconds=310)
+        await env.tick()
+        assert ((await env.row(txn_id)).step, env.exchange_alerts["refund_late"]) == ("refunding", times)
+    env.chain.pay_back(env.asset_of("memory", "USDX").token.contract, env.wallet.address, deposit.units)
+    assert (await env.go_on(txn_id, seconds=310)).status == "failed"
     await env.check_all_books()
 
 

@@ -27,7 +27,7 @@ from cambist.plugin import (
     Units,
 )
 from cambist.testing.clock import ManualClock
-from cambist_bridge_across.abi import REFUNDED, REFUNDED_TOPIC, TRANSFER_TOPIC
+from cambist_bridge_across.abi import CLAIMED, CLAIMED_TOPIC, REFUNDED, REFUNDED_TOPIC, TRANSFER_TOPIC
 from cambist_bridge_across.addresses import ZERO, spell
 from cambist_bridge_across.bridge import AcrossBridge
 from cambist_bridge_across.codec import DepositCall, codec
@@ -196,6 +196,11 @@ def refunded_log(pool: str, token: str, paid: Sequence[tuple[str, int]], positio
     units, who = [one for _, one in paid], [one for one, _ in paid]
     values = (told["returned"], told["chain"], units, told["bundle"], told["leaf"], token, who, told["deferred"])
     return event_log(REFUNDED, REFUNDED_TOPIC, pool, position, *values, told["caller"])
+
+
+def claimed_log(pool: str, token: str, to: str, units: int, by: str, position: int = 2) -> Log:
+    """Return the log of a refund that the token had refused, and that its owner has sent to somebody."""
+    return event_log(CLAIMED, CLAIMED_TOPIC, pool, position, word(token), word(to), units, by)
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from .samples import (
     STRANGER,
     TRON,
     WALLET,
+    claimed_log,
     event_log,
     events,
     refunded_log,
@@ -97,6 +98,31 @@ def test_a_slow_fill_beside_a_bundle_is_told_apart():
     of_coin = replace(DEPOSIT, refund_contract=WETH)
     wrapped_back = transfer_log(WETH, POOL, WALLET, 500), refunded_log(POOL, WETH, [(WALLET, 500)])
     assert refund(receipt(filled(token=WETH), *wrapped_back), of_coin) == 500
+
+
+def test_a_refund_that_the_token_had_refused_is_one_when_the_depositor_claims_it():
+    claimed = claimed_log(POOL, USDT, WALLET, 500, by=WALLET)
+    assert refund(receipt(PAID, claimed)) == 500
+    assert refund(receipt(PAID, claimed, PAID, LEAF)) == 1000
+    assert refund(receipt(filled(), PAID, PAID, claimed)) == 500
+    assert refund(receipt(claimed)) is None
+    assert refund(receipt(transfer_log(USDT, POOL, WALLET, 499), claimed)) is None
+
+
+def test_what_somebody_else_claims_and_gives_away_is_no_refund_and_hides_none():
+    given = claimed_log(POOL, USDT, WALLET, 9, by=STRANGER)
+    gift = transfer_log(USDT, POOL, WALLET, 9)
+    assert refund(receipt(gift, given)) is None
+    assert refund(receipt(gift, given, PAID, LEAF)) == 500
+    assert refund(receipt(given, PAID, LEAF)) is None
+    for other in (
+        claimed_log(STRANGER, USDT, WALLET, 9, by=STRANGER),
+        claimed_log(POOL, WETH, WALLET, 9, by=STRANGER),
+        claimed_log(POOL, USDT, STRANGER, 9, by=WALLET),
+        replace(given, data=b""),
+    ):
+        assert refund(receipt(other, PAID, LEAF)) == 500
+        assert refund(receipt(other, gift, PAID, LEAF)) is None
 
 
 REFUSED = {

@@ -13,11 +13,14 @@ from msgspec.structs import replace
 from cambist.plugin import Call, ChainToken, ExchangeRequest, PluginContext, Units, UnreadablePayloadError
 from cambist.testing.anvil import RpcRefusedError
 from cambist.testing.contracts import load
+from cambist_across_node.artifacts import pool
+from cambist_across_node.deposits import word
 from cambist_across_node.side import ETHER, QUOTE_AGE_S_MAX
 from cambist_bridge_across.addresses import ZERO, spell
 from cambist_bridge_across.codec import codec
 from cambist_bridge_across.plugin import AcrossPlugin
 from cambist_bridge_across.reader import AcrossReader
+from cambist_chainkit.eip55 import keccak
 
 from .samples import RELAYER, WALLET, side
 from .spokepools import TwoChains, approve, at_once, go_back, logs, receipt_of, send, two_chains
@@ -257,3 +260,12 @@ async def test_a_refund_that_the_token_refuses_is_none(network, bridge):
     receipt = receipt_of(await here.pay(token, [RELAYER, WALLET], [1, 999]))
     assert bridge.refund(network.chains["ethereum"], of_it, receipt) is None
     assert bridge.refund(network.chains["ethereum"], replace(of_it, refund_to=RELAYER), receipt) == 1
+    # Its issuer thinks better of it, and the depositor fetches what is his.
+    await here.node.call("anvil_setStorageAt", [token, _place_of_refusal(WALLET), "0x" + "00" * 32])
+    await here.send(WALLET, here.pool, pool().call_data("claimRelayerRefund", word(token), word(WALLET)))
+    assert [units for _, units in await found_refunds(network, bridge, of_it)] == [999]
+
+
+def _place_of_refusal(account: str) -> str:
+    """Return where the token stores whether it refuses somebody: its third variable."""
+    return "0x" + keccak(word(account) + (2).to_bytes(32, "big")).hex()

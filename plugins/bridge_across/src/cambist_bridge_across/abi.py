@@ -8,6 +8,7 @@ DEPOSIT_SELECTOR: Final = bytes.fromhex("7b939232")
 DEPOSITED_TOPIC: Final = bytes.fromhex("32ed1a409ef04c7b0227189c3a103dc5ac10e775a15b785dcc510201f7c25ad3")
 FILLED_TOPIC: Final = bytes.fromhex("44b559f101f8fbcc8a0ea43fa91a05a729a5ea6e14a7c75aa750374690137208")
 REFUNDED_TOPIC: Final = bytes.fromhex("f4ad92585b1bc117fbdd644990adf0827bc4c95baeae8a23322af807b6d0020e")
+CLAIMED_TOPIC: Final = bytes.fromhex("6c172ea51018fb2eb2118f3f8a507c4df71eb519b8c0052834dc3c920182fef4")
 TRANSFER_TOPIC: Final = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
 """Of a token, and not of the SpokePool: who gives and who gets are indexed, how much is the only word."""
 
@@ -112,5 +113,17 @@ REFUNDED: Final[dict[str, Any]] = {
         "address[] refundAddresses",
         "bool deferredRefunds",
         "address caller",
+    ),
+}
+
+CLAIMED: Final[dict[str, Any]] = {
+    "type": "event",
+    "name": "ClaimedRelayerRefund",
+    "anonymous": False,
+    "inputs": _inputs(
+        "bytes32 indexed l2TokenAddress",
+        "bytes32 indexed refundAddress",
+        "uint256 amount",
+        "address indexed caller",
     ),
 }

@@ -16,6 +16,8 @@ from cambist.plugin import Log
 from cambist_chainkit.imports import limit_kept
 
 from .abi import (
+    CLAIMED,
+    CLAIMED_TOPIC,
     DEPOSIT,
     DEPOSIT_SELECTOR,
     DEPOSITED,
@@ -111,6 +113,15 @@ class Refunded(Struct, frozen=True):
     caller: str
 
 
+class Claimed(Struct, frozen=True):
+    """What ``ClaimedRelayerRefund`` tells: a refund that the token had refused, and who has it sent to whom by now."""
+
+    token: bytes
+    recipient: bytes
+    amount: int
+    caller: str
+
+
 class Codec:
     """Writes and reads canonical bytes only: whatever was written otherwise is UndecodableError."""
 
@@ -145,6 +156,10 @@ class Codec:
         if len(told.amounts) != len(told.addresses):
             raise UndecodableError("there are not as many amounts as addresses")
         return told
+
+    def read_claimed(self, log: Log) -> Claimed:
+        """Return what a log of a claimed refund tells. Raises UndecodableError."""
+        return Claimed(*self._event(CLAIMED, CLAIMED_TOPIC, log))
 
     def _event(self, event: Mapping[str, Any], topic: bytes, log: Log) -> Sequence[Any]:
         indexed = [entry for entry in event["inputs"] if entry["indexed"]]

@@ -17,9 +17,9 @@ from cambist.plugin import (
     Units,
 )
 
-from .abi import DEPOSITED_TOPIC, FILLED_TOPIC, REFUNDED_TOPIC, TRANSFER_TOPIC
+from .abi import CLAIMED_TOPIC, DEPOSITED_TOPIC, FILLED_TOPIC, REFUNDED_TOPIC, TRANSFER_TOPIC
 from .addresses import from_word, same
-from .codec import WORD, Deposited, Filled, Refunded, UndecodableError, codec
+from .codec import WORD, Claimed, Deposited, Filled, Refunded, UndecodableError, codec
 from .deployments import Deployment, Deployments
 from .reader import destination_of
 
@@ -119,9 +119,10 @@ class Events:
     def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
         """Return what the SpokePool's bundles say that they paid to the depositor, where just that came to him.
 
-        A transfer may be refused by the token, which then left none. And the SpokePool also transfers where it fills by
-        itself. Anybody can have it do both in one transaction, so these fills are told apart, by their own logs; with
-        any other transfer beside it, a sum is nobody's.
+        A transfer may be refused by the token, which then left none: the depositor claims that later, which is his
+        refund as well. And the SpokePool also transfers where it fills by itself, and where somebody else has what he
+        claims sent here. Anybody can have it do all of that in one transaction, so these are told apart, by their own
+        logs; with any other transfer beside it, a sum is nobody's.
         """
         here, token, whose = self._deployments.of(chain), deposit.refund_contract, deposit.refund_to
         if here is None or token is None or not receipt.succeeded:
@@ -136,10 +137,24 @@ class Events:
             if same(leaf.token, token):
                 pairs = zip(leaf.amounts, leaf.addresses, strict=True)
                 owed += sum(units for units, address in pairs if same(address, whose))
+        claimed, given = self._claimed(here, deposit, receipt)
+        owed += claimed
         if not owed or any(len(log.data) != WORD for log in came):
             return None
         rest = sum(int.from_bytes(log.data, "big") for log in came) - self._filled_slowly(here, deposit, receipt)
-        return Units(owed) if owed == rest else None
+        return Units(owed) if owed == rest - given else None
+
+    def _claimed(self, here: Deployment, deposit: BridgeDeposit, receipt: Receipt) -> tuple[int, int]:
+        """Return what of refunds that the token had refused is sent to the depositor: of his own, and of others'."""
+        told = [_claimed(log) for log in receipt.logs if _is(log, here.spoke_pool, CLAIMED_TOPIC)]
+        own = others = 0
+        for claim in told:
+            if claim is None or not same(from_word(claim.token), deposit.refund_contract):
+                continue
+            if same(from_word(claim.recipient), deposit.refund_to):
+                is_own = same(claim.caller, deposit.refund_to)
+                own, others = own + claim.amount * is_own, others + claim.amount * (not is_own)
+        return own, others
 
     def _filled_slowly(self, here: Deployment, deposit: BridgeDeposit, receipt: Receipt) -> int:
         """Return what a receipt's slow fills transferred of the deposit's token to its depositor. Coin is unwrapped."""
@@ -177,6 +192,13 @@ def _filled(log: Log) -> Filled | None:
 def _refunded(log: Log) -> Refunded | None:
     try:
         return codec().read_refunded(log)
+    except UndecodableError:
+        return None
+
+
+def _claimed(log: Log) -> Claimed | None:
+    try:
+        return codec().read_claimed(log)
     except UndecodableError:
         return None
 

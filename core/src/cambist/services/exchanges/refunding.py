@@ -18,6 +18,7 @@ from cambist.db.structs import one_of
 from cambist.domain.exchanges import Step
 from cambist.domain.failures import SENTENCES, Failure
 from cambist.plugin import BridgeDeposit, LogQuery, Units
+from cambist.services.receiving.deposits.blocks import moment
 
 from . import posting
 from .arriving import find_call
@@ -30,6 +31,8 @@ from .worker import ExchangeWorker, later
 SOON = timedelta(seconds=2)
 PAUSE = timedelta(seconds=60)
 ALERT_PAUSE = timedelta(minutes=10)
+LATE = timedelta(hours=24)
+"""How long after its deadline a deposit may come back: bridges pay back in bundles, some hours later."""
 
 NOT_FILLED = SENTENCES[Failure.NOT_FILLED]
 
@@ -71,7 +74,11 @@ async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
             if units is not None:
                 seen[tx_id] = str(units)
     next_from, is_behind = min([searched_to + 1, *missing]), searched_to < reach.deep
-    is_over = await _claim_refund(worker, row, deposit, seen, searched_to=next_from, is_behind=is_behind)
+    # By the chain's own time, as its contract goes by that.
+    is_late = reach.deep_time is not None and reach.deep_time > moment(deposit.fill_deadline) + LATE
+    is_over = await _claim_refund(
+        worker, row, deposit, seen, searched_to=next_from, is_behind=is_behind, is_late=is_late
+    )
     if not is_over and await hinted(worker, row, sides, deposit) is not None:
         await _back_to_filling(worker, row)
 
@@ -86,7 +93,7 @@ async def _back_to_filling(worker: ExchangeWorker, row: ExchangeRow) -> None:
             await save(conn, locked, now, step=Step.FILLING, searched_to=None, refunds={}, due_at=now)
 
 
-async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
+async def _claim_refund(  # noqa: PLR0913  what was seen, how far, and whether it should have come
     worker: ExchangeWorker,
     row: ExchangeRow,
     deposit: BridgeDeposit,
@@ -94,6 +101,7 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
     *,
     searched_to: int,
     is_behind: bool,
+    is_late: bool,
 ) -> bool:
     """End an exchange whose deposit has come back: out of all that was paid back and is nobody else's.
 
@@ -115,9 +123,14 @@ async def _claim_refund(  # noqa: PLR0913  what was seen, and how far
             left = Units(left - share)
             chosen.append((pool, share))
         if left:
+            pause = SOON if is_behind or any(pool.is_coming for pool in pools) else PAUSE
             if sum(pool.told for pool in pools) - sum(pool.claimed for pool in pools) >= row.given:
                 worker.alert("refund_not_stored", locked, contract=deposit.refund_contract, seen=str(seen))
-            pause = SOON if is_behind or any(pool.is_coming for pool in pools) else PAUSE
+            elif pause == PAUSE and is_late:
+                # The token may refuse the wallet, which leaves no trace there: somebody has to look.
+                facts = {"deposit_id": deposit.deposit_id, "contract": deposit.refund_contract}
+                worker.alert("refund_late", locked, tx_id=deposit.tx_id, to=deposit.refund_to, **facts)
+                pause = ALERT_PAUSE
             await save(conn, locked, now, refunds=dict(seen), searched_to=searched_to, due_at=now + pause)
             return pause == SOON
         for pool, share in chosen:
