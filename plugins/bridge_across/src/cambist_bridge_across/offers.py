@@ -18,6 +18,10 @@ CLOCK_S_MAX: Final = 60
 """How far the server's clock may be before ours."""
 
 FILL_S_MIN: Final = 300
+"""What a fill must have. The gateway signs within half a minute, and cancels what no block takes within three more,
+unless its operator says otherwise: hardly any deposit is made after its deadline, when it can only be paid back.
+"""
+
 FILL_ESTIMATE_S_MAX: Final = 86_400
 _MILLION: Final = 1_000_000
 
