@@ -205,9 +205,10 @@ async def test_a_call_that_pays_the_platform_more_than_was_told_is_refused_befor
             await env.tick()
             await env.mine(seconds=3)
     assert (row.step, row.approvals, row.tx_id) == ("queued", 0, None)
-    (told,) = [log["reason"] for log in logs if log["event"] == "exchange_would_revert"]
+    (told,) = [log["reason"] for log in logs if log["event"] == "exchange_trial_refused"]
     assert told == (
-        "it would pay the platform 300001 of what is given and 0 of what comes out: more than the 50 bps that were told"
+        "The chain would refuse it: it would pay the platform 300001 of what is given and 0 of what comes out:"
+        " more than the 50 bps that were told"
     )
     paying(300_000)
     await env.go_on(txn_id)
@@ -343,6 +344,29 @@ async def test_a_provider_that_will_not_do_it_ends_the_exchange(env, monkeypatch
     monkeypatch.setattr(env.swaps, "build", refuse)
     row = await ends_failed_with_all_back(env, txn_id)
     assert row.error == "fair will not do it: no such pair any more"
+
+
+@pytest.mark.parametrize("reason", ["refused", "amount_too_low", "amount_too_high", "a reason of its own"])
+async def test_what_was_quoted_and_is_refused_is_asked_for_again_before_it_fails(env, monkeypatch, reason):
+    """It may be an odd answer of the moment, and limits move with the price of gas."""
+    await env.opened(usdx=100 * USDX)
+    build, times = env.swaps.build, 2
+
+    async def refuse(*args):
+        nonlocal times
+        times -= 1
+        if times >= 0:
+            raise ExchangeRefusedError("not like this", reason=reason)
+        return await build(*args)
+
+    monkeypatch.setattr(env.swaps, "build", refuse)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "memory/MEM")
+    assert (await env.go_on(txn_id, seconds=20)).status == "succeeded"
+    times = 3
+    row = await env.go_on(await env.ask("memory/USDX", 40 * USDX, "memory/MEM"), seconds=20)
+    assert (row.status, row.error, row.tx_id) == ("failed", "fair will not do it: not like this", None)
+    balance = await env.balance_of("memory", "USDX")
+    assert (balance.available, balance.pending) == (40 * USDX, 0)
 
 
 async def test_a_reorg_undoes_output_and_claim_together_and_both_come_again_once(env):

@@ -185,7 +185,7 @@ async def test_refusals_have_their_reasons(bridge, server, code, reason):
     assert "<" not in str(refused.value)
 
 
-async def test_an_offer_that_costs_too_much_is_refused(server, clock):
+async def test_an_offer_that_costs_too_much_is_refused_as_a_price_that_may_come_back(server, clock):
     server.changes = {"outputAmount": "97000000"}
     async with connected(clock, base_url=server.base_url) as bridge:
         assert (await bridge.quote(USDT)).units == 97_000_000
@@ -193,8 +193,9 @@ async def test_an_offer_that_costs_too_much_is_refused(server, clock):
         with pytest.raises(ExchangeRefusedError, match="more than 3 %"):
             await bridge.quote(USDT)
         server.changes = {"outputAmount": "1"}
-        with pytest.raises(ExchangeRefusedError, match="more than 3 %"):
+        with pytest.raises(ExchangeRefusedError, match="more than 3 %") as refused:
             await bridge.build(USDT, Units(1))
+        assert refused.value.reason == "price_moved"
 
 
 HOSTILE: dict[str, dict[str, Any]] = {

@@ -44,7 +44,8 @@ def check(  # noqa: PLR0913 - they are one comparison
         raise ProviderUnavailableError(f"{WHO} offers nothing, or more than goes in")
     if (taken - given) * _MILLION > taken * max_ppm:
         percent = f"{max_ppm // 10_000}.{max_ppm % 10_000:04}".rstrip("0").rstrip(".")
-        raise ExchangeRefusedError(f"Across would keep more than {percent} % of it")
+        # Gas is dear at times: what was quoted below that may be had again.
+        raise ExchangeRefusedError(f"Across would keep more than {percent} % of it", reason="price_moved")
 
 
 def fees(offer: Offer, request: ExchangeRequest) -> tuple[ProviderFee, ...]:

@@ -23,8 +23,8 @@ class Exchange(Base):
     platform. ``recipient`` gets the output: an address of ours, ``recipient_pk``, unless a payout sends it to somebody.
 
     ``has_turn`` says that its allowance is being used: one exchange at a time for each wallet, token and spender.
-    ``attempts`` counts trials of its call that the chain refused. ``due_at`` is when to look again, null once it has
-    ended. ``give_up_at`` is until when its call may be built.
+    ``attempts`` counts trials of its call that the provider or the chain refused. ``due_at`` is when to look again,
+    null once it has ended. ``give_up_at`` is until when its call may be built.
 
     ``deposit`` is a bridge's, as its own chain has shown it. ``fill_from`` is a height of the other chain from before
     the call, null until one is found, and ``searched_to`` up to where the chain that is looked at has no fill, or no

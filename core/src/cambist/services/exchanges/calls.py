@@ -111,12 +111,16 @@ class NotNow(Exception):  # noqa: N818  nothing is wrong with the exchange
         self.retry_after_s = retry_after_s
 
 
-class Never(Exception):  # noqa: N818  likewise
+class Refused(Exception):  # noqa: N818  likewise
+    """The provider or the chain refuses what was to be had a moment ago: asked again a few times, then it fails so."""
+
+
+class Never(Refused):
     """No call that may be sent will ever be had: the exchange fails with this sentence."""
 
 
 async def build(worker: ExchangeWorker, row: ExchangeRow, fee_recipient: str | None) -> Built:
-    """Return a call that does what was asked for. Raises NotNow, Never."""
+    """Return a call that does what was asked for. Raises NotNow, Refused, Never."""
     provider = worker.provider(row)
     if provider is None:
         raise NotNow(f"{row.provider} is not enabled")
@@ -136,7 +140,9 @@ async def build(worker: ExchangeWorker, row: ExchangeRow, fee_recipient: str | N
         sentence = f"{row.provider} will not do it: {printable(str(error))[:REASON_CHARS_MAX]}"
         if error.reason in {"price_moved", "no_liquidity"}:
             raise NotNow(sentence) from error
-        raise Never(sentence) from error
+        if error.reason == "unsupported":
+            raise Never(sentence) from error
+        raise Refused(sentence) from error
     except ProviderUnavailableError as error:
         raise NotNow(printable(str(error))[:REASON_CHARS_MAX], error.retry_after) from error
     except TimeoutError as error:

@@ -19,7 +19,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Exchange, Merchant, OutboundIntent
+from cambist.db.models import Merchant, OutboundIntent
 from cambist.domain.exchanges import Kind, Step
 from cambist.domain.failures import BEGINNINGS, SENTENCES, Failure
 from cambist.domain.intents import WAITS_FOR_TURN, IntentKind
@@ -32,7 +32,7 @@ from cambist.services.sending.batches import WAITS_FOR_CALL, WAITS_FOR_REINSTATE
 from cambist.services.sending.finality_store import depth
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, NewIntent, mark_given_up, submit
 
-from .calls import REASON_CHARS_MAX, Built, Never, NotNow, build, fee_difference
+from .calls import REASON_CHARS_MAX, Built, Never, NotNow, Refused, build, fee_difference
 from .handler import OF_SIGNER, approval_reference
 from .rows import CallIntent, ExchangeRow, lock, lock_call, save, when_idle
 from .worker import ExchangeWorker
@@ -41,11 +41,12 @@ CALL_VALID = timedelta(seconds=30)
 TURN_PAUSE = timedelta(seconds=2)
 ALLOWANCE_PAUSE = timedelta(seconds=2)
 RETRY_PAUSE = timedelta(seconds=15)
+REFUSED_PAUSE = timedelta(seconds=30)
 RETRY_MIN = timedelta(minutes=2)
 """Where the signer names a time that is later, waiting helps."""
 HELD_UP_MAX = timedelta(days=14)
 ATTEMPTS_MAX = 3
-"""Trials of a call that the chain may refuse, each with another call, before the exchange fails."""
+"""Trials that the provider or the chain may refuse, each with another call, before the exchange fails."""
 
 TOO_LATE = SENTENCES[Failure.TOO_LATE]
 WAITS_FOR_ALLOWANCE = "allowance"
@@ -91,8 +92,18 @@ async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
         pause = max(RETRY_PAUSE, timedelta(seconds=min(error.retry_after_s, 600)))
         log.warning("exchange_waits", txn_id=row.txn_id, reason=str(error))
         await _wait(worker, row, WAITS_FOR_PROVIDER, worker.clock.now() + pause, gives_turn_back=True)
-    except Never as error:
+    except Refused as error:
+        await _refused(worker, row, error)
+
+
+async def _refused(worker: ExchangeWorker, row: ExchangeRow, error: Refused) -> None:
+    """Try it once more after a while, unless that is of no use, or it was refused often enough."""
+    attempts, now = row.attempts + 1, worker.clock.now()
+    log.warning("exchange_trial_refused", txn_id=row.txn_id, reason=str(error), attempts=attempts)
+    if isinstance(error, Never) or attempts >= ATTEMPTS_MAX:
         await _fail(worker, row, str(error), now)
+        return
+    await _wait(worker, row, WAITS_FOR_PROVIDER, now + REFUSED_PAUSE, gives_turn_back=True, attempts=attempts)
 
 
 async def _wait_for_signer(conn: AsyncConnection, row: ExchangeRow, call: CallIntent, now: datetime) -> None:
@@ -151,7 +162,7 @@ async def _prepare(worker: ExchangeWorker, chain: ContractChain, row: ExchangeRo
     if spender is not None and not await _has_turn(worker, row, spender, now):
         return
     allowances = await _missing_allowances(chain, row, built)
-    await _try(worker, chain, row, built, allowances, None if station is None else station.address)
+    await _try(chain, row, built, allowances, None if station is None else station.address)
     if allowances:
         await _allow(worker, row, spender or "", allowances[0])
     else:
@@ -193,15 +204,10 @@ async def _allowance(chain: ContractChain, row: ExchangeRow, spender: str) -> Un
         raise NotNow(f"{chain.info.id}: {error}") from error
 
 
-async def _try(  # noqa: PLR0913, PLR0917  what is tried, on what, and who gets the fee
-    worker: ExchangeWorker,
-    chain: ContractChain,
-    row: ExchangeRow,
-    built: Built,
-    allowances: list[Units],
-    fee_recipient: str | None,
+async def _try(
+    chain: ContractChain, row: ExchangeRow, built: Built, allowances: list[Units], fee_recipient: str | None
 ) -> None:
-    """Try it all on the newest state. Raises NotNow, and Never after several refusals: the state may lag once."""
+    """Try it all on the newest state. Raises NotNow, and Refused: the state may lag once."""
     spender = built.effects.spender
     calls = [chain.approval(row.source, spender, units) for units in allowances if spender is not None]
     try:
@@ -211,15 +217,8 @@ async def _try(  # noqa: PLR0913, PLR0917  what is tried, on what, and who gets 
     refused = next((trial.refused for trial in trials if trial.refused is not None), None)
     if refused is None:
         refused = _differs(row, trials[-1].moved, fee_recipient)
-    if refused is None:
-        return
-    reason = printable(refused)[:REASON_CHARS_MAX]
-    log.warning("exchange_would_revert", txn_id=row.txn_id, reason=reason, attempts=row.attempts + 1)
-    if row.attempts + 1 >= ATTEMPTS_MAX:
-        raise Never(f"{BEGINNINGS[Failure.CHAIN_REFUSED]}{reason}")
-    async with worker.db.transaction() as conn:
-        await conn.execute(update(Exchange).where(Exchange.id == row.pk).values(attempts=Exchange.attempts + 1))
-    raise NotNow(f"the chain would refuse it: {reason}")
+    if refused is not None:
+        raise Refused(f"{BEGINNINGS[Failure.CHAIN_REFUSED]}{printable(refused)[:REASON_CHARS_MAX]}")
 
 
 def _differs(row: ExchangeRow, moved: Sequence[Movement] | None, fee_recipient: str | None) -> str | None:
@@ -308,14 +307,21 @@ async def _store(worker: ExchangeWorker, row: ExchangeRow, call: Call) -> None:
 
 
 async def _wait(
-    worker: ExchangeWorker, row: ExchangeRow, reason: str, due_at: datetime, *, gives_turn_back: bool = False
+    worker: ExchangeWorker,
+    row: ExchangeRow,
+    reason: str,
+    due_at: datetime,
+    *,
+    gives_turn_back: bool = False,
+    **changed: object,
 ) -> None:
     """Look again later. Who ``gives_turn_back`` keeps no turn, unless an allowance for it has been asked for."""
     async with worker.db.transaction() as conn:
         locked = await lock(conn, row.pk)
         if locked.step is Step.QUEUED:
             has_turn = locked.has_turn and not (gives_turn_back and not locked.approvals)
-            await save(conn, locked, worker.clock.now(), waits_for=reason, due_at=due_at, has_turn=has_turn)
+            now, told = worker.clock.now(), {"waits_for": reason, "due_at": due_at, "has_turn": has_turn}
+            await save(conn, locked, now, **told, **changed)
 
 
 async def _fail(worker: ExchangeWorker, row: ExchangeRow, reason: str, now: datetime) -> None:
