@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from cambist.plugin import SpanTooWideError
 from cambist.services.exchanges import refunding
@@ -54,6 +55,32 @@ async def test_a_refund_that_does_not_come_is_told_to_the_operator_and_still_cla
         assert ((await env.row(txn_id)).step, env.exchange_alerts["refund_late"]) == ("refunding", times)
     env.chain.pay_back(env.asset_of("memory", "USDX").token.contract, env.wallet.address, deposit.units)
     assert (await env.go_on(txn_id, seconds=310)).status == "failed"
+    await env.check_all_books()
+
+
+async def test_a_deposit_is_read_from_the_block_that_its_call_is_final_in_and_no_earlier_one(env, monkeypatch):
+    """Mined anew it has another number; a node that is behind tells of the block from before the reorg."""
+    await env.opened(usdx=100 * USDX)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "other/USDX")
+    await env.go_on(txn_id, until="sent")
+    told = env.chain.receipt
+
+    async def from_before(tx_id):
+        now = await told(tx_id)
+        (log,) = now.logs
+        data = log.data.replace(b'"deposit_id":"', b'"deposit_id":"0')
+        block = structs.replace(now.block, hash="f" * 64)
+        return structs.replace(now, block=block, logs=(structs.replace(log, data=data),))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(env.chain, "receipt", from_before)
+        await env.go_on(txn_id, until="filling")
+    await env.mine()
+    await env.tick()
+    (deposit,) = env.routers["memory"].deposits()
+    assert (await env.row(txn_id)).bridge_deposit == deposit
+    env.other.fill(deposit)
+    assert (await env.go_on(txn_id)).status == "succeeded"
     await env.check_all_books()
 
 

@@ -115,7 +115,12 @@ async def _read_deposit(worker: ExchangeWorker, row: ExchangeRow, sides: Sides) 
     async with worker.db.transaction() as conn:
         call = await find_call(conn, row)
     receipt = None if call is None else await sides.source.receipt(call.tx_id)
-    if receipt is None:
+    if call is None or receipt is None:
+        await later(worker, row, SOON)
+        return None
+    if call.block_hash not in {None, receipt.block.hash}:
+        # A node that is behind tells of the block from before a reorg, where the deposit had another number.
+        log.warning("deposit_receipt_of_another_block", txn_id=row.txn_id, chain=row.source_chain, tx_id=call.tx_id)
         await later(worker, row, SOON)
         return None
     deposit = sides.provider.deposit(sides.source.info, receipt, worker.infos)
