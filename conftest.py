@@ -48,6 +48,7 @@ _CONFIGURED, _configure = structlog.get_config(), structlog.configure
 SLOW_FOLDERS = ("tests/e2e/", "tests/browser/", "tests/bench/")
 LONGEST = (
     "tests/e2e/exchanging/",
+    "tests/e2e/mangling/",
     "tests/e2e/",
     "tests/browser/test_filled_pages.py",
     "tests/web/test_dashboard.py",

@@ -48,6 +48,15 @@ class Trader(Merchant):
         answer = await self.post(f"{HERE}/{kind}/execute", body | more, headers=self.exchange_headers, status=status)
         return answer["exchange"] if status == 200 else answer  # type: ignore[no-any-return]
 
+    async def attempt(self, sells: Coin, amount: Amount, buys: Coin, *, how: str = "execute") -> dict[str, Any]:
+        """Return an exchange or a quote, or the refusal where there is none. Fails where the gateway broke."""
+        kind, body = _asked(sells, amount, buys)
+        url, sent = f"{self.url}{HERE}/{kind}/{how}", self.exchange_headers
+        async with self.session.post(url, json=body, headers=sent) as response:
+            answer: dict[str, Any] = await response.json()
+        assert response.status in {200, 400, 503}, answer
+        return answer.get("exchange" if how == "execute" else "quote") or answer
+
     async def read(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """Return how far an exchange has come."""
         answer = await self.get(f"{HERE}/history/{made['txnId']}", headers=self.exchange_headers)
