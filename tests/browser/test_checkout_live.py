@@ -212,3 +212,45 @@ async def test_receipt_and_unknown_links_keep_the_policy_too(checkout_env, url, 
     assert await page.evaluate("window.breaches") == []
     await page.goto(f"{url}/pay/pub_unknown")
     await expect(page.get_by_role("heading", name="No such payment")).to_be_visible()
+
+
+async def test_a_page_that_nobody_answers_says_that_it_is_out_of_date_and_goes_on_by_itself(
+    checkout_env, url, open_page
+):
+    public_id, address = await checkout_env.payment(10 * ONE)
+    page = await open_page()
+    await page.clock.install()
+    await page.goto(f"{url}/pay/{public_id}")
+    await expect(page.locator("#amount")).to_have_text("10")
+    away = page.locator("#away")
+
+    await page.route(f"{url}/pay/**", lambda route: route.abort())
+    async with page.expect_event("requestfailed"):
+        await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    # A moment without a network is nothing to tell.
+    await expect(away).to_be_hidden()
+    await expect(away).to_be_visible()
+    await expect(page.get_by_role("status")).to_contain_text("please wait for the page before you send")
+
+    await page.unroute_all()
+    await page.clock.fast_forward(11_000)
+    await expect(away).to_be_hidden()
+    await expect(page.get_by_role("status")).to_have_text("This page is up to date again.")
+    await checkout_env.send(address, 10 * ONE, blocks=4)
+    await expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
+
+
+async def test_nothing_is_asked_for_once_the_time_is_up_also_where_nobody_says_so(checkout_env, url, open_page):
+    public_id, _ = await checkout_env.payment(10 * ONE)
+    page = await open_page()
+    await page.clock.install()
+    await page.route("**/events", lambda route: route.abort())
+    await page.goto(f"{url}/pay/{public_id}")
+    await page.route(f"{url}/pay/*", lambda route: route.abort())
+    await expect(page.locator("#address")).to_be_visible()
+    await page.clock.fast_forward(61 * 60_000)
+    await expect(page.locator("#over")).to_contain_text("please do not send it now")
+    await expect(page.locator("#over")).to_be_visible()
+    await expect(page.locator("#address")).to_be_hidden()
+    await expect(page.locator(".qr")).to_be_hidden()
+    await expect(page.get_by_role("button", name="Copy the amount")).to_be_hidden()

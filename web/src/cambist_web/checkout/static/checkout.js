@@ -6,6 +6,10 @@ const COPIED_MS = 2_000;
 const SOON_MS = 5 * 60_000;
 // Some proxies hold a stream back, and some connections end without a word: whoever was told nothing for so long asks.
 const SILENCE_MS = 30_000;
+// A connection may end and begin anew without anything being wrong: only then is it found out whether the gateway answers.
+const RECONNECTED_MS = 5_000;
+const ONCE_MORE_MS = 2_000;
+const ANSWER_MS = 15_000;
 
 document.documentElement.classList.add("scripted");
 
@@ -69,10 +73,22 @@ function startClock() {
 
 function tick() {
   const digits = document.querySelector("#clock .digits");
-  if (deadline === null || !digits) return;
-  const left = deadline - performance.now();
+  const isRunning = deadline !== null && digits !== null;
+  const left = isRunning ? deadline - performance.now() : 0;
+  showOver(isRunning && left <= 0);
+  if (!isRunning) return;
   digits.textContent = clockText(left);
   digits.closest("[data-region]").toggleAttribute("data-soon", left < SOON_MS);
+}
+
+/** Ask for no money any more once the time is up, also where nobody is there to say so. */
+function showOver(isOver) {
+  const over = document.getElementById("over");
+  const card = document.getElementById("card");
+  if (!over || !card || card.hasAttribute("data-over") === isOver) return;
+  card.toggleAttribute("data-over", isOver);
+  over.hidden = !isOver;
+  if (isOver) announce(over.textContent.trim());
 }
 
 setInterval(tick, 500);
@@ -145,6 +161,7 @@ let toldAt = performance.now();
 
 function show(number, html) {
   toldAt = performance.now();
+  answered();
   if (number < shown) return;
   shown = number;
   apply(html);
@@ -152,12 +169,51 @@ function show(number, html) {
 
 async function refresh() {
   const number = ++asked;
+  const ended = new AbortController();
+  const timer = setTimeout(() => ended.abort(), ANSWER_MS);
   try {
-    const answer = await fetch(location.pathname + location.search, { cache: "no-store" });
-    if (answer.ok) show(number, await answer.text());
+    const answer = await fetch(location.pathname + location.search, { cache: "no-store", signal: ended.signal });
+    if (answer.ok) return show(number, await answer.text());
   } catch {
-    // Offline for a moment; the next try comes by itself.
+    // It is tried again below.
+  } finally {
+    clearTimeout(timer);
   }
+  notAnswered();
+}
+
+// -- saying that the page is out of date while nobody answers ---------------------------------------------------------
+
+let unanswered = 0;
+let nextTry = null;
+
+function tryIn(ms) {
+  nextTry ??= setTimeout(() => {
+    nextTry = null;
+    // Whoever looks again asks at once.
+    if (!document.hidden && canChange()) refresh();
+  }, ms);
+}
+
+function answered() {
+  unanswered = 0;
+  clearTimeout(nextTry);
+  nextTry = null;
+  const away = document.getElementById("away");
+  if (away.hidden) return;
+  away.hidden = true;
+  announce("This page is up to date again.");
+}
+
+function notAnswered() {
+  unanswered += 1;
+  const away = document.getElementById("away");
+  // Once is a moment without a network, as when a phone wakes up.
+  if (unanswered > 1 && away.hidden) {
+    away.hidden = false;
+    announce(away.textContent.trim());
+  }
+  tryIn(unanswered > 1 ? FALLBACK_MS : ONCE_MORE_MS);
 }
 
 function canChange() {
@@ -165,7 +221,7 @@ function canChange() {
 }
 
 function listen() {
-  if (document.hidden || !canChange() || performance.now() - toldAt < SILENCE_MS) return;
+  if (document.hidden || !canChange() || nextTry !== null || performance.now() - toldAt < SILENCE_MS) return;
   toldAt = performance.now();
   refresh();
 }
@@ -176,6 +232,7 @@ function follow() {
   events.addEventListener("card", (event) => show(++asked, event.data));
   events.addEventListener("end", () => events.close());
   events.addEventListener("error", () => {
+    tryIn(RECONNECTED_MS);
     // The browser connects again by itself, unless the server had no room: then ask now and again.
     if (events.readyState === EventSource.CLOSED && canChange()) setTimeout(() => refresh().then(follow), FALLBACK_MS);
   });
