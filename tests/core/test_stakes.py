@@ -40,7 +40,8 @@ async def change(treasury, action: str, units: int | None) -> str:
     """Ask for a change as the operator does, once the worker has looked at the gas station."""
     await check(treasury.db, treasury.chain, LowMarks(), treasury.clock.now())
     async with treasury.db.transaction() as conn:
-        return await request_stake(conn, treasury.ids, treasury.info, action, units, treasury.clock.now())
+        made = await request_stake(conn, treasury.ids, treasury.info, action, units, treasury.clock.now())
+        return made.resource
 
 
 async def stake(treasury):

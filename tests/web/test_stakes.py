@@ -65,6 +65,26 @@ async def test_what_the_worker_saw_before_the_last_change_is_not_believed(client
     assert (await ask(client, action="stake", amount="9")).status_code == 201
 
 
+async def test_the_same_key_changes_a_stake_once_whatever_became_of_the_change(client, station, gateway):
+    made = await ask(client, action="stake", amount="2.5", idempotencyKey="lost")
+    assert made.status_code == 201
+    assert (await ask(client, action="stake", amount="2.50", idempotencyKey="lost")).json() == {
+        **made.json(),
+        "idempotent": True,
+    }
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "UPDATE outbound_intents SET state = 'done', finished_at = now() - interval '1 hour'"
+        )
+    again = await ask(client, action="stake", amount="2.5", idempotencyKey="lost")
+    assert (again.status_code, again.json()["stake"]["status"]) == (200, "done")
+    for other in ({"action": "stake", "amount": "2"}, {"action": "withdraw"}):
+        refused(await ask(client, **other, idempotencyKey="lost"), 409, "IDEMPOTENCY_KEY_REUSED")
+    refused(await ask(client, action="stake", amount="2.5", idempotencyKey=""), 400, "VALIDATION_ERROR")
+    assert len((await client.get(PATH, headers=ADMIN)).json()["stakes"]) == 1
+    assert (await ask(client, action="stake", amount="2.5", idempotencyKey="another")).status_code == 201
+
+
 @pytest.mark.parametrize(
     "body, status, code",
     [

@@ -55,11 +55,11 @@ async def _answer(
 async def _ask(database: Database, info: ChainInfo, action: StakeAction, amount: str | None) -> str:
     units = stakes.read_amount(info, action, amount)
     async with database.transaction() as conn:
-        reference = await stakes.request_stake(conn, system_ids(), info, action, units, SystemClock().now())
+        made = await stakes.request_stake(conn, system_ids(), info, action, units, SystemClock().now())
         told = {"chain": info.id, "stake": action, "amount": amount or "all"}
         now = SystemClock().now()
-        await record(conn, person(), Action.STAKE_ASKED, now, subject=reference, details=told, line=False)
-    return f"{reference}: the worker sends it. 'cambist stake {info.id} show' tells how far it is."
+        await record(conn, person(), Action.STAKE_ASKED, now, subject=made.resource, details=told, line=False)
+    return f"{made.resource}: the worker sends it. 'cambist stake {info.id} show' tells how far it is."
 
 
 async def _shown(database: Database, info: ChainInfo) -> Sequence[str]:

@@ -1,4 +1,6 @@
 /** Every act of an operator's. */
+import { expect } from "vitest";
+
 import { declareActs } from "../testing/acts";
 import { ABOUT_PEOPLE } from "../testing/actsAboutPeople";
 
@@ -10,6 +12,8 @@ const CHAIN = { route: "/chains/$chain", id: "ethereum" } as const;
 const INTENT = { route: "/queue/$intentId", id: "int_5d41402abc4b2a76b9719d911017c592" } as const;
 const JOB = { route: "/jobs/$jobId", id: "job_7k2m9q4w" } as const;
 const QUESTION = "#7: 25000 USDT to 0x5290… on ethereum; payout:po_7q2m4k, payout by key";
+
+const A_KEY = expect.any(String) as string;
 
 const stake = { staked: "0", lent: "0", lendable: "0", leaving: "0", withdrawable: "12", isLow: false, lowBelow: "0" };
 const station = {
@@ -107,7 +111,7 @@ declareActs({
       says: "Unstaked again, it is free after 14 days on TRON.",
       filled: { "Amount, ETH": "100" },
       asks: "POST /api/admin/stakes",
-      body: { chain: "ethereum", action: "stake", amount: "100" },
+      body: { chain: "ethereum", action: "stake", amount: "100", idempotencyKey: A_KEY },
     },
     {
       route: "/gas",
@@ -115,7 +119,7 @@ declareActs({
       says: "Transfers cost more from this moment on.",
       filled: { "Amount, ETH": "100" },
       asks: "POST /api/admin/stakes",
-      body: { chain: "ethereum", action: "unstake", amount: "100" },
+      body: { chain: "ethereum", action: "unstake", amount: "100", idempotencyKey: A_KEY },
     },
     {
       route: "/gas",
@@ -123,7 +127,7 @@ declareActs({
       others: { "/gas-stations": { gasStations: [station] } },
       says: "goes back to the gas station's balance",
       asks: "POST /api/admin/stakes",
-      body: { chain: "ethereum", action: "withdraw" },
+      body: { chain: "ethereum", action: "withdraw", idempotencyKey: A_KEY },
     },
     {
       route: "/tokens",

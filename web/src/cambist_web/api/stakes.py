@@ -27,15 +27,19 @@ from cambist_web.lists import Asked, TimeSort
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
-from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter
+from cambist_web.schemas import Body, CursorPageAnswer, MadeAnswer, NonEmptyFilter, made_response
 
 
 class StakeBody(Body, frozen=True, kw_only=True):
-    """A change of the gas station's stake. `withdraw` takes back all that can be, and needs no `amount`."""
+    """A change of the gas station's stake. `withdraw` takes back all that can be, and needs no `amount`.
+
+    The same `idempotencyKey` never changes it twice.
+    """
 
     chain: Name
     action: StakeAction
     amount: AmountText | None = None
+    idempotency_key: str | None = None
 
 
 class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -59,7 +63,7 @@ class StakeView(Struct, frozen=True, kw_only=True, rename="camel"):
     finished_at: datetime | None
 
 
-class StakeAsked(Answer, frozen=True, kw_only=True):
+class StakeAsked(MadeAnswer, frozen=True, kw_only=True):
     """The change that was asked for."""
 
     stake: StakeView
@@ -99,22 +103,26 @@ class Stakes(Controller):
     @post("/", status_code=201, summary="Change a stake", opt=permits("stakes.change"))
     async def change(
         self, data: JSONBody[StakeBody], web: NamedDependency[Web], audit: NamedDependency[Audit]
-    ) -> StakeAsked:
+    ) -> Response[StakeAsked]:
         """Have the gas station `stake` coin, `unstake` it, or `withdraw` what has waited long enough.
 
-        It is sent by the worker, as everything is; one change at a time.
+        It is sent by the worker, as everything is; one change at a time. A repetition with the same idempotency key
+        returns the first change with status 200 and `idempotent`.
         """
         registry = web.gateway.registry
         info = find_chain(registry.chains, data.chain)
         units = stakes.read_amount(info, data.action, data.amount)
         async with web.db.transaction() as conn:
-            reference = await stakes.request_stake(conn, web.gateway.ids, info, data.action, units, web.clock.now())
-            found = await stakes.list_stake_requests(conn, info.id, Part())
-            told = {"chain": info.id, "stake": str(data.action), "amount": data.amount}
-            await audit.record(conn, Action.STAKE_ASKED, subject=reference, **told)
-        await web.gateway.hints.publish("outbound")
-        (made,) = [one for one in found.items if one.reference == reference]
-        return StakeAsked(stake=stake_view(registry, made))
+            made = await stakes.request_stake(
+                conn, web.gateway.ids, info, data.action, units, web.clock.now(), key=data.idempotency_key
+            )
+            change = await stakes.read_stake_request(conn, made.resource)
+            if not made.replayed:
+                told = {"chain": info.id, "stake": str(data.action), "amount": data.amount}
+                await audit.record(conn, Action.STAKE_ASKED, subject=made.resource, **told)
+        if not made.replayed:
+            await web.gateway.hints.publish("outbound")
+        return made_response(StakeAsked(stake=stake_view(registry, change)), replayed=made.replayed)
 
     @get("/", summary="List changes of stakes", opt=permits("money.read"))
     async def list(

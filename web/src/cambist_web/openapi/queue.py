@@ -15,6 +15,7 @@ QUEUE_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"\{intentId\}/(retry|raise-fee)$", "post", {409: ["ALREADY_ENDED"]}),
     (r"/admin/stakes$", "post", {400: ["UNSUPPORTED_CHAIN", "INVALID_AMOUNT"], 503: ["CHAIN_UNAVAILABLE"]}),
     (r"/admin/stakes$", "post", {400: ["CHAIN_WITHOUT_STAKES", "STAKE_OUT_OF_RANGE"], 409: ["STAKE_CHANGING"]}),
+    (r"/admin/stakes$", "post", {409: ["IDEMPOTENCY_KEY_REUSED"]}),
     (r"\{uncollectedId\}", "", {404: ["UNCOLLECTED_NOT_FOUND"]}),
     (r"/admin/collections/addresses/\{address\}$", "", {404: ["ADDRESS_NOT_FOUND"]}),
     (r"\{intentId\}/settle$", "post", {409: ["NOTHING_TO_SETTLE", "ALREADY_ENDED"]}),

@@ -1,6 +1,6 @@
 /** Asking what an exchange would bring, and doing it: a swap on one chain, a bridge between two. */
 import { api, unwrap } from "../api";
-import { once } from "../once";
+import { once } from "../../api/once";
 import type { Schemas } from "../queries";
 
 export type Quote = Schemas["QuoteView"] & Partial<Schemas["BridgeQuoteView"]>;

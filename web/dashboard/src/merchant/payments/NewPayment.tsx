@@ -13,7 +13,7 @@ import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
 import { NoUsableChain } from "../coins/NoUsableChain";
 import { coinsQuery, isUsable, type Coin } from "../coins/queries";
-import { once } from "../once";
+import { once } from "../../api/once";
 import { Permitted } from "../Permitted";
 import { useChainOptions, useProject, useProjectId } from "../project";
 

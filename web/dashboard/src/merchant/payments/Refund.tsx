@@ -11,7 +11,7 @@ import { minus } from "../../ui/units";
 import { useRefused } from "../../ui/useRefused";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
-import { once } from "../once";
+import { once } from "../../api/once";
 import { useTag } from "../payouts/useTag";
 import { useProjectId } from "../project";
 import type { PaymentDetail } from "../queries";

@@ -15,7 +15,7 @@ import { Said } from "../../ui/Said";
 import { minus } from "../../ui/units";
 import { useAct } from "../../ui/useAct";
 import { InMode } from "../InMode";
-import { once } from "../once";
+import { once } from "../../api/once";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 

@@ -20,7 +20,7 @@ import { coinKey } from "../coins/queries";
 import { feesQuery } from "../exchanges/queries";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
-import { once } from "../once";
+import { once } from "../../api/once";
 import { Permitted } from "../Permitted";
 import { usePermitted, useProjectId } from "../project";
 import type { Schemas } from "../queries";

@@ -12,7 +12,7 @@ import { api, unwrap } from "../api";
 import { QuoteCard } from "../exchanges/QuoteCard";
 import { Slippage } from "../exchanges/Slippage";
 import { useQuoting, type Asked } from "../exchanges/useQuoting";
-import { once } from "../once";
+import { once } from "../../api/once";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";

@@ -11,7 +11,7 @@ import { useRefused } from "../../ui/useRefused";
 import { api, unwrap } from "../api";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
-import { once } from "../once";
+import { once } from "../../api/once";
 import { useTag } from "../payouts/useTag";
 import { usePermitted } from "../project";
 

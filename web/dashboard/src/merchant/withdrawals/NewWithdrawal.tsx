@@ -19,7 +19,7 @@ import { CodeInput } from "../CodeInput";
 import { coinKey } from "../coins/queries";
 import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
-import { once } from "../once";
+import { once } from "../../api/once";
 import { Permitted } from "../Permitted";
 import { useTag } from "../payouts/useTag";
 import { useProjectId } from "../project";

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { once } from "../../api/once";
 import { Amount } from "../../ui/Amount";
 import { useChainName } from "../../ui/ChainName";
 import { Facts } from "../../ui/Page";
@@ -48,8 +49,11 @@ export function StakeButton({ station, stake, action }: StakeButtonProps) {
         setAmount("");
       }}
       onConfirm={async () => {
-        const body = { chain: station.chain, action, ...(action === "withdraw" ? {} : { amount: amount.trim() }) };
-        await unwrap(api.POST("/api/admin/stakes", { body }));
+        const { chain } = station;
+        const body = { chain, action, ...(action === "withdraw" ? {} : { amount: amount.trim() }) };
+        await once(`stake ${chain}`, (idempotencyKey) =>
+          unwrap(api.POST("/api/admin/stakes", { body: { ...body, idempotencyKey } })),
+        );
         await Promise.all([
           client.invalidateQueries({ queryKey: ["stakes"] }),
           client.invalidateQueries({ queryKey: ["gas_station"] }),

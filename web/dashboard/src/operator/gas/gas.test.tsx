@@ -94,6 +94,33 @@ it.each([
   expect(within(dialog).getByText(label).nextElementSibling?.textContent.replace(",", "")).toContain(amount);
 });
 
+it("a change whose answer was lost is sent under the same key again, and said to have been asked for before", async () => {
+  const bodies: { readonly amount: string; readonly idempotencyKey: string }[] = [];
+  await showOperator(GasPage, {
+    path: "gas",
+    permissions: ["stakes.change"],
+    answers: {
+      "GET /api/admin/gas-stations": stationOf("7.25", {}),
+      "GET /api/admin/stakes": { ...LISTED, stakes: [] },
+      "POST /api/admin/stakes": async (request) => {
+        bodies.push((await request.json()) as (typeof bodies)[number]);
+        if (bodies.length === 1) throw new TypeError("Failed to fetch");
+        return json({ success: true, idempotent: true, stake: LISTED.stakes[0] });
+      },
+    },
+  });
+  fireEvent.click(await screen.findByRole("button", { name: "Stake" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  fireEvent.change(dialog.getByLabelText(/^Amount/), { target: { value: "5" } });
+  fireEvent.click(dialog.getByRole("button", { name: "Stake" }));
+  expect(await dialog.findByText("NO_ANSWER_ONCE")).toBeTruthy();
+  fireEvent.click(dialog.getByRole("button", { name: "Stake" }));
+  expect(await dialog.findByText("SENT_BEFORE")).toBeTruthy();
+  expect(bodies.map((body) => body.amount)).toEqual(["5", "5"]);
+  expect(bodies[0]?.idempotencyKey).toMatch(/^[\da-f-]{36}$/);
+  expect(bodies[1]?.idempotencyKey).toBe(bodies[0]?.idempotencyKey);
+});
+
 it.each([
   ["Stake", "The balance is empty", {}],
   ["Unstake", "Nothing is staked", {}],

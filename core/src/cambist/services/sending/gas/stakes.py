@@ -5,13 +5,14 @@ What is staked still belongs to the gas station, so in the books it only changes
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
-from sqlalchemy import exists, select
+from sqlalchemy import Select, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import GasStation, OutboundIntent, OutboundSlot, OutboundTx
@@ -24,6 +25,7 @@ from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Purp
 from cambist.services.addresses.wallets import gas_station
 from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ConflictError, InvalidError, UnavailableError
+from cambist.services.idempotency import Made, choose_key
 from cambist.services.listing import ALWAYS, Listed, ListOf, Part, Period, read_list
 from cambist.services.pricing.quotes import read_units
 from cambist.services.sending.handler import IntentUpdate, MovingHandler
@@ -33,6 +35,8 @@ from .gas_stations import MODE, SCOPE
 
 StakeAction: TypeAlias = Literal["stake", "unstake", "withdraw"]
 """``unstake`` begins the chain's waiting time, ``withdraw`` takes back what has waited."""
+
+OWN_ID_CHARS: Final = 26
 
 KINDS: Final = {cast("StakeAction", FACTS[kind].action): kind for kind in STAKING}
 
@@ -52,14 +56,26 @@ class StakeRequest(Struct, frozen=True, kw_only=True):
 
 
 async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
-    conn: AsyncConnection, ids: Ids, info: ChainInfo, action: StakeAction, units: Units | None, now: datetime
-) -> str:
+    conn: AsyncConnection,
+    ids: Ids,
+    info: ChainInfo,
+    action: StakeAction,
+    units: Units | None,
+    now: datetime,
+    *,
+    key: str | None = None,
+) -> Made[str]:
     """Ask for a change of the stake, and return its reference. ``units`` is None for all that can be withdrawn.
+
+    The same key asks once for all time: a repetition returns the first change, whatever became of it.
 
     Judged by what the worker saw last, which must be later than the last change. All is withdrawn or nothing: chains
     need not offer less, and what they give back would differ from what is booked. Raises InvalidError, ConflictError,
     UnavailableError.
     """
+    own = _own_id(choose_key(None, key)) or ids.new("stk")
+    if key is not None and (before := await _find_asked(conn, own, info, action, units)) is not None:
+        return Made(before, replayed=True)
     station = await gas_station(conn, info.family, MODE)
     seen = select(GasStation).where(GasStation.mode == MODE, GasStation.chain == info.id)
     row = (await conn.execute(seen)).one_or_none()
@@ -90,7 +106,7 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
         raise InvalidError("STAKE_OUT_OF_RANGE", f"To withdraw on {info.id} takes back all that has waited: {text}.")
     intent = internal_intent(
         kind,
-        ids.new("stk"),
+        own,
         chain_scope,
         merchant_pk=None,
         source_pk=station.pk,
@@ -99,7 +115,28 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
         asked_by=AskedBy.OPERATOR,
     )
     await submit(conn, [intent], now)
-    return intent.reference
+    return Made(intent.reference, replayed=False)
+
+
+def _own_id(key: str | None) -> str | None:
+    """Return what a change is called that was asked for under this key: so nothing else has to remember the key."""
+    return None if key is None else f"stk_{hashlib.sha256(key.encode()).hexdigest()[:OWN_ID_CHARS]}"
+
+
+async def _find_asked(
+    conn: AsyncConnection, own: str, info: ChainInfo, action: StakeAction, units: Units | None
+) -> str | None:
+    """Return the reference of the change that is called so, or None. Raises ConflictError where it is another one."""
+    table = OutboundIntent
+    names = [f"{kind}:{own}" for kind in STAKING]  # as internal_intent() refers to it
+    asked = select(table.reference, table.kind, table.chain, table.units).where(table.reference.in_(names))
+    before = (await conn.execute(asked)).one_or_none()
+    if before is None:
+        return None
+    if (before.kind, before.chain) != (KINDS[action], info.id) or units not in {None, before.units}:
+        raise ConflictError("IDEMPOTENCY_KEY_REUSED", "This idempotency key was already used for another change.")
+    reference: str = before.reference
+    return reference
 
 
 def read_amount(info: ChainInfo, action: StakeAction, text: str | None) -> Units | None:
@@ -118,6 +155,17 @@ async def list_stake_requests(
     conn: AsyncConnection, chain: str | None, part: Part, period: Period = ALWAYS
 ) -> Listed[StakeRequest]:
     """Return one part of what was asked for."""
+    where = [literally(OutboundIntent.kind, *STAKING)]
+    filters, show = {OutboundIntent.chain: chain}, partial(to_struct, StakeRequest)
+    return await read_list(conn, _requests(), show, _LIST, part, where=where, filters=filters, period=period)
+
+
+async def read_stake_request(conn: AsyncConnection, reference: str) -> StakeRequest:
+    """Return a change that was asked for."""
+    return to_struct(StakeRequest, (await conn.execute(_requests().where(OutboundIntent.reference == reference))).one())
+
+
+def _requests() -> Select[Any]:
     newest = (
         select(OutboundTx.tx_id)
         .join(OutboundSlot, OutboundSlot.id == OutboundTx.slot_pk)
@@ -126,10 +174,7 @@ async def list_stake_requests(
         .limit(1)
         .scalar_subquery()
     )
-    listed = select(*columns_of(StakeRequest, OutboundIntent, tx_id=newest))
-    where = [literally(OutboundIntent.kind, *STAKING)]
-    filters, show = {OutboundIntent.chain: chain}, partial(to_struct, StakeRequest)
-    return await read_list(conn, listed, show, _LIST, part, where=where, filters=filters, period=period)
+    return select(*columns_of(StakeRequest, OutboundIntent, tx_id=newest))
 
 
 class StakeHandler(MovingHandler):

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 
-import { ApiError } from "../api/errors";
+import { ApiError } from "./errors";
 
 import { once } from "./once";
 

@@ -1,5 +1,5 @@
 /** Acts that move money, sent under one key until an answer has come: whatever is sent again, money moves once. */
-import { ApiError, asApiError } from "../api/errors";
+import { ApiError, asApiError } from "./errors";
 
 const STORED = "cambist-unanswered";
 /** Where something cannot be stored, its key lives as long as the page. */
