@@ -1,6 +1,6 @@
 import { TextInput, type TextInputProps } from "@mantine/core";
 
-interface TextProps extends Omit<TextInputProps, "value" | "onChange"> {
+export interface TextProps extends Omit<TextInputProps, "value" | "onChange"> {
   readonly value: string;
   readonly onText: (text: string) => void;
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import {
   addressParts,
+  dotAsThousands,
   shortId,
   showAbout,
   showAge,
@@ -22,6 +23,16 @@ describe("ids", () => {
 });
 
 describe("amounts", () => {
+  it("with a dot that may be meant to group thousands are told apart, where a comma parts decimals", () => {
+    expect(dotAsThousands(" 1.000 ", "de")).toEqual({ amount: "1", thousands: "1.000" });
+    expect(dotAsThousands("12.350", "de")).toEqual({ amount: "12,35", thousands: "12.350" });
+    expect(dotAsThousands("999.125", "tr")).toEqual({ amount: "999,125", thousands: "999.125" });
+    for (const other of ["1000", "1.5", "1.0000", "0.125", "1.000.000", "1,000", "1234.567", ""]) {
+      expect(dotAsThousands(other, "de")).toBeNull();
+    }
+    for (const language of ["en", "ja", "zh", "ar"]) expect(dotAsThousands("1.000", language)).toBeNull();
+  });
+
   it("are grouped as the language does, and keep every digit up to the eighth decimal", () => {
     expect(showAmount("1234567.12345678", "en")).toEqual({ text: "1,234,567.12345678", isCut: false });
     expect(showAmount("1234567.5", "de").text).toBe("1.234.567,5");

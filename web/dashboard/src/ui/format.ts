@@ -38,6 +38,25 @@ export function showAmount(amount: string, language: string, decimals = SHOWN_DE
   return { text, isCut: fraction.length > shown.length };
 }
 
+export interface DotAsThousands {
+  /** What is read and sent. */
+  readonly amount: string;
+  /** What may be meant. */
+  readonly thousands: string;
+}
+
+/**
+ * Return what a typed amount such as `1.000` is, and what it may be meant for, where a language parts decimals with a comma
+ * and so may group thousands with a dot; null for every other amount, and every other language.
+ */
+export function dotAsThousands(typed: string, language: string): DotAsThousands | null {
+  const [, whole, fraction] = /^([1-9]\d{0,2})\.(\d{3})$/.exec(typed.trim()) ?? [];
+  if (whole === undefined || fraction === undefined || writtenIn(language).point !== ",") return null;
+  const behind = fraction.replace(/0+$/, "");
+  const amount = behind === "" ? whole : `${whole}.${behind}`;
+  return { amount: showAmount(amount, language).text, thousands: showAmount(whole + fraction, language).text };
+}
+
 /** As many as every browser takes. */
 const FIAT_DECIMALS = 20;
 

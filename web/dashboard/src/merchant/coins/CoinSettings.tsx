@@ -3,12 +3,12 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { AmountText } from "../../ui/AmountText";
 import { useChainName } from "../../ui/ChainName";
 import { addressParts, showAmount } from "../../ui/format";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
 import { SearchSelect } from "../../ui/SearchSelect";
-import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
 import { useTargets } from "../exchanges/targets";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
@@ -140,10 +140,9 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
       />
       {draft.isPayingOut && (
         <>
-          <Text
+          <AmountText
             label={t("coins.threshold")}
             description={t("coins.thresholdWords")}
-            inputMode="decimal"
             value={draft.threshold}
             onText={(threshold) => {
               set({ threshold });
@@ -161,10 +160,9 @@ export function CoinSettings({ coin, onClose }: CoinSettingsProps) {
           />
         </>
       )}
-      <Text
+      <AmountText
         label={t("coins.minDeposit")}
         description={t("coins.minDepositWords")}
-        inputMode="decimal"
         value={draft.minDeposit}
         onText={(minDeposit) => {
           set({ minDeposit });

@@ -5,6 +5,7 @@ import { useState, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
+import { AmountText } from "../../ui/AmountText";
 import { asApiError } from "../../api/errors";
 import { Choice } from "../../ui/Choice";
 import { Empty, ErrorNote } from "../../ui/Feedback";
@@ -144,15 +145,12 @@ function Form({ coins }: { readonly coins: readonly Coin[] }) {
           onChoice={setPricing}
         />
         <div className="row">
-          <TextInput
+          <AmountText
             label={t("payments.amount")}
             required
-            inputMode="decimal"
             value={amount}
             error={refused?.of("amount")}
-            onChange={(event) => {
-              setAmount(event.currentTarget.value);
-            }}
+            onText={setAmount}
           />
           {pricing === "fiat" && (
             <Select

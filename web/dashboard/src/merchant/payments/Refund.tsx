@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
 import { Amount } from "../../ui/Amount";
+import { AmountText } from "../../ui/AmountText";
 import { useChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { minus } from "../../ui/units";
@@ -78,19 +79,18 @@ export function Refund({ payment, onClose }: RefundProps) {
         }}
       />
       {tagField}
-      <TextInput
+      <AmountText
         label={t("payments.amount")}
         description={
           <>
             {t("refund.all")} <Amount value={left} token={payment.token} />
           </>
         }
-        inputMode="decimal"
         value={amount}
         error={refused.of("amount")}
-        onChange={(event) => {
+        onText={(text) => {
           refused.forget();
-          setAmount(event.currentTarget.value);
+          setAmount(text);
         }}
       />
       <TextInput

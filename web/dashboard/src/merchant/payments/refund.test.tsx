@@ -1,6 +1,7 @@
 import { cleanup, fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
+import { chooseLanguage } from "../../i18n";
 import { DESCRIBED } from "../../testing/described";
 import { json, nothing, one, PROJECT, refused, show } from "../../testing/render";
 
@@ -81,6 +82,20 @@ describe("a refund", () => {
     const note = within(await screen.findByRole("dialog")).getByRole("note");
     const href = within(note).getByRole("link", { name: "Security" }).getAttribute("href");
     expect(href).toMatch(new RegExp(`^/${PROJECT}/security\\?next=%2F${PROJECT}%2Fpayments%2F`));
+  });
+
+  it("says what an amount is taken for whose dot may be meant to group thousands", async () => {
+    await chooseLanguage("de");
+    await open({});
+    fireEvent.click(await screen.findByRole("button", { name: "Rückerstatten" }));
+    const dialog = within(await screen.findByRole("dialog"));
+    const amount = dialog.getByLabelText(/^Betrag/);
+    fireEvent.change(amount, { target: { value: "1.000" } });
+    const said = dialog.getByText(/Das ist 1, nicht 1\.000\./);
+    expect(amount.getAttribute("aria-describedby")).toBe(said.parentElement?.id);
+    fireEvent.change(amount, { target: { value: "1000" } });
+    expect(dialog.queryByText(/nicht 1\.000/)).toBeNull();
+    await chooseLanguage("en");
   });
 
   it("marks the field of which the API says that it is wrong, until something is typed", async () => {

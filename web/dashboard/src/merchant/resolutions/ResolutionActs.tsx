@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Amount } from "../../ui/Amount";
+import { AmountText } from "../../ui/AmountText";
 import { ChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { RowChoice } from "../../ui/RowChoice";
@@ -126,15 +127,13 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
             onText={typing(setToAddress)}
           />
           {tagField}
-          <Text
+          <AmountText
             label={t("payments.amount")}
             description={
               <>
                 {t("refund.all")} <Amount value={refundableAmount} token={resolution.token} />
               </>
             }
-            inputMode="decimal"
-            autoComplete="off"
             value={amount}
             error={refused.of("amount")}
             onText={typing(setAmount)}

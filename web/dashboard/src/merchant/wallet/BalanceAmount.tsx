@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
-import { Text } from "../../ui/Text";
+import { AmountText } from "../../ui/AmountText";
 import { toUnits } from "../../ui/units";
 import type { Schemas } from "../queries";
 
@@ -22,11 +22,9 @@ export function BalanceAmount({ label, balance, value, refused, onText }: Balanc
   const isWrong = wanted !== "" && balance !== undefined && toUnits(wanted, balance.decimals) === null;
   return (
     <div className="row">
-      <Text
+      <AmountText
         label={label}
         required
-        inputMode="decimal"
-        autoComplete="off"
         value={value}
         error={isWrong ? t("exchange.badAmount", { count: balance.decimals }) : refused}
         onText={onText}

@@ -3,9 +3,9 @@ import { useState } from "react";
 
 import { once } from "../../api/once";
 import { Amount } from "../../ui/Amount";
+import { AmountText } from "../../ui/AmountText";
 import { useChainName } from "../../ui/ChainName";
 import { Facts } from "../../ui/Page";
-import { Text } from "../../ui/Text";
 import { minus } from "../../ui/units";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
@@ -63,14 +63,7 @@ export function StakeButton({ station, stake, action }: StakeButtonProps) {
       <p>{t(`stake.${action}Words`)}</p>
       <Facts narrow facts={[[label, <Amount key="now" value={there} token={station.symbol} isWhole />]]} />
       {action !== "withdraw" && (
-        <Text
-          label={`${t("record.amount")}, ${station.symbol}`}
-          required
-          inputMode="decimal"
-          autoComplete="off"
-          value={amount}
-          onText={setAmount}
-        />
+        <AmountText label={`${t("record.amount")}, ${station.symbol}`} required value={amount} onText={setAmount} />
       )}
     </ActButton>
   );

@@ -3,12 +3,12 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Amount } from "../../ui/Amount";
+import { AmountText } from "../../ui/AmountText";
 import { ChangedMeanwhile, useBegun, type Told } from "../../ui/Changed";
 import { Empty } from "../../ui/Feedback";
 import { showAmount } from "../../ui/format";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
-import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords, type Schemas } from "../api";
 import { useCoinNames, usePermitted } from "../queries";
@@ -181,14 +181,8 @@ function SetLimit(props: LimitsProps) {
         value={coin}
         onChange={choose}
       />
-      <Text
-        label={t("merchants.perTransaction")}
-        inputMode="decimal"
-        autoComplete="off"
-        value={once}
-        onText={setOnce}
-      />
-      <Text label={t("merchants.perDay")} inputMode="decimal" autoComplete="off" value={day} onText={setDay} />
+      <AmountText label={t("merchants.perTransaction")} value={once} onText={setOnce} />
+      <AmountText label={t("merchants.perDay")} value={day} onText={setDay} />
     </ActButton>
   );
 }

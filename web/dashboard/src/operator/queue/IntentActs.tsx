@@ -5,6 +5,7 @@ import { useState } from "react";
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
+import { AmountText } from "../../ui/AmountText";
 import { ErrorNote } from "../../ui/Feedback";
 import { Facts } from "../../ui/Page";
 import { Text } from "../../ui/Text";
@@ -99,11 +100,9 @@ function OpenActs({ intent }: { readonly intent: Intent }) {
               [t("queue.mostNow"), most === null ? null : <Amount key="most" value={most} token={coin} isWhole />],
             ]}
           />
-          <Text
+          <AmountText
             label={t("queue.maxFee")}
             description={t("queue.maxFeeWords")}
-            inputMode="decimal"
-            autoComplete="off"
             rightSection={coin}
             rightSectionWidth="4rem"
             value={maxFee}
