@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from decimal import Decimal
 
 from playwright.async_api import expect
 
@@ -61,6 +62,23 @@ async def test_an_open_page_follows_the_payment_without_being_loaded_again(check
     await expect(page).to_have_title(re.compile("Payment complete"))
     await expect(page.locator("#address")).to_have_count(0)
     assert await page.evaluate("window.sameDocument")
+
+
+async def test_an_open_page_follows_what_stands_in_its_details_which_stay_open(checkout_env, url, open_page):
+    public_id, _ = await checkout_env.payment(10 * ONE)
+    async with checkout_env.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "UPDATE payments SET pricing_mode = 'fiat', amount = 9.2, fiat_currency = 'eur', exchange_rate = 0.92"
+        )
+    page = await open_page()
+    await page.goto(f"{url}/pay/{public_id}")
+    await page.get_by_text("Payment details").click()
+    details = page.locator(".details")
+    await expect(details).to_contain_text("1 USDX = 0.92 EUR")
+    # As where an expired payment gets a new rate.
+    await checkout_env.change(public_id, "exchange_rate", Decimal("0.95"))
+    await expect(details).to_contain_text("1 USDX = 0.95 EUR")
+    await expect(details.get_by_text("Exchange rate")).to_be_visible()
 
 
 async def test_a_page_that_finds_no_room_for_a_stream_follows_all_the_same(checkout_env, open_page):
