@@ -104,6 +104,11 @@ async def test_a_session_alone_makes_no_secret(merchant):
     refused(await post(merchant, "confirm", totpCode="123456"), 409, "TWO_FACTOR_NOT_STARTED")
 
 
+async def test_who_lost_the_answer_to_the_first_code_is_told_to_keep_the_secret(merchant, phone):
+    refused(await post(merchant, "confirm", totpCode=phone.code()), 409, "TWO_FACTOR_ON")
+    assert (await status(merchant))["enabled"] is True
+
+
 @pytest.mark.parametrize("action", ["confirm", "disable", "recovery-codes"])
 @pytest.mark.parametrize("body", [{}, {"totpCode": 123456}, {"totpCode": None}, {"totpCode": "1" * 65}, {"code": "1"}])
 async def test_a_body_without_a_code_is_refused_by_field(merchant, action, body):

@@ -204,7 +204,11 @@ _OF_NOUN: Sequence[tuple[re.Pattern[str], str, Mapping[int, Sequence[str]]]] = t
         (r"/auth/refresh$", "post", {401: ["SESSION_REQUIRED", "SESSION_ENDED"]}),
         (r"/auth/password-reset/confirm$", "post", {400: ["RESET_TOKEN_INVALID"]}),
         (r"/two-factor/enrol$", "post", {403: ["PASSWORD_INVALID", *_CODE[403][1:]], 429: _CODE[429]}),
-        (r"/two-factor/confirm$", "post", {403: _CODE[403][2:], 409: ["TWO_FACTOR_NOT_STARTED"], 429: _CODE[429]}),
+        (
+            r"/two-factor/confirm$",
+            "post",
+            {403: _CODE[403][2:], 409: ["TWO_FACTOR_NOT_STARTED", "TWO_FACTOR_ON"], 429: _CODE[429]},
+        ),
         (
             r"/two-factor/(recovery-codes|disable)$",
             "post",

@@ -35,7 +35,6 @@ from cambist.db.structs import columns_of, to_struct
 from cambist.ports import Clock, Ids
 from cambist.secrets import SecretsBox
 from cambist.services.errors import (
-    ConflictError,
     ForbiddenError,
     ServiceError,
     TooManyError,
@@ -45,6 +44,7 @@ from cambist.services.identity import credentials, sessions
 from cambist.services.identity.credentials import SignIn
 from cambist.services.identity.people import P, People, Principal, V
 
+from . import refusals
 from .codes import Enrolment, enrolment, new_recovery_code, recovery_hash, step_of
 from .state import State, change, count_wrong, forget, forgive, read
 
@@ -154,9 +154,9 @@ class TwoFactor(Generic[V, P]):
         lock keeps both from happening until the transaction ends.
         """
         enabled = (await self.status(conn, person_pk)).enabled
-        error = _required() if enabled and not shown else None
+        error = refusals.required() if enabled and not shown else None
         if not enabled and self._people.needs_two_factor:
-            error = _not_enrolled()
+            error = refusals.not_enrolled()
         if error is not None:
             raise UnauthenticatedError(error.code, error.message)
 
@@ -210,13 +210,15 @@ class TwoFactor(Generic[V, P]):
             if session_id:
                 await sessions.check_going_on(conn, self._people, session_id)
             state, now = await read(conn, self._people, person_pk), self._clock.now()
+            if state is not None and state.secret_encrypted is not None and state.pending_encrypted is None:
+                raise refusals.on_already()
             if (
                 state is None
                 or state.pending_encrypted is None
                 or state.pending_at is None
                 or now - state.pending_at >= timedelta(seconds=PENDING_S)
             ):
-                raise ConflictError("TWO_FACTOR_NOT_STARTED", "Start with a new secret: none waits for its first code.")
+                raise refusals.not_started()
             key = self._open(state.pending_encrypted, self._pending_field, person_pk)
             # What was taken of the secret before says nothing about this one.
             step = await self._judge(conn, person_pk, replace(state, last_step=0), key, code)
@@ -261,9 +263,9 @@ class TwoFactor(Generic[V, P]):
     async def _spend(self, conn: AsyncConnection, person_pk: int, code: str | None) -> None:
         state = await read(conn, self._people, person_pk)
         if state is None or state.secret_encrypted is None:
-            raise _not_enrolled()
+            raise refusals.not_enrolled()
         if not code:
-            raise _required()
+            raise refusals.required()
         if await self._spend_recovery_code(conn, person_pk, code):
             return
         key = self._open(state.secret_encrypted, self._secret_field, person_pk)
@@ -279,10 +281,10 @@ class TwoFactor(Generic[V, P]):
         step = step_of(key, code, now)
         if step is None:
             await count_wrong(conn, self._people, person_pk, state.wrong_codes + 1, now)
-            raise _wrong()
+            raise refusals.wrong()
         if step <= state.last_step:
             # Seen before, so no guess: a request sent twice by mistake does not lock anybody out.
-            raise _wrong()
+            raise refusals.wrong()
         await forgive(conn, self._people, person_pk)
         return step
 
@@ -336,15 +338,3 @@ async def reset(conn: AsyncConnection, people: People[V, P], email: str, *, now:
 async def _write_down(record: Record | None, conn: AsyncConnection) -> None:
     if record is not None:
         await record(conn)
-
-
-def _not_enrolled() -> ForbiddenError:
-    return ForbiddenError("TWO_FACTOR_NOT_ENROLLED", "This needs two-factor authentication: turn it on first.")
-
-
-def _required() -> ForbiddenError:
-    return ForbiddenError("TWO_FACTOR_REQUIRED", "Send totpCode: a code of your authenticator, or a recovery code.")
-
-
-def _wrong() -> ForbiddenError:
-    return ForbiddenError("TWO_FACTOR_INVALID", "This code is wrong, or was used before. Wait for the next one.")
