@@ -281,10 +281,11 @@ async def test_while_a_rotation_overlaps_the_old_secret_signs_beside_the_new_one
                 is_active=True,
             )  # fmt: skip
             projects = Projects(signing_secrets(), ids, targets=targets)
-            new_of_project = await projects.rotate_secret(conn, actor, overlap=hour, now=clock.now())
-            new = await make_endpoints(ids).rotate_secret(
+            new_of_project = (await projects.rotate_secret(conn, actor, overlap=hour, now=clock.now())).secret
+            rotation = await make_endpoints(ids).rotate_secret(
                 conn, project[0], endpoint.endpoint_id, overlap=hour, now=clock.now()
             )
+            new = rotation.secret
         for number in (1, 2):
             await put(db, [paid(project, shop.url, number)], ids=ids, clock=clock)
             await worker.deliver_due()

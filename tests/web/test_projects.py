@@ -140,6 +140,31 @@ async def test_a_rotated_secret_replaces_the_old_one(merchant, client, gateway):
     assert await _stored_secret(merchant, client, gateway) == answer["webhookSecret"]
 
 
+async def test_a_lost_answer_to_a_rotation_costs_no_overlap(merchant, client, gateway, clock):
+    """What the shop still verifies with signs beside the one that is told at last, not one that nobody saw."""
+    endpoints = f"{here(merchant)}/webhook-endpoints"
+    made = await merchant.ask("POST", endpoints, {"url": "https://books.example/hooks"})
+    endpoint = f"{endpoints}/{made['endpoint']['endpointId']}/rotate-secret"
+    for path, table, column in (
+        (f"{here(merchant)}/rotate-webhook-secret", "projects", "webhook_secret_encrypted"),
+        (endpoint, "webhook_endpoints", "secret_encrypted"),
+    ):
+
+        async def sealed(column, table=table):
+            async with gateway.db.autocommit() as conn:
+                found = await conn.exec_driver_sql(f"SELECT {column} FROM {table}")  # noqa: S608  constants
+                return found.scalar_one()
+
+        known, body = await sealed(column), {"overlapMinutes": 60, "idempotencyKey": "lost"}
+        first = await merchant.ask("POST", path, body)
+        clock.advance(60)
+        assert await merchant.ask("POST", path, body) == first
+        assert await sealed("previous_secret_encrypted") == known
+        refused(await client.post(path, json={"idempotencyKey": ""}, headers=merchant.bearer), 400, "VALIDATION_ERROR")
+        other = await merchant.ask("POST", path, body | {"idempotencyKey": "another"})
+        assert other["webhookSecret"] != first["webhookSecret"]
+
+
 async def test_signing_can_be_switched_off_and_starts_again_with_a_new_secret(merchant, client, gateway):
     async def switch(on):
         return (await client.patch(here(merchant), json={"webhookSigning": on}, headers=merchant.bearer)).json()

@@ -20,7 +20,7 @@ from cambist.services.identity.merchants import Name
 from cambist.services.identity.projects import ChangeProject, Url
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Listed, Part, Sort
-from cambist.services.webhooks.secrets import OVERLAP_MINUTES_MAX
+from cambist.services.webhooks.secrets import OVERLAP_MINUTES_MAX, Rotation
 from cambist_web.auth import needs, owned_project_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
@@ -72,9 +72,13 @@ class ProjectList(CursorPageAnswer, frozen=True, kw_only=True):
 
 
 class RotateSecret(Body, frozen=True, kw_only=True):
-    """How long the old secret goes on signing beside the new one, in `X-Webhook-Signature-Previous`."""
+    """How long the old secret goes on signing beside the new one, in `X-Webhook-Signature-Previous`.
+
+    The same `idempotencyKey` replaces it once, and gets the same new secret, as long as that is the present one.
+    """
 
     overlap_minutes: Annotated[int, Meta(ge=0, le=OVERLAP_MINUTES_MAX)] = 0
+    idempotency_key: str | None = None
 
     @property
     def overlap(self) -> timedelta:
@@ -90,10 +94,15 @@ class SecretRotated(Answer, frozen=True, kw_only=True):
     previous_secret_until: datetime | UnsetType = UNSET
 
 
-def rotated(secret: str, overlap: timedelta, now: datetime) -> SecretRotated:
+def rotated(rotation: Rotation) -> SecretRotated:
     message = "The new secret signs every webhook from now on. It is not shown again."
-    until = now + overlap if overlap else UNSET
-    return SecretRotated(message=message, webhook_secret=secret, rotated_at=now, previous_secret_until=until)
+    until = rotation.previous_until or UNSET
+    return SecretRotated(
+        message=message,
+        webhook_secret=rotation.secret,
+        rotated_at=rotation.rotated_at,
+        previous_secret_until=until,
+    )
 
 
 def project_view(project: projects.Project, now: datetime) -> ProjectView:
@@ -212,11 +221,14 @@ class Project(Controller):
         asked, now = data or RotateSecret(), web.clock.now()
         async with web.db.transaction() as conn:
             await still(conn, session, "projects.change", actor)
-            secret = await web.projects.rotate_secret(conn, actor, overlap=asked.overlap, now=now)
-            await audit.record(
-                conn, Action.WEBHOOK_SECRET_ROTATED, subject=actor.project_id, overlap_minutes=asked.overlap_minutes
+            rotation = await web.projects.rotate_secret(
+                conn, actor, overlap=asked.overlap, now=now, key=asked.idempotency_key
             )
-        return rotated(secret, asked.overlap, now)
+            if not rotation.replayed:
+                await audit.record(
+                    conn, Action.WEBHOOK_SECRET_ROTATED, subject=actor.project_id, overlap_minutes=asked.overlap_minutes
+                )
+        return rotated(rotation)
 
 
 controllers = [

@@ -194,13 +194,14 @@ class WebhookEndpoints(Controller):
         asked, now = data or RotateSecret(), web.clock.now()
         async with web.db.transaction() as conn:
             await still(conn, session, "webhooks", actor)
-            secret = await web.endpoints.rotate_secret(
-                conn, actor.project_pk, endpoint_id, overlap=asked.overlap, now=now
+            rotation = await web.endpoints.rotate_secret(
+                conn, actor.project_pk, endpoint_id, overlap=asked.overlap, now=now, key=asked.idempotency_key
             )
-            await audit.record(
-                conn, Action.WEBHOOK_SECRET_ROTATED, subject=endpoint_id, overlap_minutes=asked.overlap_minutes
-            )
-        return rotated(secret, asked.overlap, now)
+            if not rotation.replayed:
+                await audit.record(
+                    conn, Action.WEBHOOK_SECRET_ROTATED, subject=endpoint_id, overlap_minutes=asked.overlap_minutes
+                )
+        return rotated(rotation)
 
     @post(
         "/{endpoint_id:str}/test",

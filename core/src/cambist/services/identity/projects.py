@@ -25,8 +25,9 @@ from cambist.services.errors import (
     merchant_suspended,
     project_inactive,
 )
+from cambist.services.idempotency import choose_key
 from cambist.services.listing import Listed, ListOf, Part, read_list
-from cambist.services.webhooks.secrets import NO_CHECK, NO_PREVIOUS, SigningSecrets, previous_secret
+from cambist.services.webhooks.secrets import NO_CHECK, NO_PREVIOUS, Rotation, SigningSecrets, previous_secret
 from cambist.services.webhooks.urls import URL_CHARS_MAX, check_webhook_url
 from cambist.settings import WebhookTargets
 
@@ -149,18 +150,29 @@ class Projects:
             await conn.execute(update(models.Project).where(_is(project)).values(columns))
         return await get(conn, project), secret
 
-    async def rotate_secret(self, conn: AsyncConnection, project: Actor, *, overlap: timedelta, now: datetime) -> str:
-        """Replace the signing secret. The old one signs beside it for ``overlap``; without one it is not used again."""
-        secret = self._ids.hex_secret()
-        sealed = self._secrets.seal(project.project_id, secret)
+    async def rotate_secret(
+        self, conn: AsyncConnection, project: Actor, *, overlap: timedelta, now: datetime, key: str | None = None
+    ) -> Rotation:
+        """Replace the signing secret. The old one signs beside it for ``overlap``; without one it is not used again.
+
+        The same key replaces it once: a repetition returns the same secret, as long as that is the present one.
+        """
+        secret, own, table = self._ids.hex_secret(), project.project_id, models.Project
+        if (key := choose_key(None, key)) is not None:
+            secret = self._secrets.of_key(own, key)
+            present = select(
+                table.webhook_secret_encrypted, table.webhook_secret_rotated_at, table.previous_secret_until
+            ).where(_is(project))
+            if before := await self._secrets.replayed(conn, present.with_for_update(key_share=True), own, secret):
+                return before
         columns = {
-            "webhook_secret_encrypted": sealed,
+            "webhook_secret_encrypted": self._secrets.seal(own, secret),
             "webhook_secret_rotated_at": now,
             **NO_CHECK,
-            **previous_secret(models.Project.webhook_secret_encrypted, overlap, now),
+            **previous_secret(table.webhook_secret_encrypted, overlap, now),
         }
-        await conn.execute(update(models.Project).where(_is(project)).values(columns))
-        return secret
+        await conn.execute(update(table).where(_is(project)).values(columns))
+        return Rotation(secret=secret, rotated_at=now, previous_until=now + overlap if overlap else None)
 
     def _columns(self, project: Actor, changes: ChangeProject) -> dict[str, object]:
         if changes.sandbox_auto_mine is True and project.mode != "sandbox":

@@ -16,12 +16,13 @@ from cambist.db.structs import columns_of, to_struct
 from cambist.domain.webhooks import SignatureCheck, check_event
 from cambist.ports import Ids
 from cambist.services.errors import ConflictError, FieldProblem, InvalidError, NotFoundError
+from cambist.services.idempotency import choose_key
 from cambist.services.listing import Listed, ListOf, Part, read_list
 from cambist.services.paging import read_one
 from cambist.settings import WebhookTargets
 
 from .endpoint_states import apply_endpoint_states
-from .secrets import ENDPOINT_FIELD, NO_CHECK, NO_PREVIOUS, SigningSecrets, previous_secret
+from .secrets import ENDPOINT_FIELD, NO_CHECK, NO_PREVIOUS, Rotation, SigningSecrets, previous_secret
 from .urls import URL_CHARS_MAX, check_webhook_url
 
 ENDPOINTS_MAX = 10
@@ -125,12 +126,26 @@ class Endpoints:
             await apply_endpoint_states(conn, now=now, endpoint_pk=endpoint.pk)
         return await find(conn, project_pk, endpoint_id)
 
-    async def rotate_secret(
-        self, conn: AsyncConnection, project_pk: int, endpoint_id: str, *, overlap: timedelta, now: datetime
-    ) -> str:
+    async def rotate_secret(  # noqa: PLR0913  each by name
+        self,
+        conn: AsyncConnection,
+        project_pk: int,
+        endpoint_id: str,
+        *,
+        overlap: timedelta,
+        now: datetime,
+        key: str | None = None,
+    ) -> Rotation:
         """Replace an endpoint's secret, as a project's is. Raises NotFoundError."""
         endpoint = await find(conn, project_pk, endpoint_id, lock=True)
         secret, table = self._ids.hex_secret(), models.WebhookEndpoint
+        if (key := choose_key(None, key)) is not None:
+            secret = self._secrets.of_key(endpoint_id, key, field=ENDPOINT_FIELD)
+            present = select(table.secret_encrypted, table.secret_rotated_at, table.previous_secret_until)
+            present = present.where(table.id == endpoint.pk)
+            before = await self._secrets.replayed(conn, present, endpoint_id, secret, field=ENDPOINT_FIELD)
+            if before is not None:
+                return before
         columns = {
             "secret_encrypted": self._secrets.seal(endpoint_id, secret, field=ENDPOINT_FIELD),
             "secret_rotated_at": now,
@@ -138,7 +153,7 @@ class Endpoints:
             **previous_secret(table.secret_encrypted, overlap, now),
         }
         await conn.execute(update(table).where(table.id == endpoint.pk).values(columns))
-        return secret
+        return Rotation(secret=secret, rotated_at=now, previous_until=now + overlap if overlap else None)
 
 
 async def delete(conn: AsyncConnection, project_pk: int, endpoint_id: str, *, now: datetime) -> None:

@@ -7,15 +7,18 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 
+from msgspec import Struct
 from sqlalchemy import case
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.structs import Column
+from cambist.db.structs import AnySelect, Column
 from cambist.secrets import SecretsBox
 
 FIELD = "projects.webhook_secret_encrypted"
 TRACKER_FIELD = "trackers.secret_encrypted"
 ENDPOINT_FIELD = "webhook_endpoints.secret_encrypted"
 """The secret before is bound to the same name as the present one: it is moved as it is."""
+OF_KEY_PURPOSE = "signing secret of an idempotency key"
 CACHE_MAX = 10_000
 OVERLAP_MINUTES_MAX = 1_440
 
@@ -29,6 +32,18 @@ def previous_secret(present: Column, overlap: timedelta, now: datetime) -> Mappi
     if not overlap:
         return NO_PREVIOUS
     return {"previous_secret_encrypted": present, "previous_secret_until": case((present.is_not(None), now + overlap))}
+
+
+class Rotation(Struct, frozen=True, kw_only=True):
+    """A secret that replaced another one, which signs beside it until ``previous_until`` where that is set.
+
+    ``replayed`` says that an earlier request under the same key did so.
+    """
+
+    secret: str
+    rotated_at: datetime
+    previous_until: datetime | None
+    replayed: bool = False
 
 
 class SigningSecrets:
@@ -53,3 +68,23 @@ class SigningSecrets:
     def reveal(self, owner_id: str, sealed: bytes | None, *, field: str = FIELD) -> str | None:
         """Return the secret; None where there is none. Raises SecretsError."""
         return None if sealed is None else self._opened(owner_id, sealed, field)
+
+    def of_key(self, owner_id: str, key: str, *, field: str = FIELD) -> str:
+        """Return the secret that a request's idempotency key stands for: always the same, as an answer may be lost.
+
+        Nobody can make it without the application key, by which secrets are sealed as well.
+        """
+        message = f"{field}\n{owner_id}\n{key}".encode()
+        return self._box.mac(message, purpose=OF_KEY_PURPOSE).removeprefix(self._box.mac_prefix).hex()
+
+    async def replayed(
+        self, conn: AsyncConnection, present: AnySelect, owner_id: str, secret: str, *, field: str = FIELD
+    ) -> Rotation | None:
+        """Return the rotation that made this secret the present one, or None where another one is present.
+
+        ``present`` selects what is sealed, since when, and until when the one before is in use; the row is locked.
+        """
+        sealed, rotated_at, until = (await conn.execute(present)).one()
+        if self.reveal(owner_id, sealed, field=field) != secret:
+            return None
+        return Rotation(secret=secret, rotated_at=rotated_at, previous_until=until, replayed=True)

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { once } from "../../api/once";
 import { Confirm } from "../../ui/Confirm";
 import { Url } from "../../ui/InPieces";
 import { useOpened } from "../../ui/useOpened";
@@ -33,8 +34,10 @@ export function EndpointActs({ endpoint, onSecret }: EndpointActsProps) {
   const changed = () => client.invalidateQueries({ queryKey: ["project", projectId] });
 
   async function rotate(overlapMinutes: number): Promise<void> {
-    const body = { overlapMinutes };
-    onSecret((await unwrap(api.POST(`${BASE}/rotate-secret`, { params, body }))).webhookSecret);
+    const { webhookSecret } = await once(`secret ${endpoint.endpointId}`, (idempotencyKey) =>
+      unwrap(api.POST(`${BASE}/rotate-secret`, { params, body: { overlapMinutes, idempotencyKey } })),
+    );
+    onSecret(webhookSecret);
     await changed();
   }
 

@@ -254,7 +254,9 @@ describe("an endpoint", () => {
     expect(await dialog.findByText(/may have been replaced/)).toBeTruthy();
     fireEvent.click(act);
     await isClosed();
-    expect(bodies).toEqual(Array(2).fill({ overlapMinutes: 1440 }));
+    // Sent again under the same key, it is the same secret: the one before goes on signing beside it.
+    expect(bodies[0]).toEqual({ overlapMinutes: 1440, idempotencyKey: expect.any(String) as string });
+    expect(bodies[1]).toEqual(bodies[0]);
     expect(screen.getByText(SECRET)).toBeTruthy();
     fireEvent.click(screen.getByRole("button", { name: "Done" }));
     expect(screen.queryByText(SECRET)).toBeNull();

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { once } from "../../api/once";
 import { api, unwrap } from "../api";
 import { Confirm } from "../../ui/Confirm";
 import { ErrorNote } from "../../ui/Feedback";
@@ -226,7 +227,10 @@ function Secret({ project }: { readonly project: Project }) {
   async function rotate(overlapMinutes: number): Promise<void> {
     const params = { path: { projectId: project.projectId } };
     const path = "/api/merchant/projects/{projectId}/rotate-webhook-secret";
-    setSecret((await unwrap(api.POST(path, { params, body: { overlapMinutes } }))).webhookSecret);
+    const { webhookSecret } = await once(`secret ${project.projectId}`, (idempotencyKey) =>
+      unwrap(api.POST(path, { params, body: { overlapMinutes, idempotencyKey } })),
+    );
+    setSecret(webhookSecret);
     void client.invalidateQueries(projectsQuery);
   }
 
