@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import math
 from collections import Counter
 from typing import Generic
 
@@ -206,7 +205,7 @@ class Web:
         self.macs = AddressMacs(gateway.secrets)
         self.audit_sums = Sums(gateway.db, gateway.clock)
         self.unfinished: Counter[str] = Counter()
-        self.busy_told_until = -math.inf
+        self.told_until: dict[str, float] = {}  # when the log may be told the next time, by its event
         self.had_no_room = False  # whether the database had no room left on its disk when something was written last
         self.overviews = asyncio.Semaphore(OVERVIEWS_AT_ONCE)
         self.files = FilePermits(gateway.db)

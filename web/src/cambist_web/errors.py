@@ -21,7 +21,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.typing import FieldDefinition
 from msgspec import UNSET, Struct, UnsetType
 
-from cambist.db.engine import BusyError, had_no_room, has_committed, took_too_long
+from cambist.db.engine import BusyError, had_no_room, has_committed, is_away, took_too_long
 from cambist.services.audit.entries import Action
 from cambist.services.errors import (
     ConflictError,
@@ -73,8 +73,9 @@ HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
 
 
 BUSY_RETRY_AFTER_S = 2
-BUSY_TOLD_EVERY_S = 10
-"""How often the log is told that the database is busy, however many are turned away."""
+AWAY_RETRY_AFTER_S = 5
+TOLD_EVERY_S = 10
+"""How often the log is told that the database is busy or away, however many are turned away."""
 
 _MISSING = re.compile(r"Missing required \w+ parameter '(.+?)' for path")
 
@@ -213,11 +214,7 @@ def _parameters_of(handler: BaseRouteHandler) -> Mapping[str, FieldDefinition]:
 
 def on_busy(request: AnyRequest, _: BusyError) -> Response[ErrorBody]:
     """Answer who waited in vain for the database. Nobody's fault, so the audit log has no refusal of it."""
-    web = web_of(request.app)
-    now = web.clock.monotonic()
-    if now >= web.busy_told_until:
-        web.busy_told_until = now + BUSY_TOLD_EVERY_S
-        log.warning("database_busy", method=request.scope.get("method"), path=request.scope.get("path"))
+    _tell_now_and_then(request, "database_busy")
     if has_committed.get():
         message = (
             "The gateway became busy before this was finished. Look what is there, or repeat it with the same key."
@@ -235,6 +232,8 @@ def on_unexpected(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
         return _on_too_slow(request)
     web = web_of(request.app)
     web.had_no_room = web.had_no_room or had_no_room(error)
+    if is_away(error):
+        return _on_away(request, error)
     request_id = web.ids.new("req")
     log.error(
         "request_failed",
@@ -255,6 +254,24 @@ def _on_too_slow(request: AnyRequest) -> Response[ErrorBody]:
     else:
         message = "This took too long and was given up; nothing was done. Ask for less, or try again later."
     return error_response(503, "TOO_SLOW", message)
+
+
+def _on_away(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
+    """Answer who asks while the database is away, full or read-only. It may have been lost within a commit."""
+    _tell_now_and_then(request, "database_away", exc_info=error)
+    message = (
+        "The gateway's database is not available right now. Try again in seconds, with the same idempotency key where"
+        " you have sent one."
+    )
+    return error_response(503, "UNAVAILABLE", message, headers={"Retry-After": str(AWAY_RETRY_AFTER_S)})
+
+
+def _tell_now_and_then(request: AnyRequest, event: str, **more: object) -> None:
+    web = web_of(request.app)
+    now = web.clock.monotonic()
+    if now >= web.told_until.get(event, now):
+        web.told_until[event] = now + TOLD_EVERY_S
+        log.warning(event, method=request.scope.get("method"), path=request.scope.get("path"), **more)
 
 
 def camel(name: str) -> str:

@@ -30,6 +30,7 @@ BusyError = exc.TimeoutError
 
 _CANCELED = "57014"
 _DISK_FULL = "53100"
+_READ_ONLY = "25006"
 
 has_committed: ContextVar[bool] = ContextVar("has_committed", default=False)
 """Whether this task has ended a transaction since who began its work set this to False.
@@ -128,6 +129,14 @@ def took_too_long(error: BaseException) -> bool:
 def had_no_room(error: BaseException) -> bool:
     """Say whether this is the server's word that its disk is full."""
     return _state(error) == _DISK_FULL
+
+
+def is_away(error: BaseException) -> bool:
+    """Say whether the database was not reached, was lost, or takes no writes: the same may go well later."""
+    state = _state(error) or ""
+    if state == _READ_ONLY or state.startswith(_OF_THE_SERVER):
+        return True
+    return getattr(error, "connection_invalidated", False) or why_unreached(error) is not None
 
 
 def _state(error: BaseException) -> str | None:

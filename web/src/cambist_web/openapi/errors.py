@@ -45,9 +45,6 @@ _OF_PROJECT: Mapping[int, Sequence[str]] = {
     404: ["PROJECT_NOT_FOUND"],
 }
 
-_OF_BUSY: Mapping[int, Sequence[str]] = {503: ["UNAVAILABLE"]}
-"""Of what changes something, perhaps in more than one transaction: see ``on_busy``."""
-
 _IS_ACTIVE = re.compile(
     r"^/api/(account|payment|events|sandbox|webhook|merchant/(wallet|swap-bridge|resolutions|usage)|dashboard/projects)(/|$)"
 )
@@ -286,7 +283,7 @@ def codes_of(path: str, method: str, operation: Mapping[str, Any], opt: Mapping[
     found: dict[int, list[str]] = {400: ["VALIDATION_ERROR"], 500: ["INTERNAL_ERROR"]}
     if not path.startswith("/health/"):
         found[429] = ["RATE_LIMITED", "BUSY"]
-        found[503] = ["TOO_SLOW"]
+        found[503] = ["TOO_SLOW", "UNAVAILABLE"]
     parts: list[Mapping[int, Sequence[str]]] = [_OF_SCHEME[name] for name in sorted(schemes)]
     parts += _of_opt(opt, schemes)
     if method != "get" and _IS_ACTIVE.search(path):
@@ -298,8 +295,6 @@ def codes_of(path: str, method: str, operation: Mapping[str, Any], opt: Mapping[
     if "{projectId}" in path:
         parts.append(_OF_PROJECT)
     parts += [codes for prefix, methods, codes in _OF_NOUN if prefix.search(path) and method.startswith(methods)]
-    if method != "get":
-        parts.append(_OF_BUSY)
     for part in parts:
         for status, codes in part.items():
             known = found.setdefault(status, [])

@@ -1,0 +1,104 @@
+"""What callers are told while the database is away, lost, full or read-only: not now, and when to come again."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy import make_url
+from structlog.testing import capture_logs
+
+from cambist.db.engine import connect
+from cambist.settings import RateLimitSettings
+from cambist_web.errors import TOLD_EVERY_S
+from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
+
+ORDER = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
+CUT = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = $1"
+
+
+@pytest.fixture
+async def shop(databases, redis_url, clock, ids):
+    """Give a merchant of a gateway with a database of its own, that gateway, and the database's address."""
+    with databases.fresh() as url:
+        settings = web_settings(url, redis_url, rate_limits=RateLimitSettings())
+        async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+            yield await Merchant(client).open(), gateway, url
+
+
+@asynccontextmanager
+async def beside(url):
+    """Yield a connection to another database of the same server, and the name of this one."""
+    parsed = make_url(url)
+    other = connect(parsed.set(database="postgres").render_as_string(hide_password=False), application_name="test")
+    async with other.autocommit() as conn:
+        yield conn, parsed.database
+    await other.close()
+
+
+async def pay(merchant):
+    return await merchant.client.post("/api/payment", json=ORDER, headers=merchant.key)
+
+
+def not_now(answer):
+    refused(answer, 503, "UNAVAILABLE")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert "key" in answer.json()["error"]
+
+
+async def test_who_asks_while_the_database_is_gone_is_told_when_to_come_again_and_the_log_once(shop, clock):
+    merchant, _, url = shop
+    assert (await pay(merchant)).status_code == 201
+    public = f"/api/payment/public/{(await pay(merchant)).json()['payment']['publicId']}"
+    async with beside(url) as (conn, name):
+        with capture_logs() as lines:
+            await conn.exec_driver_sql(CUT, (name,))
+            await conn.exec_driver_sql(f"ALTER DATABASE {name} RENAME TO {name}_away")
+            for _ in range(2):
+                not_now(await pay(merchant))
+                not_now(await merchant.client.get("/api/merchant/wallet", headers=merchant.key))
+                not_now(await merchant.client.get(public))
+            page = await merchant.client.get(public.replace("/api/payment/public", "/pay"))
+            assert (page.status_code, page.headers["content-type"]) == (503, "text/html; charset=utf-8")
+            clock.advance(TOLD_EVERY_S)
+            not_now(await pay(merchant))
+        await conn.exec_driver_sql(f"ALTER DATABASE {name}_away RENAME TO {name}")
+    told = [line for line in lines if line["event"] == "database_away"]
+    assert [line["log_level"] for line in told] == ["warning"] * 2
+    assert not [line for line in lines if line["event"] == "request_failed"]
+    assert (await pay(merchant)).status_code == 201
+
+
+async def test_who_finds_nobody_listening_where_the_database_was_is_told_so(shop, monkeypatch):
+    merchant, gateway, _ = shop
+
+    async def nobody(*_, **__):
+        raise ConnectionRefusedError(111, "Connect call failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("asyncpg.connect", nobody)
+        await gateway.db.engine.dispose()
+        not_now(await pay(merchant))
+    assert (await pay(merchant)).status_code == 201
+
+
+async def test_who_loses_the_database_in_the_middle_of_a_request_is_told_so(shop):
+    merchant, gateway, _ = shop
+    async with gateway.db.transaction() as inside:
+        await inside.exec_driver_sql(
+            "CREATE FUNCTION dies() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$"
+        )
+        await inside.exec_driver_sql("CREATE TRIGGER dies BEFORE INSERT ON payments EXECUTE FUNCTION dies()")
+    with capture_logs() as lines:
+        not_now(await pay(merchant))
+    assert [line["event"] for line in lines] == ["database_away"]
+
+
+async def test_who_writes_into_a_database_that_is_only_read_is_told_so_and_who_reads_is_answered(shop):
+    merchant, gateway, url = shop
+    async with beside(url) as (conn, name):
+        await conn.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        await gateway.db.engine.dispose()  # as when it fails over to a standby: new connections
+        not_now(await pay(merchant))
+        assert (await merchant.client.get("/api/payment", headers=merchant.key)).status_code == 200
