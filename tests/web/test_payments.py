@@ -353,3 +353,22 @@ async def test_every_time_has_milliseconds_whatever_the_merchant_sent(client, me
     projects = (await client.get("/api/merchant/projects", headers=merchant.bearer)).json()["projects"]
     assert projects[0]["createdAt"].endswith("Z")
     assert len(projects[0]["createdAt"]) == len(made["createdAt"])
+
+
+async def test_a_number_in_metadata_comes_back_with_all_its_digits(client, merchant):
+    """Each was made a float, and a shop's rate of eighteen digits came back with sixteen."""
+    numbers = (
+        b'{"rate": 0.123456789012345678901, "price": 12.50, "sum": [100000000000000000000.05], "id": 9007199254740993}'
+    )
+    asked = msgspec.json.encode(BODY | {"metadata": msgspec.Raw(numbers)})
+    headers = {**merchant.key, "Content-Type": "application/json", "Idempotency-Key": "A-1"}
+    made = await client.post("/api/payment", content=asked, headers=headers)
+    assert made.status_code == 201, made.text
+    read = await client.get(f"/api/payment/{made.json()['payment']['paymentId']}", headers=merchant.key)
+    for answer in (made, read):
+        assert b'"metadata":' + numbers.replace(b" ", b"") in answer.content.replace(b" ", b"")
+    again = await client.post("/api/payment", content=asked, headers=headers)
+    assert (again.status_code, again.json()["idempotent"]) == (200, True)
+    for other in (b"12.5000000000000000001", b'"12.50"'):
+        changed = await client.post("/api/payment", content=asked.replace(b"12.50", other), headers=headers)
+        refused(changed, 409, "IDEMPOTENCY_KEY_REUSED")

@@ -24,7 +24,7 @@ from litestar.types import ASGIApp, Empty, Receive, Scope, Send
 
 from cambist.domain.text import hidden_in
 from cambist.services.errors import FieldProblem, InvalidError, NotFoundError, check_text
-from cambist.services.metadata import Path, check_shown, written
+from cambist.services.metadata import Path, check_shown, exact, written
 
 from .choices import values_at
 from .errors import UnsupportedMediaTypeError, plain_problem
@@ -48,7 +48,11 @@ OF_ROWS = ("addresses", "destinations")
 
 @cache
 def _decoder(body_type: object) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(body_type)
+    return msgspec.json.Decoder(body_type, float_hook=exact)
+
+
+_plain = msgspec.json.Decoder(float_hook=lambda _: 0.0)
+"""Reads a body for its texts alone: a number may be larger than any float."""
 
 
 class JsonRequest(Request[UserT, AuthT, StateT]):
@@ -87,7 +91,7 @@ def decode_json(body: bytes, body_type: object) -> object:
 def _decoded(body: bytes, body_type: object) -> object:
     value: object = _decoder(body_type).decode(body)
     _refuse_quoted_numbers(value, body, body_type)
-    plain = msgspec.json.decode(body)
+    plain = _plain.decode(body)
     # What is plain ASCII without an escape shows what it is. Most bodies are, and need no second look.
     if b"\\" in body or b"\x7f" in body or not body.isascii():
         refuse_hidden(plain, [])

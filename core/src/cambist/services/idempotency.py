@@ -24,6 +24,8 @@ KEY_CHARS_MAX = 255
 AMOUNTS = ("amount", "src_amount")
 """The fields of requests that hold amounts."""
 
+_encoder = msgspec.json.Encoder(order="deterministic", decimal_format="number")
+
 Asked = TypeVar("Asked", bound=Struct)
 Resource = TypeVar("Resource")
 
@@ -85,7 +87,7 @@ def by_value(request: Asked, **changed: Any) -> Asked:  # noqa: ANN401  fields o
 
 def hash_request(request: object) -> bytes:
     """Digest a decoded request: the order and spacing of its JSON do not matter."""
-    return hashlib.sha256(msgspec.json.encode(request, order="deterministic")).digest()
+    return hashlib.sha256(_encoder.encode(request)).digest()
 
 
 def claim_of(actor: Actor, operation: str, key: str | None, asked: object) -> Claim | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 import msgspec
@@ -13,13 +14,32 @@ from .errors import InvalidError, check_text
 METADATA_BYTES_MAX = 16 * 1024
 METADATA_DEPTH_MAX = 8
 
+NUMBER_MAX = Decimal("1.7976931348623157e308")
+"""The largest float."""
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
 Path: TypeAlias = list[str | int]
 """Names and places in lists that lead to a part of a body."""
 
 
+def exact(number: str) -> Decimal:
+    """Return a number of a body with all its digits, where a float keeps seventeen of them.
+
+    Raises ValueError for one that is too large for a float, which most that read JSON make of it.
+    """
+    try:
+        value = Decimal(number)
+    except InvalidOperation:  # its exponent has twenty digits
+        raise ValueError("Number out of range") from None
+    if value.copy_abs() > NUMBER_MAX:
+        raise ValueError("Number out of range")
+    return value
+
+
 def metadata_text(value: dict[str, Any], field: str = "metadata", *, bytes_max: int = METADATA_BYTES_MAX) -> str:
     """Return the object as JSON text. Raises InvalidError about the field for what is too large or nested too deep."""
-    text = msgspec.json.encode(value)
+    text = _encoder.encode(value)
     if len(text) > bytes_max:
         raise InvalidError.field(field, f"is larger than {bytes_max} bytes of JSON")
     if _depth(value) > METADATA_DEPTH_MAX:
