@@ -67,6 +67,8 @@ async def test_what_was_dropped_is_sent_again_in_bulk_with_the_same_ids(client, 
         ({"endpointId": "whe_x", "projectId": ada.project_id}, "ENDPOINT_NOT_FOUND"),
     ):
         refused(await officer.ask("POST", f"{WEBHOOKS}/redeliver", {**EVERY, **named}), 404, code)
+    misspelt = {**EVERY, "events": ["payment.paid", "payout.complete"]}
+    refused(await officer.ask("POST", f"{WEBHOOKS}/redeliver", misspelt), 400, "INVALID_EVENT", "events")
     refused(await officer.ask("POST", f"{WEBHOOKS}/redeliver", {}), 400, "VALIDATION_ERROR")
 
 

@@ -64,6 +64,10 @@ TEST_EVENT = "webhook.test"
 _ALL_EVENTS = {**EVENTS, **EXTENDED_EVENTS}
 
 
+TOLD = frozenset({*_ALL_EVENTS, *TRACKER_EVENTS})
+"""Every name of what projects and trackers are told."""
+
+
 def check_event(event: str) -> str:
     """Return the event's name, or raise ValueError where no catalogue has it."""
     if event not in _ALL_EVENTS:

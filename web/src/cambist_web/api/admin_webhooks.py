@@ -11,7 +11,9 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, to_builtins
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.webhooks import TOLD
 from cambist.services.audit.entries import Action
+from cambist.services.errors import FieldProblem, InvalidError
 from cambist.services.identity import projects
 from cambist.services.identity.merchants import find_pk
 from cambist.services.jobs import requests
@@ -182,7 +184,14 @@ class AllWebhooks(Controller):
 
 
 async def _check_named(conn: AsyncConnection, failed: Failed) -> None:
-    """Raise NotFoundError for what nobody has, or another: a misspelt one must not look as if all were well."""
+    """Raise NotFoundError for what nobody has, or another: a misspelt one must not look as if all were well.
+
+    InvalidError for the name of no event.
+    """
+    for event in failed.events:
+        if event not in TOLD:
+            problem = FieldProblem("events", "names what is no webhook event")
+            raise InvalidError("INVALID_EVENT", f"{event!r} is no webhook event.", [problem])
     merchant_pk = None if failed.merchant_id is None else await find_pk(conn, failed.merchant_id)
     project_pk = None
     if failed.project_id is not None:

@@ -33,6 +33,7 @@ WEBHOOK_ERRORS: Sequence[tuple[str, str, Mapping[int, Sequence[str]]]] = (
     (r"/webhook-endpoints$", "post", {400: ["INVALID_EVENT"], 409: ["TOO_MANY_ENDPOINTS"]}),
     (r"\{endpointId\}$", "patch", {400: ["INVALID_EVENT"]}),
     (r"\{endpointId\}/test$", "post", {400: ["INVALID_EVENT"]}),
+    (r"/admin/webhooks/redeliver$", "post", {400: ["INVALID_EVENT"]}),
 )
 
 _HEADERS: Mapping[str, tuple[bool, str, Mapping[str, Any]]] = {
