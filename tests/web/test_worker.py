@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from structlog.testing import capture_logs
 
 from cambist_web.start import worker as started_worker
 from tests.support.checkout import serving
@@ -136,3 +137,30 @@ def test_a_worker_collects_garbage_once_it_is_imported(tmp_path, monkeypatch):
         assert gc.isenabled()
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "lengths, body, goes_away",
+    [
+        (b"Content-Length: 80\r\n\r\n", b'{"email', True),
+        (b"Content-Length: 80\r\n\r\n", b"", True),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"50\r\n{", True),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"2\r\n{}XX0\r\n\r\n", False),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"FFFFFFFFFFFFFFFFF\r\n{}", False),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"-2\r\n{}\r\n0\r\n\r\n", False),
+    ],
+)
+async def test_a_body_that_is_cut_is_no_mistake_of_ours(gateway, lengths, body, goes_away):
+    """It was answered with 500 and logged with a traceback: anybody could fill the log, and page who is on duty."""
+    with capture_logs() as lines:
+        async with lent_app(gateway) as app, serving(app) as url:
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+            writer.write(ASKED.replace(b"logout", b"login") + lengths + body)
+            if goes_away:
+                writer.write_eof()
+            answer = await asyncio.wait_for(reader.read(), 20)
+            writer.close()
+    if not goes_away:
+        assert re.findall(rb"HTTP/1\.1 (\d{3})", answer) == [b"400"]
+        assert b'"code":"BAD_REQUEST"' in answer
+    assert [line["event"] for line in lines if line["log_level"] == "error"] == []

@@ -113,6 +113,12 @@ class BodyTimeoutError(HTTPException):
     status_code = 408
 
 
+class BodyCutError(HTTPException):
+    """The body ended before its end: the client went away, or its chunks are none."""
+
+    status_code = 400
+
+
 def error_response(  # noqa: PLR0913, PLR0917  what an error can say
     status: int,
     code: str,
@@ -176,7 +182,7 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[ErrorBo
     status = error.status_code if error.status_code in HTTP_ERRORS else 400
     code, message = HTTP_ERRORS[status]
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
-    if isinstance(error, BodyTimeoutError):
+    if isinstance(error, BodyTimeoutError | BodyCutError):
         # What is still to come of the body would be taken for the next request.
         headers["Connection"] = "close"
     return error_response(status, code, message, headers=headers)

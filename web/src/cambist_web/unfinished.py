@@ -1,4 +1,4 @@
-"""Bodies that do not arrive: each has a deadline, and an address may have few that are late.
+"""Bodies that do not arrive: each has a deadline, an address may have few that are late, and cut ones are refused.
 
 The server itself bounds the time and the size of headers (``cambist_web/server.py``), and knows no such limit for
 bodies: a request whose body never ends would hold its connection for as long as the client likes.
@@ -17,7 +17,7 @@ from litestar.types import ASGIApp, HTTPDisconnectEvent, Message, Receive, Recei
 from cambist.services.errors import TooManyError
 
 from .context import web_of
-from .errors import BodyTimeoutError
+from .errors import BodyCutError, BodyTimeoutError
 from .origin import Connection, address_of
 
 LATE_AFTER_S = 1.0
@@ -75,7 +75,10 @@ class _Body:
         self._ended = self._answered = self._refused = False
 
     async def receive(self) -> ReceiveMessage:
-        """Return the next message. Raises BodyTimeoutError and TooManyError, unless the answer has begun."""
+        """Return the next message.
+
+        Raises BodyTimeoutError, BodyCutError and TooManyError, unless the answer has begun.
+        """
         if self._ended:
             return await self._receive()
         try:
@@ -103,6 +106,9 @@ class _Body:
             raise BodyTimeoutError from None
         if message["type"] != "http.request" or not message.get("more_body", False):
             self.end()
+        if message["type"] == "http.disconnect" and not self._answered:
+            # The framework would take it for a mistake of ours, and any client could fill the log with tracebacks.
+            raise BodyCutError
         return message
 
     async def send(self, message: Message) -> None:
