@@ -107,3 +107,38 @@ async def test_connections_that_the_server_closed_are_replaced(db):
         )
     await asyncio.sleep(0.2)
     assert len(set(await asyncio.gather(*(pid(db, SLOW) for _ in range(CONNECTIONS_MAX))))) == CONNECTIONS_MAX
+
+
+class Broken:
+    """A connection on which the driver finds out that it is lost, in the words that it has for its own mistakes."""
+
+    def __init__(self, error, *, is_lost):
+        self.error, self.is_lost = error, is_lost
+
+    def is_closed(self):
+        return self.is_lost
+
+    async def fetchrow(self, *_):
+        raise self.error
+
+    async def close(self, **_):
+        """Close what is closed."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress"),
+    ],
+)
+@pytest.mark.parametrize("is_lost, wanted", [(True, ConnectionError), (False, None)])
+async def test_a_connection_that_is_lost_meanwhile_is_told_from_a_mistake_of_ours(
+    db, monkeypatch, error, is_lost, wanted
+):
+    async def opened(**_):
+        return Broken(error, is_lost=is_lost)
+
+    monkeypatch.setattr(asyncpg, "connect", opened)
+    with pytest.raises(wanted or type(error)):
+        await db.fetch_row("SELECT 1")

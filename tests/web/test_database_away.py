@@ -4,17 +4,37 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 from sqlalchemy import make_url
 from structlog.testing import capture_logs
 
-from cambist.db.engine import connect
+from cambist.db.engine import connect, is_away
 from cambist.settings import RateLimitSettings
 from cambist_web.errors import TOLD_EVERY_S
 from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
 ORDER = {"chain": "memory", "token": "USDX", "pricingMode": "direct_crypto", "amount": "10"}
 CUT = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = $1"
+
+
+@pytest.mark.parametrize(
+    "error, away",
+    [
+        (asyncpg.CannotConnectNowError("the database system is starting up"), True),
+        (asyncpg.AdminShutdownError("terminating connection due to administrator command"), True),
+        (asyncpg.TooManyConnectionsError("sorry, too many clients already"), True),
+        (asyncpg.ReadOnlySQLTransactionError("cannot execute INSERT in a read-only transaction"), True),
+        (ConnectionResetError(104, "Connection reset by peer"), True),
+        (TimeoutError(), True),
+        (asyncpg.UndefinedTableError('relation "payments" does not exist'), False),
+        (asyncpg.InterfaceError("the server expects 1 argument for this query, 2 were passed"), False),
+        (FileNotFoundError(2, "No such file or directory", "/etc/x"), False),
+        (RuntimeError("a bug"), False),
+    ],
+)
+def test_what_says_that_the_database_is_away(error, away):
+    assert is_away(error) is away
 
 
 @pytest.fixture

@@ -55,11 +55,15 @@ class Direct:
             connection = self._idle_connection() or await asyncpg.connect(**self._options)
             try:
                 row: Record | None = await connection.fetchrow(statement, *arguments)
-            except BaseException:
+            except BaseException as error:
+                is_lost = connection.is_closed()
                 # Whatever state it is in, nobody else shall meet it. What still runs is cancelled at the server too:
                 # it would hold its locks and a connection there.
                 with suppress(TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
                     await connection.close(timeout=self._timeout_s)
+                if is_lost and isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
+                    # The driver says so of what is done wrong as well.
+                    raise ConnectionError("The connection to the database was lost.") from error
                 raise
             if self._closed:
                 await connection.close()
