@@ -114,6 +114,28 @@ async def test_a_repetition_needs_no_code_and_withdraws_nothing_more(rich, phone
     refused(await withdraw(amount="11", idempotencyKey="w-1"), 409, "IDEMPOTENCY_KEY_REUSED")
 
 
+async def test_a_twin_that_comes_meanwhile_is_told_of_the_first_and_not_that_its_code_was_used(
+    rich, phone, withdraw, gateway
+):
+    """As from a client that gives up waiting and sends the same again."""
+    asked = {"totpCode": phone.code(), "idempotencyKey": "w-1"}
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM ledger_accounts FOR UPDATE")
+        first = asyncio.create_task(withdraw(**asked))
+        await waits_for_a_lock(conn, first)
+        twin = asyncio.create_task(withdraw(**asked))
+        await waits_for_a_lock(conn, twin, number=2)
+    made, again = await asyncio.gather(first, twin)
+    assert (made.status_code, again.status_code, again.json()["idempotent"]) == (201, 200, True)
+    assert again.json()["withdrawal"] == made.json()["withdrawal"]
+    assert await balance(rich) == ("90", "10")
+
+
+async def test_a_wrong_code_keeps_no_key(rich, phone, withdraw):
+    refused(await withdraw(totpCode="000000", idempotencyKey="w-1"), 403, "TWO_FACTOR_INVALID")
+    assert (await withdraw(totpCode=phone.code(), idempotencyKey="w-1")).status_code == 201
+
+
 async def test_a_mistake_does_not_cost_the_code(rich, phone, withdraw, client):
     code = phone.code()
     refused(await withdraw(totpCode=code, toAddress="nowhere"), 400, "INVALID_ADDRESS", "toAddress")

@@ -96,6 +96,18 @@ async def before(
     return None
 
 
+async def made_meanwhile(
+    conn: AsyncConnection, context: PayoutContext, actor: Actor, request: WithdrawalRequest, header_key: str | None
+) -> WithdrawalView | None:
+    """Return what a twin with the same key makes right now, once it is made; None where there is none.
+
+    The caller undoes the transaction: it takes the key, which is how it waits, and would keep it for nothing.
+    """
+    claim = _claim(actor, request, header_key)
+    made = await take_key(conn, claim, "", context.clock.now())
+    return None if made is None else await get_withdrawal(conn, context.registry, actor.merchant_pk, made)
+
+
 async def create_withdrawal(
     conn: AsyncConnection, context: PayoutContext, actor: Actor, request: WithdrawalRequest, header_key: str | None
 ) -> Made[WithdrawalView]:
