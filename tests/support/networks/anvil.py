@@ -12,6 +12,7 @@ from web3 import Web3
 from web3.types import TxParams
 
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
+from cambist_evm.testing.anvil import LONG_CHAIN
 
 from .base import CONFIRMATIONS, POLL_MS, Amount, Coin, Customer, Network, Onlooker, Seen
 from .erc20 import ERC20
@@ -99,7 +100,7 @@ class AnvilNetwork(Network):
         super().__init__(folder=folder)
         self.chain = chain
         state = None if folder is None else folder / "state.json"
-        self.node = Anvil(chain_id=CHAIN_IDS[chain], automine=False, state=state)
+        self.node = Anvil(chain_id=CHAIN_IDS[chain], automine=False, state=state, arguments=LONG_CHAIN)
         self._tokens: dict[str, Contract] = {}
 
     async def __aenter__(self) -> Self:

@@ -22,6 +22,13 @@ from cambist_chainkit.eip55 import spell
 
 MINED_TIMEOUT_S: Final = 5.0
 GAS_MAX: Final = 8_000_000
+STATES_MAX: Final = 300
+LONG_CHAIN: Final = ("--prune-history", str(STATES_MAX))
+"""Arguments for a node whose chain grows long and is reorganized: it keeps ``STATES_MAX`` states, all in memory.
+
+By itself it keeps ever fewer there once it has 500 blocks, down to ten, and the others in files. A reorg back to one of
+those leaves every contract without its code, and says nothing.
+"""
 
 
 class Anvil(AnvilProcess):
@@ -65,7 +72,8 @@ class Anvil(AnvilProcess):
     async def reorg(self, depth: int, replacements: Sequence[tuple[str | Mapping[str, Any], int]] = ()) -> None:
         """Replace the newest blocks by as many others. What stood in them is gone for good.
 
-        ``replacements`` are (signed bytes as hex or a transaction, number of the new block counted from 0).
+        ``replacements`` are (signed bytes as hex or a transaction, number of the new block counted from 0). Raises
+        RpcRefusedError where the node has forgotten what everybody held below them.
         """
         await self.call("anvil_reorg", [depth, [[tx, index] for tx, index in replacements]])
 
