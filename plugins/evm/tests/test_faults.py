@@ -196,11 +196,12 @@ async def test_what_a_node_does_not_offer_is_asked_in_another_way_and_not_again(
     assert proxy.calls[refused] <= 2
 
 
+@pytest.mark.parametrize("fault", [Fault.NO_TRACES, Fault.TRACES_COST])
 async def test_a_node_without_traces_is_asked_once(
-    node: Anvil, token: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str
+    node: Anvil, token: Contract, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str, fault: Fault
 ) -> None:
     """And blocks in which no code ran are never traced."""
-    proxy.faults = {Fault.NO_TRACES}
+    proxy.faults = {fault}
     first = await node.height() + 1
     await node.send_native(customer, 5)
     async with connect(proxy.url) as chain:

@@ -35,6 +35,18 @@ from cambist_evm.wire import RpcFailure
             "debug_traceBlockByHash is not available on the Free tier - upgrade to a paid plan",
             UnsupportedError,
         ),
+        (
+            -32600,
+            "debug_traceBlockByHash is not available on the Free tier - upgrade to Pay As You Go, or Enterprise.",
+            UnsupportedError,
+        ),
+        (
+            -32600,
+            "trace_block is not available on the BASE_MAINNET. For more information see our docs",
+            UnsupportedError,
+        ),
+        (-32053, "API key is not allowed to access method", UnsupportedError),
+        (0, "message: API key is not allowed to access method, json-rpc code: -32053", UnsupportedError),
         (-32000, "header not found", ChainUnavailableError),
         (-32000, "missing trie node 4b1c (path ) state 0x4b1c is not available, not found", StateUnavailableError),
         (-32000, "historical state 4b1c is not available", StateUnavailableError),
@@ -54,6 +66,19 @@ def test_a_block_that_cannot_be_traced_any_more_counts_against_the_endpoint() ->
     """Of a balance of the past, no endpoint is to blame; whoever cannot read a block must not be asked for it again."""
     error = from_answer("node", "debug_traceBlockByHash", RpcFailure(-32000, "missing trie node 4b1c"))
     assert type(error) is ChainUnavailableError
+
+
+def test_traces_that_a_plan_does_not_include_are_not_offered() -> None:
+    """Of a balance, the same words say that it is too old."""
+    refused = RpcFailure(-32002, "Archive, Debug and Trace requests are not available on your current plan.")
+    assert type(from_answer("node", "debug_traceBlockByHash", refused)) is UnsupportedError
+    assert type(from_answer("node", "eth_getBalance", refused)) is StateUnavailableError
+
+
+@pytest.mark.parametrize("text", ["required historical state unavailable (reexec=128)", "the block is not available"])
+def test_one_block_that_is_not_traced_does_not_say_that_none_is(text: str) -> None:
+    """Nobody would look into transactions for minutes."""
+    assert type(from_answer("node", "debug_traceBlockByHash", RpcFailure(-32000, text))) is ChainUnavailableError
 
 
 def test_a_long_message_is_cut() -> None:

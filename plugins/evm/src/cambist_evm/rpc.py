@@ -56,11 +56,13 @@ _TIME: Final = re.compile(r"timeout|timed out", re.IGNORECASE)
 _UNSUPPORTED: Final = re.compile(
     r"method\b.*\b(?:not (?:found|exist|supported|available|allowed|enabled)|does not exist|is not|unavailable|"
     r"disabled)|"
+    r"\b[a-z]+_[a-z]+ is (?:not (?:available|supported|allowed|enabled)|unavailable|disabled|only available)|"
+    r"trace requests are not available|not allowed to access method|"
     r"(?:unsupported|unknown|invalid) method|not supported|not implemented|upgrade.*plan",
     re.IGNORECASE,
 )
 _RATE_CODES: Final = frozenset({429, -32005, -32007, -32029, -32097, "429", "-32005"})
-_UNSUPPORTED_CODES: Final = frozenset({-32601, -32004, "-32601"})
+_UNSUPPORTED_CODES: Final = frozenset({-32601, -32004, -32053, "-32601"})
 
 
 class JsonRpc:

@@ -55,6 +55,7 @@ class Fault(StrEnum):
     HEAD_FROZEN = "head frozen"
     OTHER_HASH = "another chain's hashes"
     NO_TRACES = "no traces"
+    TRACES_COST = "no traces for who pays nothing"
     NO_DEBUG = "no debug traces"
     NO_FLAT = "no flat traces"
     NO_LONE_TRACES = "traces of whole blocks alone"
@@ -291,6 +292,8 @@ def _refuse_some(faults: set[Fault], method: str, answer: Answer) -> None:
     for fault, methods in _NO_METHOD.items():
         if fault in faults and method in methods:
             _refuse(answer, -32601, f"the method {method} does not exist/is not available")
+    if Fault.TRACES_COST in faults and method in _NO_METHOD[Fault.NO_TRACES]:
+        _refuse(answer, -32600, f"{method} is not available on the Free tier - upgrade to Pay As You Go for access.")
     if Fault.RPC_ERROR in faults:
         _refuse(answer, -32603, "internal error at https://node/v3/sECRETkEY0123456789")
     if Fault.RATE_LIMITED in faults:
