@@ -291,3 +291,19 @@ async def test_receipts_of_a_block_that_are_too_long_together_are_asked_for_in_p
     async with connect(proxy.url, token=token, response_bytes_max=1_000_000, trace="off") as chain:
         assert [one.amount for one in (await scan(chain, await node.height(), customer)).transfers] == [5]
     assert proxy.calls["eth_getTransactionReceipt"] > 3
+
+
+@pytest.mark.parametrize("fault", [Fault.SMALL_BATCHES, Fault.SMALL_BATCHES_EACH])
+async def test_blocks_are_asked_for_in_as_small_batches_as_the_endpoint_takes(
+    token: Contract, node: Anvil, proxy: FaultyProxy, connect: Connect, scan: Scan, customer: str, fault: Fault
+) -> None:
+    """It is learned once, and costs no blocks less in a span."""
+    first = await node.height() + 1
+    for amount in range(1, 13):
+        await token.send("transfer", customer, amount)
+    proxy.faults = {fault}
+    async with connect(proxy.url, token=token) as chain:
+        assert [one.amount for one in (await scan(chain, first, customer)).transfers] == list(range(1, 13))
+        proxy.calls.clear()
+        await scan(chain, first, customer)
+    assert proxy.calls["eth_getBlockReceipts"] == 12

@@ -6,7 +6,7 @@ import pytest
 
 from cambist.plugin import ChainUnavailableError, RateLimitedError, SpanTooWideError, StateUnavailableError
 from cambist_chainkit.answers import TooLongError, UnsupportedError
-from cambist_evm.rpc import from_answer
+from cambist_evm.rpc import BatchRefusedError, from_answer
 from cambist_evm.wire import RpcFailure
 
 
@@ -23,7 +23,13 @@ from cambist_evm.wire import RpcFailure
         (-32000, "query timeout exceeded", SpanTooWideError),
         (-32000, "execution timeout", SpanTooWideError),
         (-32000, "query timeout, block range too large", SpanTooWideError),
-        (-32600, "batch size too large", TooLongError),
+        (-32000, "batch response too large", TooLongError),
+        (-32600, "batch size too large", BatchRefusedError),
+        (31, "Batch of more than 3 requests are not allowed on free plan, to use this feature", BatchRefusedError),
+        (-32014, "too many RPC calls in batch request", BatchRefusedError),
+        (-32005, "method eth_getBlockByNumber in batch triggered rate limit", BatchRefusedError),
+        (-32005, "Batch requests are not supported", BatchRefusedError),
+        (-32000, "The batch request was too large", BatchRefusedError),
         (-32005, "daily request count exceeded, request rate limited", RateLimitedError),
         (-32005, "limit", RateLimitedError),
         (429, "Your app has exceeded its compute units per second capacity", RateLimitedError),

@@ -331,12 +331,13 @@ async def test_the_market_is_read_once_a_second_however_many_ask(
         assert proxy.requests == 1 + 5
 
 
+@pytest.mark.parametrize("fault", [Fault.SMALL_BATCHES, Fault.SMALL_BATCHES_EACH])
 async def test_batches_shrink_to_what_the_endpoint_takes(
-    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str, fault: Fault
 ) -> None:
     """Providers allow three or a thousand calls in one request, and nobody should have to look it up."""
-    proxy.faults = {Fault.SMALL_BATCHES}
-    async with connect(proxy.url, batch_calls_max=3) as chain:
+    proxy.faults = {fault}
+    async with connect(proxy.url) as chain:
         native = chain.info.native
         txs = await paying(chain, sealed, *(intent(customer, amount, native) for amount in range(1, 41)))
         assert {one.state for one in await chain.broadcast(txs)} == {"accepted"}

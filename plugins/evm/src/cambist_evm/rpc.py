@@ -41,8 +41,12 @@ _RATE: Final = re.compile(
 )
 _SPAN: Final = re.compile(
     r"range|too many (?:blocks|results|logs|calls)|more than \d+ (?:results|blocks)|response size|too (?:large|big)|"
-    r"size exceed|exceeds? (?:the )?(?:max|limit)|batch (?:size|limit)|batch.*(?:too|limit|large)|query timeout|"
-    r"execution timeout",
+    r"size exceed|exceeds? (?:the )?(?:max|limit)|query timeout|execution timeout",
+    re.IGNORECASE,
+)
+_BATCH: Final = re.compile(
+    r"\bbatch\b(?!.*response).*(?:\bsize\b|\btoo\b|limit|large|\bonly\b|not (?:supported|allowed|enabled))|"
+    r"\btoo many\b.*\bbatch\b",
     re.IGNORECASE,
 )
 _OF_THE_PAST: Final = frozenset({"eth_call", "eth_getBalance"})
@@ -65,8 +69,12 @@ _RATE_CODES: Final = frozenset({429, -32005, -32007, -32029, -32097, "429", "-32
 _UNSUPPORTED_CODES: Final = frozenset({-32601, -32004, -32053, "-32601"})
 
 
+class BatchRefusedError(TooLongError):
+    """The endpoint takes fewer calls in one request than these, whatever they ask for."""
+
+
 class JsonRpc:
-    """One endpoint's JSON-RPC. Counts its calls; keeps no other state, and retries nothing.
+    """One endpoint's JSON-RPC. Counts its calls, and learns how many it takes in one request; retries nothing else.
 
     Raises ChainError and nothing else.
     """
@@ -89,11 +97,21 @@ class JsonRpc:
         return (await self.batch([(method, params)], kind))[0]
 
     async def batch(self, calls: Sequence[tuple[str, Sequence[Any]]], kind: type[T]) -> list[T | None]:
-        """Return the results in the order of the calls, None for null. Any error is an error of the whole batch."""
+        """Return the results in the order of the calls, None for null. Any error is an error of the whole batch.
+
+        An endpoint that refuses so many calls in one request is asked for half as many, from now on.
+        """
         results: list[T | None] = []
-        for first in range(0, len(calls), self._batch_calls_max):
-            some = calls[first : first + self._batch_calls_max]
-            for answer in await self._answers(some, kind):
+        while len(results) < len(calls):
+            some = calls[len(results) : len(results) + self._batch_calls_max]
+            try:
+                answers = await self._answers(some, kind)
+            except BatchRefusedError:
+                if len(some) == 1:
+                    raise
+                self._batch_calls_max = min(self._batch_calls_max, len(some) // 2)
+                continue
+            for answer in answers:
                 outcome = self._outcome(answer, some[0][0])
                 if isinstance(outcome, RpcFailure):
                     raise self.error(some[0][0], outcome)
@@ -102,7 +120,7 @@ class JsonRpc:
 
     async def each(self, calls: Sequence[tuple[str, Sequence[Any]]], kind: type[T]) -> list[T | RpcFailure | None]:
         """Return the results of one request, in the order of the calls. An error of one call stands in its place."""
-        answers: list[Answer[T]] = await self._answers(calls, kind)
+        answers = await self._answers(calls, kind)
         outcomes: list[T | RpcFailure | None] = []
         for answer in answers:
             outcome: T | RpcFailure | None = self._outcome(answer, calls[0][0])
@@ -114,7 +132,7 @@ class JsonRpc:
         return from_answer(self.name, method, failure)
 
     async def _answers(self, calls: Sequence[tuple[str, Sequence[Any]]], kind: type[T]) -> list[Answer[T]]:
-        """Send one request and return the answers in the order of the calls."""
+        """Send one request and return the answers in the order of the calls. Raises BatchRefusedError for too many."""
         self.calls += len(calls)
         ids = [next(self._ids) for _ in calls]
         request = [
@@ -126,7 +144,19 @@ class JsonRpc:
         method = calls[0][0]
         chunks = await self._post(_ENCODER.encode(request[0] if lone else request), method)
         body = self._joined([b"[", *chunks, b"]"] if lone else chunks)
-        return self._in_order(body, ids, method, kind)
+        answers = self._in_order(body, ids, method, kind)
+        if not lone:
+            self._check_taken(answers, method)
+        return answers
+
+    def _check_taken(self, answers: Sequence[Answer[Any]], method: str) -> None:
+        """Raise BatchRefusedError where each call of a request was refused because there are so many of them."""
+        first = _failure(answers[0])
+        if first is None:
+            return
+        error = self._error(method, first)
+        if isinstance(error, BatchRefusedError) and all(_failure(answer) is not None for answer in answers):
+            raise error
 
     def _joined(self, chunks: Sequence[bytes]) -> memoryview:
         """Return the pieces as one, until the next answer: to get megabytes of memory costs as much as to fill them."""
@@ -211,6 +241,8 @@ def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
     said = f"{who} answered {method} with error {failure.code}: {text}"
     if method in _OF_THE_PAST and _STATE.search(text):
         return StateUnavailableError(said)
+    if _BATCH.search(text):
+        return BatchRefusedError(said)
     if _SPAN.search(text):
         # What took too long the same endpoint can often tell later, and another at once.
         too_long = _LENGTH.search(text) is not None and _TIME.search(text) is None
