@@ -390,6 +390,23 @@ async def test_a_span_that_is_refused_or_holds_too_much_is_too_wide(
         assert [one.failures for one in chain.endpoints()] == [0]
 
 
+async def test_who_finds_one_block_too_many_is_not_asked_next(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, taker: Contract
+) -> None:
+    """There is nothing shorter to ask it for, and another endpoint tells."""
+    await taker.send("repeat", 2)
+    last = await node.height()
+    proxy.faults = {Fault.TOO_WIDE}
+    async with connect(proxy.url, node.url) as chain:
+        query = LogQuery(address=taker.address, topics=(), first=last - 1, last=last)
+        with pytest.raises(SpanTooWideError):
+            await chain.logs(query)
+        query = replace(query, first=last)
+        with pytest.raises(ChainUnavailableError):
+            await chain.logs(query)
+        assert len(await chain.logs(query)) == 2
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"topics": (b"short",)}, {"topics": (None,) * 5}, {"first": 2, "last": 1}, {"first": -1}],

@@ -68,6 +68,46 @@ def test_a_refusal_is_the_error_it_means(code: int, text: str, error: type[Excep
     assert type(from_answer("node", "eth_call", RpcFailure(code, text))) is error
 
 
+@pytest.mark.parametrize(
+    "code, text",
+    [
+        (-32602, "Maximum allowed number of requested blocks is 1000"),
+        (-32000, "please limit the query to at most 1000 blocks"),
+        (-32000, "query must be smaller than size 1024"),
+        (-32000, "maximum [from, to] blocks distance: 1000"),
+        (-32000, "eth_getLogs is limited to 1024 block"),
+        (-32614, "eth_getLogs is limited to a 10,000 range"),
+        (-32600, "block range is too wide"),
+        (-32062, "Block range is too large"),
+        (35, "ranges over 10000 blocks are not supported on freetier"),
+        (-32000, "logs matched by query exceeds limit of 10000"),
+        (30, "Request timeout on the free tier, please upgrade your tier to the paid one"),
+        (-32002, "request timed out"),
+    ],
+)
+def test_logs_of_fewer_blocks_are_asked_for_however_it_is_said_that_they_are_too_many(code: int, text: str) -> None:
+    """Nobody who looks for a log would find it otherwise."""
+    assert isinstance(from_answer("node", "eth_getLogs", RpcFailure(code, text)), SpanTooWideError)
+
+
+@pytest.mark.parametrize(
+    "code, text, error",
+    [
+        (-32602, "block range extends beyond current head block", ChainUnavailableError),
+        (-32602, "block range extends beyond current head block: requested 17, head 16", ChainUnavailableError),
+        (-32000, "One of the blocks specified in filter (fromBlock, toBlock) cannot be found.", ChainUnavailableError),
+        (-32005, "limit exceeded", RateLimitedError),
+        (-32016, "over rate limit", RateLimitedError),
+        (-32000, "header not found", ChainUnavailableError),
+    ],
+)
+def test_what_fewer_blocks_do_not_help_against_is_no_reason_to_ask_for_them(
+    code: int, text: str, error: type[Exception]
+) -> None:
+    """As where a node is late."""
+    assert type(from_answer("node", "eth_getLogs", RpcFailure(code, text))) is error
+
+
 def test_a_block_that_cannot_be_traced_any_more_counts_against_the_endpoint() -> None:
     """Of a balance of the past, no endpoint is to blame; whoever cannot read a block must not be asked for it again."""
     error = from_answer("node", "debug_traceBlockByHash", RpcFailure(-32000, "missing trie node 4b1c"))

@@ -22,6 +22,7 @@ from cambist.plugin import (
     Receipt,
     SpanTooWideError,
 )
+from cambist_chainkit.pool import undivided
 
 from .config import ChainSetup
 from .decode import took_effect
@@ -61,7 +62,8 @@ async def read_logs(endpoint: Endpoint, setup: ChainSetup, query: LogQuery) -> S
         "fromBlock": hex(query.first),
         "toBlock": hex(query.last),
     }
-    told = await endpoint.rpc.call("eth_getLogs", (asked,), list[RpcFoundLog])
+    answer = endpoint.rpc.call("eth_getLogs", (asked,), list[RpcFoundLog])
+    told = await (undivided(answer) if query.first == query.last else answer)
     if told is None:
         raise InconsistentChainError(f"{endpoint.name} answered eth_getLogs with null")
     if len(told) > LOGS_MAX:

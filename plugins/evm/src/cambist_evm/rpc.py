@@ -49,6 +49,12 @@ _BATCH: Final = re.compile(
     r"\btoo many\b.*\bbatch\b",
     re.IGNORECASE,
 )
+_LOGS_SPAN: Final = re.compile(
+    r"(?:limit|max|at most|more than|up to)\b.*\bblocks?\b|number of (?:requested )?blocks|blocks? distance|"
+    r"limited to|smaller than size",
+    re.IGNORECASE,
+)
+_UNREACHED: Final = re.compile(r"\bbeyond\b.*\bhead\b|\bexceeds\b.*\bhead\b", re.IGNORECASE)
 _OF_THE_PAST: Final = frozenset({"eth_call", "eth_getBalance"})
 _STATE: Final = re.compile(
     r"missing trie node|historical state|no state available|due to pruning|\barchiv|"
@@ -241,6 +247,8 @@ def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
     said = f"{who} answered {method} with error {failure.code}: {text}"
     if method in _OF_THE_PAST and _STATE.search(text):
         return StateUnavailableError(said)
+    if method == "eth_getLogs" and (error := _of_logs(said, text)) is not None:
+        return error
     if _BATCH.search(text):
         return BatchRefusedError(said)
     if _SPAN.search(text):
@@ -254,3 +262,11 @@ def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
     if failure.code in _RATE_CODES:
         return RateLimitedError(said)
     return ChainUnavailableError(said)
+
+
+def _of_logs(said: str, text: str) -> ChainError | None:
+    """Return what is meant by words that only a query of logs is refused with, None for all others."""
+    if _UNREACHED.search(text):
+        return ChainUnavailableError(said)  # one of several nodes behind the address is late
+    narrower = _LOGS_SPAN.search(text) is not None or _TIME.search(text) is not None
+    return SpanTooWideError(said) if narrower and not _RATE.search(text) else None

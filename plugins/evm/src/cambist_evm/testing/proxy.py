@@ -305,7 +305,7 @@ def _refuse_some(faults: set[Fault], method: str, answer: Answer) -> None:
         _refuse(answer, -32005, "daily request count exceeded, request rate limited")
     if Fault.SLOW_TRACES in faults and method in _LONE_TRACES:
         _refuse(answer, -32000, "execution timeout")
-    if Fault.TOO_WIDE in faults and method == "eth_getBlockReceipts":
+    if Fault.TOO_WIDE in faults and method in {"eth_getBlockReceipts", "eth_getLogs"}:
         _refuse(answer, -32000, "response size exceeded 10 MB")
 
 
