@@ -21,6 +21,7 @@ from cambist.plugin import (
     Token,
     Units,
 )
+from cambist_chainkit.answers import NoAnswerError
 from cambist_evm.config import EvmConfig
 from cambist_evm.decode import FEE_LOGS
 from cambist_evm.plugin import EvmPlugin
@@ -443,3 +444,16 @@ async def test_nobody_takes_native_coin(node: Anvil, connect: Connect, taker: Co
         assert await chain.allowance(wallet.address, taker.address, chain.info.native) == 0
         with pytest.raises(ValueError, match="nobody can be allowed to take ETH"):
             chain.approval(chain.info.native, taker.address, Units(1))
+
+
+@pytest.mark.parametrize("blocks, error", [(2, SpanTooWideError), (1, NoAnswerError)])
+async def test_logs_that_do_not_come_in_time_are_asked_for_of_fewer_blocks(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, taker: Contract, blocks: int, error: type[Exception]
+) -> None:
+    """A node that tells of its blocks, and not of the logs in so many, is slow: it would be as slow again."""
+    await taker.send("repeat", 2)
+    last = await node.height()
+    proxy.slow_s["eth_getLogs"] = 5.0
+    async with connect(proxy.url, request_timeout_ms=300) as chain:
+        with pytest.raises(error):
+            await chain.logs(LogQuery(address=taker.address, topics=(), first=last + 1 - blocks, last=last))

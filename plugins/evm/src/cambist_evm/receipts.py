@@ -22,6 +22,7 @@ from cambist.plugin import (
     Receipt,
     SpanTooWideError,
 )
+from cambist_chainkit.answers import NoAnswerError
 from cambist_chainkit.pool import undivided
 
 from .config import ChainSetup
@@ -63,7 +64,12 @@ async def read_logs(endpoint: Endpoint, setup: ChainSetup, query: LogQuery) -> S
         "toBlock": hex(query.last),
     }
     answer = endpoint.rpc.call("eth_getLogs", (asked,), list[RpcFoundLog])
-    told = await (undivided(answer) if query.first == query.last else answer)
+    try:
+        told = await (undivided(answer) if query.first == query.last else answer)
+    except NoAnswerError as error:
+        if query.first == query.last:
+            raise
+        raise SpanTooWideError(str(error)) from error  # it told its last block: of fewer it may tell the logs in time
     if told is None:
         raise InconsistentChainError(f"{endpoint.name} answered eth_getLogs with null")
     if len(told) > LOGS_MAX:

@@ -65,8 +65,9 @@ async def search(
 ) -> AsyncIterator[tuple[Sequence[FoundLog], int]]:
     """Yield what spans of blocks hold, one after the other, each with its last height.
 
-    It ends early once it has taken long, but never before the first span: who is stopped in the middle has looked in
-    vain, and begins at the same height again. Spans that a chain's nodes find too wide are halved, also the next time.
+    It ends early once it has taken long, but never before the first span was told or found too wide: who is stopped in
+    the middle has looked in vain, and begins at the same height again. Spans that a chain's nodes find too wide are
+    halved, also the next time.
     """
     low, last = first, min(last, first + SPANS_MAX * SPAN_MAX)
     until = worker.clock.monotonic() + SEARCH_S
@@ -78,8 +79,10 @@ async def search(
         except SpanTooWideError:
             if low == high:
                 raise
-            width = (high - low + 1) // 2
-            continue
+            worker.spans[chain.info.id] = width = (high - low + 1) // 2
+            if worker.clock.monotonic() < until:
+                continue
+            return
         worker.spans[chain.info.id] = width
         yield logs, high
         low = high + 1

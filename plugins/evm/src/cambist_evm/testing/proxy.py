@@ -97,8 +97,8 @@ class FaultyProxy:
     """Stands between the plugin and a node on a free loopback port. Honest until told otherwise.
 
     ``faults`` may be changed at any time; ``rate`` below 1 lets only that share of the requests fail, drawn from
-    ``random``. ``latency_s`` slows every answer. ``calls`` counts JSON-RPC calls by method. ``invention`` is
-    (contract, recipient, amount) for ``INVENTED_LOG``; ``back_blocks`` is for ``HEAD_BACK``.
+    ``random``. ``latency_s`` slows every answer, ``slow_s`` those to a method. ``calls`` counts calls by method.
+    ``invention`` is (contract, recipient, amount) for ``INVENTED_LOG``; ``back_blocks`` is for ``HEAD_BACK``.
     ``lies`` change the results of single calls, by method; ``refusals`` say of each call of a method whether it is
     refused, as by one of several nodes that does not offer it. ``upstream`` is the node's address.
     """
@@ -108,6 +108,7 @@ class FaultyProxy:
         self.rate = 1.0
         self.random = random or Random(0)
         self.latency_s = 0.0
+        self.slow_s: dict[str, float] = {}
         self.retry_after: str | None = None
         self.calls: Counter[str] = Counter()
         self.requests = 0
@@ -144,8 +145,8 @@ class FaultyProxy:
         self.requests += 1
         self.calls.update(call["method"] for call in calls)
         faults = set(self.faults) if self.rate >= 1 or self.random.random() < self.rate else set()
-        if self.latency_s:
-            await asyncio.sleep(self.latency_s)
+        if delay_s := max(self.latency_s, *(self.slow_s.get(call["method"], 0.0) for call in calls)):
+            await asyncio.sleep(delay_s)
         broken = await self._transport(faults, request)
         if broken is not None:
             return broken
