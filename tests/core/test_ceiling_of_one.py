@@ -1,4 +1,4 @@
-"""Where one of several transactions would cost more than the operator allows, it alone waits, and says so."""
+"""Where some of several transactions would cost more than the operator allows, they alone wait, and say so."""
 
 from __future__ import annotations
 
@@ -64,3 +64,22 @@ async def test_one_payout_that_is_too_dear_waits_alone(treasury):
     treasury.clock.advance(60)
     await treasury.work(engine)
     assert await treasury.on_chain(fresh, "USDT") == ONE
+
+
+async def test_coin_is_sent_while_energy_costs_too_much_for_tokens(treasury):
+    treasury.price_energy(1001)
+    holder, fresh = await treasury.stranger(1), await treasury.stranger(2)
+    coin = await treasury.receive_many("TRX", [100 * ONE])
+    tokens = await treasury.receive_many("USDT", [200 * ONE])
+    engine = treasury.engine()
+    await treasury.work(engine, rounds=20, until="enough")
+    assert [await treasury.on_chain(address, "TRX") for address in coin] == [0]
+    assert await uncollected(treasury) == {tokens[0]: "fees_above_ceiling"}
+    paid = [await treasury.pay_out("TRX", 2 * ONE, fresh), await treasury.pay_out("USDT", ONE, holder)]
+    await treasury.work(engine, rounds=20, until="enough")
+    assert [(await treasury.payout(one)).status for one in paid] == ["completed", "processing"]
+    assert await treasury.open_intents() == [("payout", "waiting", "fees_above_ceiling")]
+    treasury.price_energy(50)
+    treasury.clock.advance(4000)
+    await treasury.work(engine)
+    assert (await treasury.payout(paid[1])).status == "completed"

@@ -182,12 +182,17 @@ async def test_several_plans_share_what_is_free(net: Net) -> None:
 
 
 async def test_a_price_above_the_operators_ceiling_is_an_error(net: Net) -> None:
-    """Of tokens alone: coin is sent all the same, and so is a loan. One transaction that costs more says so itself."""
+    """Of tokens alone: coin is sent all the same, also beside one. One transaction that costs more says so itself."""
     coin, usdt = net.intent(net.rich, net.customer, 5), net.intent(net.rich, net.customer, 5, "USDT")
+    lost = replace(coin, to_address=ZERO_ADDRESS)
     async with net.connected(energy_price_max_sun=99) as chain:
-        assert fee_of((await chain.plan([coin], sponsor=None))[0]).cost_max == 0
         with pytest.raises(FeeAboveCeilingError, match="100 sun per energy"):
-            await chain.plan([coin, usdt], sponsor=None)
+            await chain.plan([usdt, lost], sponsor=None)
+        plain, dear, refused = await chain.plan([coin, usdt, lost], sponsor=None)
+        assert fee_of(plain).cost_max == 0
+        assert (dear.step, dear.refused) == (None, None)
+        assert "100 sun per energy" in (dear.above_ceiling or "")
+        assert (refused.above_ceiling, bool(refused.refused)) == (None, True)
     async with net.connected(fee_ceiling_trx="13") as chain:
         dear, cheap = await chain.plan([usdt, coin], sponsor=None)
         assert (dear.step, "fee_ceiling_trx" in (dear.above_ceiling or "")) == (None, True)

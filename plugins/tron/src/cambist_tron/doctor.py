@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from cambist.plugin import ChainError, FeeAboveCeilingError
+from cambist.plugin import ChainError
 from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.contracts import DECIMALS, SYMBOL, bytes_of, token_problem
 from cambist_chainkit.gathering import gather_all
@@ -13,7 +13,7 @@ from cambist_chainkit.gathering import gather_all
 from .addresses import ZERO_ADDRESS, hex_of
 from .config import ChainSetup, on_trongrid
 from .endpoint import Endpoint
-from .fees import check_price, read_prices
+from .fees import dear_energy, read_prices
 from .replies import ConstantCall
 from .simulation import check_ran
 
@@ -62,11 +62,8 @@ async def token_answers(endpoint: Endpoint, contract: str) -> tuple[bytes, bytes
 
 async def price_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:
     """Return a sentence where no token could be sent now, because energy costs more than is allowed."""
-    try:
-        check_price(await read_prices(endpoint), setup)
-    except FeeAboveCeilingError as error:
-        return [f"{error}: no token would be sent"]
-    return []
+    told = dear_energy(await read_prices(endpoint), setup)
+    return [] if told is None else [f"{told}: no token would be sent"]
 
 
 async def solid_problems(endpoint: Endpoint, setup: ChainSetup) -> Sequence[str]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cambist.plugin import ChainUnavailableError, Fee, FeeAboveCeilingError
+from cambist.plugin import ChainUnavailableError, Fee
 
 from .config import ChainSetup
 from .endpoint import Endpoint
@@ -44,11 +44,12 @@ class Prices(Struct, frozen=True, kw_only=True):
         return max(used, grown) + used // _STATE_MARGIN + 1
 
 
-def check_price(prices: Prices, setup: ChainSetup) -> None:
-    """Raise FeeAboveCeilingError where energy costs more than the operator allows."""
-    if prices.energy > setup.config.energy_price_max_sun:
-        allowed = f"energy_price_max_sun is {setup.config.energy_price_max_sun}"
-        raise FeeAboveCeilingError(f"{setup.info.id} asks for {prices.energy} sun per energy, and {allowed}")
+def dear_energy(prices: Prices, setup: ChainSetup) -> str | None:
+    """Say that energy costs more than the operator allows, so that no token is sent; None where it does not."""
+    if prices.energy <= setup.config.energy_price_max_sun:
+        return None
+    allowed = f"energy_price_max_sun is {setup.config.energy_price_max_sun}"
+    return f"{setup.info.id} asks for {prices.energy} sun per energy, and {allowed}"
 
 
 def above_ceiling(fee: Fee, setup: ChainSetup) -> str | None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from cambist.plugin import Fee, Intent, Plan, PluginContext, Units
+from cambist.plugin import Fee, FeeAboveCeilingError, Intent, Plan, PluginContext, Units
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.pool import EndpointPool
 from cambist_chainkit.remembered import Remembered
@@ -22,7 +22,7 @@ from .addresses import ADDRESS_BYTES, ZERO_ADDRESS, spell
 from .config import SUN_PER_TRX, ChainSetup
 from .endpoint import Endpoint
 from .energy import TRANSFER_BYTES, Lender, Need, cheapest
-from .fees import PRICES_TTL_S, Prices, above_ceiling, check_price, read_prices
+from .fees import PRICES_TTL_S, Prices, above_ceiling, dear_energy, read_prices
 from .protobuf import NUMBER_MAX
 from .replies import Account
 from .resources import Spendable, lendable, read_account, read_resources, read_spendable
@@ -81,20 +81,25 @@ class Planner:
 
     async def plan(self, intents: Sequence[Intent], sponsor: str | None, promised: Mapping[str, int]) -> list[Plan]:
         refusals = [self._refusal(intent) for intent in intents]
-        tried = {index: intent for index, intent in enumerate(intents) if refusals[index] is None}
-        if not tried:
+        able = {index: intent for index, intent in enumerate(intents) if refusals[index] is None}
+        if not able:
             return [Plan(refused=refusal) for refusal in refusals]
         prices = await self._prices.now()
-        if any(not intent.token.is_native for intent in tried.values()):
-            check_price(prices, self._setup)
+        dear = dear_energy(prices, self._setup)
+        # Coin needs no energy, whatever that costs.
+        tried = {index: intent for index, intent in able.items() if dear is None or intent.token.is_native}
+        if dear is not None and not tried:
+            raise FeeAboveCeilingError(dear)
         facts = await self._pool.ask_any(lambda endpoint: self._learn(endpoint, tried, sponsor, prices))
         for address, energy in promised.items():
             if address in facts.senders:
                 facts.senders[address].set_aside(energy)
         facts.lasts = _lasts(tried, sponsor, facts)
         return [
-            Plan(refused=refusal) if refusal is not None else self._within_ceiling(index, intent, sponsor, facts)
-            for index, (intent, refusal) in enumerate(zip(intents, refusals, strict=True))
+            self._within_ceiling(index, intent, sponsor, facts)
+            if index in tried
+            else Plan(refused=refusals[index], above_ceiling=dear if index in able else None)
+            for index, intent in enumerate(intents)
         ]
 
     def _refusal(self, intent: Intent) -> str | None:
