@@ -33,6 +33,7 @@ from .config import ChainSetup
 from .doctor import problems, token_answers
 from .endpoint import Endpoint
 from .expiry import Expiry
+from .failures import check_failures
 from .found import tx_found, tx_id_of
 from .lookups import Lookups
 from .planner import Planner
@@ -69,7 +70,9 @@ class TronChain(PooledChain[Endpoint], LendingChain):
         return lambda endpoint: read_span(endpoint, self._setup, span, watch)
 
     async def statuses(self, endpoint: Endpoint, tx_ids: Sequence[str]) -> Mapping[str, TxStatus]:
-        return await self._lookups.statuses(endpoint, tx_ids)
+        found = await self._lookups.statuses(endpoint, tx_ids)
+        await check_failures(self.pool, endpoint, found)
+        return found
 
     async def next_sequence(self, sender: str) -> None:
         """Return None: transactions here have no sequence, they expire."""

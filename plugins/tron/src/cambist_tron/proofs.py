@@ -14,6 +14,7 @@ import msgspec
 
 from cambist.plugin import Block, InconsistentChainError
 
+from .decode import SUCCESS
 from .endpoint import Endpoint
 from .headers import NOTHING, check_header
 from .protobuf import encode
@@ -67,10 +68,14 @@ class WholeBlock(TronHeader):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """A block and the ids of its transactions; ``proven`` says that the header proves that these are all."""
+    """A block, the ids of its transactions, and of those that it says succeeded.
+
+    ``proven`` says that the header proves that these are all, and that this came of them.
+    """
 
     block: Block
     tx_ids: frozenset[str]
+    succeeded: frozenset[str]
     proven: bool
 
 
@@ -90,7 +95,8 @@ async def _contents(endpoint: Endpoint, found: WholeBlock, height: int) -> Conte
         results = await endpoint.infos(height)
         if len(results) != len(found.transactions) or {result.id for result in results} != tx_ids or not tx_ids:
             raise InconsistentChainError(f"{endpoint.name} gave block {height} without some of its transactions")
-    return Contents(block, tx_ids, proven)
+    succeeded = frozenset(tx.id for tx in found.transactions if [one.get("contractRet") for one in tx.ret] == [SUCCESS])
+    return Contents(block, tx_ids, succeeded, proven)
 
 
 def leaf_of(tx: WholeTx) -> bytes:
