@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from cambist.plugin import ChainError, SignedTx, StateUnavailableError, TxStatus, Units
+from cambist_tron.lookups import BLOCKS_KEPT
 from cambist_tron_node.faults import Face, Fault
 
 from .local import TRX, Net
@@ -141,6 +142,21 @@ async def test_what_was_dropped_and_comes_back_is_seen(net: Net) -> None:
     await net.chain.broadcast(txs)
     await net.node.mine(30)
     assert [status.state for status in await told(net, txs)] == ["succeeded"] * 6
+
+
+async def test_what_a_node_did_not_know_by_its_id_is_asked_for_again(net: Net) -> None:
+    """Behind one address another node, or an index, may be some blocks behind: that it is unknown holds for a while."""
+    txs = await out(net, 6)
+    await net.node.mine(3)
+    async with net.node.face() as behind, net.connected(behind.url) as chain:
+        behind.hidden |= {tx.tx_id for tx in txs}
+        found = await chain.transactions([tx.tx_id for tx in txs])
+        assert [status.state for status in found] == ["unknown"] * 6
+        behind.hidden.clear()
+        for _ in range(BLOCKS_KEPT // 10 + 1):
+            await net.node.mine(10)
+            found = await chain.transactions([tx.tx_id for tx in txs])
+        assert [status.state for status in found] == ["succeeded"] * 6
 
 
 async def test_what_is_older_than_the_window_is_asked_for_by_id(net: Net) -> None:

@@ -54,8 +54,10 @@ class Lookups:
             newest = await window.catch_up(endpoint)
         found = window.find(distinct)
         missing = [tx_id for tx_id in distinct if tx_id not in found]
-        singly = await by_id(endpoint, missing, window.not_absent(missing))
-        window.note_absent([tx_id for tx_id, status in singly.items() if status.block is None], newest)
+        asked = window.not_absent(missing)
+        singly = await by_id(endpoint, missing, asked)
+        # Only what was asked for just now: a node that did not know of it yet would else never be asked again.
+        window.note_absent([tx_id for tx_id in asked if singly[tx_id].state == "unknown"], newest)
         return found | singly
 
 
@@ -63,7 +65,7 @@ class Window:
     """The newest blocks of one endpoint, each hash-linked to the next, and what came of their transactions.
 
     ``_absent`` says up to which height no block held a transaction, as it was asked for by its id. As long as every
-    block since then is kept, it need not be asked for again.
+    block since then is kept, it is not asked for again: a few minutes, as the answer may have been a lagging node's.
     """
 
     def __init__(self) -> None:
