@@ -1,8 +1,9 @@
 """Receiving and sending on TRON through nodes behind one address that disagree, fail and lose parts of their answers.
 
 What they tell is never made up, as one endpoint alone could do with what nobody signs; it is old, cut, empty, out of
-order, of another block, or broken. Whatever comes of it in between, in the end each deposit that the chain holds is
-there once with its amount, each payout arrived once or its money is back, and the books equal the chain.
+order, of another block, or broken. Where two of three must agree, each may be away, far behind, or not know of payouts
+for a while, too. Whatever comes of it in between, in the end each deposit that the chain holds is there once with its
+amount, each payout arrived once or its money is back, and the books equal the chain.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ class Weather(Face):
     """An address of many nodes, of which some are behind and some fail, for as long as ``share`` is more than 0.
 
     What meets a request depends on what is asked, and how often it was: many are under way at once, in any order.
+    While it ``is_away``, nobody gets an answer.
     """
 
     def __init__(self, node: TronNode, name: str) -> None:
         super().__init__(node.chain)
         self.share = 0.0
+        self.is_away = False
         self._name = name
         self._asked: Counter[str] = Counter()
         self._infos: list[Any] = []
@@ -63,6 +66,8 @@ class Weather(Face):
 
     async def before(self, path: str, body: dict[str, Any], request: web.Request) -> web.StreamResponse | None:
         chance = request[CHANCE] = self._chance_of(path, body)
+        if self.is_away:
+            return web.Response(status=502, text="away")
         if self.share and chance.random() < 0.3:
             request[BEHIND] = chance.choice([1, 1, 2, 3])
         if chance.random() < self.share:
@@ -123,6 +128,16 @@ class World:
         await treasury.node.mine(random.choice([1, 1, 2, 30]))
         treasury.clock.advance(random.choice([2, 6, 40]))
 
+    async def change(self, faces: list[Weather]) -> None:
+        """Let each address be there or not, as far as the others or behind, and know of all payouts or of new ones."""
+        random = self._random
+        for face in faces:
+            face.is_away = random.random() < 0.1
+            face.lag_blocks = random.choice([0, 0, 0, 0, 1, 2, 4, 9])
+            if random.random() < 0.1:
+                signed = [await self.treasury.signed_for(payout_id) for payout_id in self.payouts]
+                face.hidden = {tx_id for some in signed for tx_id, _ in some}
+
     async def check(self) -> None:
         """Compare what the gateway says with the chain."""
         treasury = self.treasury
@@ -143,17 +158,19 @@ class World:
 
 
 @pytest.mark.campaign
+@pytest.mark.parametrize("quorum", [1, 2])
 @pytest.mark.parametrize("seed", range(RUNS))
-async def test_each_deposit_and_payout_is_counted_once_in_any_weather(db, clock, ids, tmp_path, seed):
+async def test_each_deposit_and_payout_is_counted_once_in_any_weather(db, clock, ids, tmp_path, seed, quorum):
     random = Random(seed)
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(TronNode(representatives=4))
-        faces = [await stack.enter_async_context(Weather(node, f"{seed} {name}")) for name in range(1 + seed % 2)]
+        count = 1 + seed % 2 if quorum == 1 else 3
+        faces = [await stack.enter_async_context(Weather(node, f"{seed} {name}")) for name in range(count)]
         usdt, fake = [await node.deploy_token("USDT", 6, usdt_like=True) for _ in range(2)]
         await node.mine()
         token = {"symbol": "USDT", "contract": usdt.address, "decimals": 6}
-        local = {"network": "local", "rpc_urls": [face.url for face in faces], "confirmations": 3, "tokens": [token]}
-        chains = Registry({"tron": local}, found=[PLUGIN])
+        local = {"network": "local", "rpc_urls": [face.url for face in faces], "quorum": quorum, "confirmations": 3}
+        chains = Registry({"tron": {**local, "tokens": [token]}}, found=[PLUGIN])
         connected = await stack.enter_async_context(chains.connect_chains(plugin_context(clock.monotonic)))
         treasury = TronTreasury(db, clock, ids, tmp_path, chain=connected["tron"], chains=chains)
         treasury.node, treasury.tokens = node, {"USDT": usdt}
@@ -170,12 +187,15 @@ async def test_each_deposit_and_payout_is_counted_once_in_any_weather(db, clock,
             face.share = random.choice([0.01, 0.02, 0.04])
         for _ in range(ROUNDS):
             await world.turn()
+            if quorum > 1:
+                await world.change(faces)
             with suppress(ChainError):
                 await treasury.poll()
             with suppress(ChainError):
                 await engine.tick()
         for face in faces:
-            face.share = 0.0
+            face.share, face.is_away = 0.0, False
+            face.clear()
         for _ in range(12):
             await node.mine(12)
             clock.advance(45)
