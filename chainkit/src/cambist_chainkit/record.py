@@ -10,6 +10,9 @@ from cambist.plugin import Block, EndpointHealth, Head
 MISSING_AGAIN_MAX: Final = 2
 """How often a block that is missing is asked for again at once: another node behind the same address may have it."""
 
+AGAIN_S: Final = 600.0
+"""How long nobody asks an endpoint for what it does not offer: it may be told to, or be another node by then."""
+
 
 class Endpoint(ABC):
     """A node, or a provider's many nodes behind one address, and its record so far.

@@ -12,7 +12,7 @@ import pytest
 
 from cambist.plugin import PluginContext, Span
 from cambist.testing.clock import ManualClock
-from cambist_evm.endpoint import AGAIN_S
+from cambist_chainkit.record import AGAIN_S
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
 
 Connect = Scan = Callable[..., Any]

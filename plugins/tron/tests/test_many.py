@@ -47,7 +47,7 @@ async def paced(net: Net, context: PluginContext, clock: Hurried) -> AsyncIterat
     setup = resolve(msgspec.convert(table, TronConfig))
     async with open_session(context) as session:
         http = HttpClient(session, net.node.url, "node", now=context.now, timeout_s=5, response_bytes_max=10**8)
-        endpoint = Endpoint(http, setup, Pace(PER_SECOND, clock.monotonic, clock.sleep))
+        endpoint = Endpoint(http, setup, Pace(PER_SECOND, clock.monotonic, clock.sleep), clock.monotonic)
         yield TronChain(setup, EndpointPool("tron", [endpoint], context, lag_blocks_max=5), context)
 
 

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from random import Random
+from time import monotonic
 
 import pytest
 
@@ -69,7 +70,7 @@ class Node(HttpClient):
 
 def asking(ask: Callable[[Endpoint], Awaitable[Hashable]]) -> Ask:
     """Return what puts a question to a node, through all that stands between."""
-    return lambda answers: ask(Endpoint(Node(answers), SETUP, None))
+    return lambda answers: ask(Endpoint(Node(answers), SETUP, None, monotonic))
 
 
 def transfers_in(found: Json, infos: Json) -> Question:

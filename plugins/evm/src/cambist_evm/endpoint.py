@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from cambist.plugin import (
     Block,
@@ -17,7 +17,7 @@ from cambist.plugin import (
 )
 from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.gathering import gather_all
-from cambist_chainkit.record import MISSING_AGAIN_MAX
+from cambist_chainkit.record import AGAIN_S, MISSING_AGAIN_MAX
 from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup, TraceMode
@@ -30,9 +30,6 @@ T = TypeVar("T")
 
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
-
-AGAIN_S: Final = 600.0
-"""How long nobody asks an endpoint for what it does not offer: it may be told to, or be another node by then."""
 
 
 class Endpoint(Record):

@@ -7,7 +7,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -16,7 +16,7 @@ from cambist_chainkit.answers import UnsupportedError, unreadable
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.http import HttpClient
 from cambist_chainkit.pace import Pace
-from cambist_chainkit.record import MISSING_AGAIN_MAX
+from cambist_chainkit.record import AGAIN_S, MISSING_AGAIN_MAX
 from cambist_chainkit.record import Endpoint as Record
 
 from .config import ChainSetup
@@ -26,6 +26,10 @@ from .wire import B, BlockList, Failure, MaybeHeader, NodeInfo, TronBlock, TronH
 
 A = TypeVar("A")
 T = TypeVar("T")
+
+Lacking: TypeAlias = Literal["node info", "headers", "pending"]
+"""What some do without: ``getnodeinfo``, the one question that answers for the head and the newest solid block at once;
+blocks without their transactions; what waits to be mined."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 _FAILURE: Final = msgspec.json.Decoder(Failure)
@@ -39,23 +43,29 @@ _NUMBER_AND_ID: Final = re.compile(r"Num:(\d{1,18}),ID:([0-9a-f]{64})", re.ASCII
 class Endpoint(Record):
     """One node's HTTP interface.
 
-    ``has_node_info`` says whether it offers ``getnodeinfo``, the one question that answers for the head and the newest
-    solid block at once, ``has_headers`` whether it gives blocks without their transactions, and ``has_pending`` whether
-    it tells what waits to be mined. ``proven`` holds the blocks that it gave last, which need not be the chain's any
-    more, and ``told`` what it said of the transactions that it was handed last.
+    ``proven`` holds the blocks that it gave last, which need not be the chain's any more, and ``told`` what it said of
+    the transactions that it was handed last.
     """
 
-    def __init__(self, http: HttpClient, setup: ChainSetup, pace: Pace | None) -> None:
+    def __init__(self, http: HttpClient, setup: ChainSetup, pace: Pace | None, monotonic: Callable[[], float]) -> None:
         super().__init__(http.name)
-        self.has_node_info = True
-        self.has_headers = True
-        self.has_pending = True
         self.proven: OrderedDict[int, Block] = OrderedDict()
         self.told: OrderedDict[str, Broadcast] = OrderedDict()
         self._http = http
         self._setup = setup
         self._pace = pace
+        self._now = monotonic
+        self._refused_at: dict[Lacking, float] = {}
         self._of_many = asyncio.Semaphore(setup.config.requests_at_once_max)
+
+    def lacks(self, what: Lacking) -> bool:
+        """Return whether it said lately that it does not offer this."""
+        refused_at = self._refused_at.get(what)
+        return refused_at is not None and self._now() - refused_at < AGAIN_S
+
+    def note_lack(self, what: Lacking) -> None:
+        """Remember that it does not offer this, and ask for less than that for a while."""
+        self._refused_at[what] = self._now()
 
     def health(self, now: float) -> EndpointHealth:
         self.latency_ms = self._http.latency_ms
@@ -133,16 +143,21 @@ class Endpoint(Record):
         return Head(height=height, hash=block_id, finalized_height=min(solid, height))
 
     async def _newest_and_solid(self) -> tuple[tuple[int, str], tuple[int, str]]:
-        if self.has_node_info:
+        if not self.lacks("node info"):
             try:
                 info = await self.post("wallet/getnodeinfo", {}, NodeInfo)
             except UnsupportedError:
-                self.has_node_info = False
+                self.note_lack("node info")
             else:
                 return self._number_and_id(info.block), self._number_and_id(info.solidity_block)
-        newest, solid = await gather_all(
-            self.post("wallet/getnowblock", {}, TronHeader), self.post("walletsolidity/getnowblock", {}, TronHeader)
-        )
+        try:
+            newest, solid = await gather_all(
+                self.post("wallet/getnowblock", {}, TronHeader), self.post("walletsolidity/getnowblock", {}, TronHeader)
+            )
+        except UnsupportedError:
+            # Who offers neither is of no use: so the first is asked for again at once.
+            self._refused_at.pop("node info", None)
+            raise
         return (newest.raw.number, newest.id), (solid.raw.number, solid.id)
 
     def _number_and_id(self, text: str) -> tuple[int, str]:
@@ -177,11 +192,11 @@ class Endpoint(Record):
         return checked
 
     async def _header(self, height: int) -> TronHeader | None:
-        if self.has_headers:
+        if not self.lacks("headers"):
             try:
                 found = await self.post("wallet/getblock", {"id_or_num": str(height), "detail": False}, MaybeHeader)
             except UnsupportedError:
-                self.has_headers = False
+                self.note_lack("headers")
             else:
                 return found.header
         return (await self.post("wallet/getblockbynum", {"num": height}, MaybeHeader)).header

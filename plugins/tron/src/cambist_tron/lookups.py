@@ -193,7 +193,7 @@ async def _waiting(endpoint: Endpoint, tx_ids: Sequence[str]) -> set[str]:
 
     Whoever asks sends them again, which is no harm: that they are in no block is what counts.
     """
-    if not endpoint.has_pending:
+    if endpoint.lacks("pending"):
         return set()
     if len(tx_ids) > SINGLY_MAX:
         try:
@@ -207,6 +207,6 @@ async def _waiting(endpoint: Endpoint, tx_ids: Sequence[str]) -> set[str]:
             *(endpoint.post("wallet/gettransactionfrompending", {"value": tx_id}, Listed) for tx_id in tx_ids)
         )
     except UnsupportedError:
-        endpoint.has_pending = False
+        endpoint.note_lack("pending")
         return set()
     return {tx_id for tx_id, one in zip(tx_ids, found, strict=True) if one.tx_id == tx_id}

@@ -83,6 +83,7 @@ def _endpoints(setup: ChainSetup, session: aiohttp.ClientSession, context: Plugi
             ),
             setup,
             Pace(pace, context.monotonic) if pace else None,
+            context.monotonic,
         )
         for url, name, key, pace in asked
     ]
