@@ -161,7 +161,7 @@ async def test_what_is_found_by_a_reason_says_that_it_waits_for_it(treasury, rea
 
 NOTED = (
     "collection", "gas", "gas_station_empty", "fees_above_ceiling", "turn", "call", "allowance", "provider", "paused",
-    "merchant_suspended", "token_not_sendable", "cancellation", "signed_before", "signer: HOURLY_CAP",
+    "merchant_suspended", "token_not_sendable", "nonce_doubted", "cancellation", "signed_before", "signer: HOURLY_CAP",
     "signer: HOURLY_FEES", "signer: TARGET_TOO_FRESH", "signer: APPROVAL_NEEDED", "signer: ALREADY_SIGNED",
     "signer: TARGET_NOT_ALLOWED",
     "signer: FEE_ABOVE_CAP", "signer: PRICE_UNKNOWN", "signer: SOMETHING_NEW",

@@ -219,6 +219,11 @@ class Chain(ABC):
         Waiting transactions do not count: which of those there are, the gateway knows better than any node.
         """
 
+    async def witnessed_sequence(self, sender: str) -> int | None:
+        """Return the highest such count that two endpoints reach, None where there are no two that can be asked."""
+        _ = sender
+        return None
+
     async def expired(self, txs: Sequence[Dated]) -> Sequence[bool]:
         """Say of each transaction whether it is proven that it was not mined and never will be.
 

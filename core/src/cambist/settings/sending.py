@@ -86,7 +86,8 @@ class OutboundSettings(Group, frozen=True, kw_only=True):
 
     ``in_flight_max`` is how many transactions of one address may wait to be mined: nodes keep few of them.
     ``rebroadcast_s`` after which the same bytes are sent again, ``stuck_after_s`` after which a higher fee is paid.
-    ``wallet_gas_transfers`` is for how many transfers at once a main wallet gets its gas.
+    ``wallet_gas_transfers`` is for how many transfers at once a main wallet gets its gas. ``nonce_jump_max`` is how
+    many transactions of an address that the books do not know of are believed of one endpoint alone.
     """
 
     enabled: bool = True
@@ -96,3 +97,4 @@ class OutboundSettings(Group, frozen=True, kw_only=True):
     stuck_after_s: Annotated[float, Meta(ge=0.1, le=86_400)] = 180.0
     collect_interval_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 10_000
     wallet_gas_transfers: Annotated[int, Meta(ge=1, le=1_000)] = 20
+    nonce_jump_max: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 100

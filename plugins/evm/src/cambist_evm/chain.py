@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
 from msgspec import structs
 
@@ -16,6 +17,7 @@ from cambist.plugin import (
     ContractChain,
     Fee,
     FoundLog,
+    InconsistentChainError,
     Intent,
     LogQuery,
     Plan,
@@ -35,8 +37,8 @@ from cambist.plugin import (
     Watch,
 )
 from cambist_chainkit.broadcasts import broadcast_to_all
-from cambist_chainkit.pool import EndpointPool
-from cambist_chainkit.pooled import PooledChain
+from cambist_chainkit.pool import LIAR_STRIKES, EndpointPool
+from cambist_chainkit.pooled import WITNESSES, PooledChain
 from cambist_chainkit.quorum import agreed, without_traces
 from cambist_chainkit.remembered import Remembered
 
@@ -55,6 +57,9 @@ from .scanner import read_span
 from .simulation import try_calls
 from .sweeper import deployment
 from .sweeping import Sweeping, sweeper_problem
+
+COUNTS_APART_MAX: Final = 64
+"""By how many of a sender's transactions an endpoint may be ahead of the others: they lag, and it does not lie."""
 
 
 class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
@@ -90,6 +95,23 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
     async def next_sequence(self, sender: str) -> int:
         """Return the sender's count of mined transactions, the highest that any endpoint knows."""
         return max(await self.pool.ask_all(lambda endpoint: mined_count(endpoint, sender)))
+
+    async def witnessed_sequence(self, sender: str) -> int | None:
+        """Return the highest count that two endpoints reach, or as many as the quorum. Who tells far more rests."""
+
+        async def ask(endpoint: Endpoint) -> tuple[int, Endpoint]:
+            return await mined_count(endpoint, sender), endpoint
+
+        told = sorted(await self.pool.ask_all(ask), key=lambda one: one[0], reverse=True)
+        wanted = max(self.quorum, WITNESSES)
+        if len(told) < wanted:
+            return None
+        witnessed, _ = told[wanted - 1]
+        for count, endpoint in told:
+            if count > witnessed + COUNTS_APART_MAX:
+                message = f"{endpoint.name} counts {count} transactions of {sender}, and others {witnessed}"
+                self.pool.blame(endpoint, InconsistentChainError(message), strikes=LIAR_STRIKES)
+        return witnessed
 
     async def plan(
         self, intents: Sequence[Intent], *, sponsor: str | None, promised: Mapping[str, int] | None = None

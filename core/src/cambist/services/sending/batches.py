@@ -188,8 +188,7 @@ async def _send_from(
 
 async def _send(context: EngineContext, source: OwnPath, ready: Sequence[Ready]) -> tuple[int, bool]:
     """Return how many were signed, and whether a refusal kept others back that can be asked for at once."""
-    mined = await context.chain.next_sequence(source.address)
-    reserved = await reserve_and_sign(context, source, ready, mined)
+    reserved = await reserve_and_sign(context, source, ready)
     await context.broadcast(reserved.signed)
     if reserved.impossible is not None:
         await _fail(context, [reserved.impossible])

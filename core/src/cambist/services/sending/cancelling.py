@@ -27,6 +27,7 @@ from cambist.signer.protocol import Voided
 
 from . import cancel_store, finality_store, store
 from .context import EngineContext
+from .counts import mined_count
 from .handler import IntentHandlers, IntentUpdate, lock_spending
 from .nonce_slots import MINED_STATES, fill_gaps
 from .reviving import taken_back
@@ -141,13 +142,12 @@ async def _keep(context: EngineContext, intent: IntentRow, signed: Voided) -> No
 async def _use_nonce(context: EngineContext, intent: IntentRow, sequence: int) -> None:
     """Ask for a transfer of nothing under each nonce up to this one that none of ours ever had."""
     try:
-        mined = await context.chain.next_sequence(intent.source.address)
+        mined = await mined_count(context, intent.source)
     except ChainError as error:
         log.warning("nonce_unknown", chain=context.chain_scope.info.id, error=str(error))
         return
     if mined is not None and mined <= sequence:
-        async with context.db.transaction() as conn:
-            await fill_gaps(conn, context, intent.source, mined, sequence + 1)
+        await fill_gaps(context, intent.source, mined, sequence + 1)
 
 
 async def _proven_dead(context: EngineContext, intents: Sequence[IntentRow], signed: Mapping[int, Voided]) -> set[int]:

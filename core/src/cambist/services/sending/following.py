@@ -15,6 +15,7 @@ from cambist.services.receiving.deposits.rows import lock_cursor
 
 from . import fee_wishes, finality_store, store
 from .context import EngineContext
+from .counts import NonceDoubtedError, believed
 from .fee_wishes import FeeWish
 from .finality_store import Depth
 from .finalizing import CANCELLED
@@ -91,14 +92,27 @@ class Follower:
     async def _mined_counts(self, txs: Sequence[TxRow], reorged: Collection[int]) -> Mapping[str, int]:
         """Return by sender how many of its transactions are mined; 0 where none of those followed may be waiting."""
         unmined = [tx for tx in txs if tx.state != "mined" or tx.id in reorged]
-        senders = sorted({tx.sender for tx in unmined if tx.sequence is not None})
+        last = {tx.sender: tx for tx in sorted(unmined, key=lambda tx: tx.sequence or 0) if tx.sequence is not None}
+        senders = sorted(last)
         counts: dict[str, int] = {}
         # Hundreds of collections have a sender each: asked one by one, a slow node would outlast the tick.
         for first in range(0, len(senders), SENDERS_AT_ONCE_MAX):
             some = senders[first : first + SENDERS_AT_ONCE_MAX]
             answers = await asyncio.gather(*map(self._context.chain.next_sequence, some))
-            counts |= {sender: answer or 0 for sender, answer in zip(some, answers, strict=True)}
+            counts |= {
+                sender: await self._believed(last[sender], answer or 0)
+                for sender, answer in zip(some, answers, strict=True)
+            }
         return {tx.sender: counts.get(tx.sender, 0) for tx in txs}
+
+    async def _believed(self, last: TxRow, counted: int) -> int:
+        """Return the count, or a lower one that is witnessed. What becomes of a nonce is proven beside it, anyway."""
+        if counted <= (last.sequence or 0) + 1:
+            return counted
+        try:
+            return await believed(self._context, last.intent.source, counted)
+        except NonceDoubtedError:
+            return counted
 
     async def _statuses(self, txs: Sequence[TxRow]) -> Mapping[int, TxStatus]:
         statuses: dict[int, TxStatus] = {}
@@ -215,10 +229,7 @@ class Follower:
                 continue
             if not _old(tx.created_at, now, context.settings.rebroadcast_s):
                 continue
-            async with context.db.transaction() as conn:
-                gaps = await fill_gaps(conn, context, tx.intent.source, mined[tx.sender], tx.sequence)
-            if gaps:
-                context.alert("gap", address=tx.sender, gaps=gaps, before=tx.sequence)
+            await fill_gaps(context, tx.intent.source, mined[tx.sender], tx.sequence)
 
     async def _meet(self, wishes: Sequence[FeeWish], unconfirmed: Slots) -> None:
         """Replace what operators want to pay more, and say of each wish what became of it."""

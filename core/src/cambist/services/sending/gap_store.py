@@ -31,6 +31,33 @@ async def gaps(  # noqa: PLR0913, PLR0917  each by name
     return list(rows.scalars())
 
 
+async def count_gaps(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, first: int, end: int) -> int:
+    """Return how many nonces from ``first`` to before ``end`` no intent ever had, however many those are."""
+    rows = await conn.exec_driver_sql(
+        "SELECT greatest($5::bigint - $4::bigint, 0) - count(*) FROM outbound_slots WHERE address_pk = $3"
+        " AND chain = $1 AND scope = $2 AND sequence >= $4 AND sequence < $5",
+        (*chain_scope.key, address_pk, first, end),
+    )
+    return int(rows.scalar_one())
+
+
+async def count_unexplained(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, counted: int) -> int:
+    """Return how many of so many mined transactions of a sender nothing tells of; 0 where our books have as many.
+
+    What has ended, as mined or as dead, tells that all nonces before its own are used. Above that, each slot tells of
+    its own nonce.
+    """
+    rows = await conn.exec_driver_sql(
+        "SELECT coalesce((SELECT next_sequence >= $4 FROM outbound_senders WHERE address_pk = $3 AND chain = $1"
+        " AND scope = $2), $4 = 0) AS is_ours, coalesce((SELECT sequence + 1 FROM outbound_slots WHERE address_pk = $3"
+        " AND chain = $1 AND scope = $2 AND sequence IS NOT NULL AND state <> 'open' ORDER BY sequence DESC LIMIT 1),"
+        " 0) AS first",
+        (*chain_scope.key, address_pk, counted),
+    )
+    row = rows.one()
+    return 0 if row.is_ours else await count_gaps(conn, chain_scope, address_pk, row.first, counted)
+
+
 async def vacated(  # noqa: PLR0913, PLR0917  as above
     conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, first: int, end: int, limit: int
 ) -> Sequence[int]:

@@ -16,6 +16,7 @@ from cambist.signer.protocol import ALREADY_SIGNED, DENIED, VOIDED, SignReply
 
 from . import gap_store, store
 from .context import EngineContext
+from .counts import WAITS_FOR_COUNT, NonceDoubtedError, mined_count
 from .gas.loans import retry_after
 from .handler import updated
 from .intents import internal_intent, is_coming, mark_cancelled, mark_denied, submit
@@ -62,17 +63,32 @@ class _Signed(Struct, kw_only=True):
     impossible: tuple[IntentRow, str] | None = None
 
 
-async def reserve_and_sign(
-    context: EngineContext, source: OwnPath, ready: Sequence[Ready], mined: int | None
-) -> Reserved:
+async def reserve_and_sign(context: EngineContext, source: OwnPath, ready: Sequence[Ready]) -> Reserved:
     """Reserve a slot for each intent, sign, and store, all in one transaction: what is not stored is never broadcast.
 
     The first refusal ends it, for what stands behind would leave a gap. The signer signs an intent for one slot only.
     So one whose signature a crash has lost gets that very slot again, or another when something else of ours was mined
     there; without nonces, another once the lost one is proven to have expired. Else the database does not know what
-    became of it, and a person must say that it may be sent.
+    became of it, and a person must say that it may be sent. Where the chain's count of what the sender has sent is not
+    believed, nothing is signed, and all of it waits. Raises ChainError.
     """
+    try:
+        mined = await mined_count(context, source)
+    except NonceDoubtedError as error:
+        await _doubt(context, source, [intent for intent, _ in ready], error)
+        return Reserved(signed=[], unreached=False)
     return await _reserve(context, source, ready, mined, {})
+
+
+async def _doubt(
+    context: EngineContext, source: OwnPath, intents: Sequence[IntentRow], error: NonceDoubtedError
+) -> None:
+    now = context.clock.now()
+    async with context.db.transaction() as conn:
+        fresh = await context.defer(conn, intents, WAITS_FOR_COUNT, now + REFUSED_PAUSE, now)
+    if fresh:
+        facts = {"counted": error.counted, "unexplained": error.unexplained, "error": str(error)}
+        context.alert(WAITS_FOR_COUNT, address=source.address, waiting=fresh, **facts)
 
 
 async def reserve_again(context: EngineContext, source: OwnPath, signed_before: SignedBefore) -> Sequence[SignedTx]:
@@ -235,12 +251,25 @@ async def _defer(
         context.alert("signer_refused", reference=intent.update.reference, **facts)
 
 
-async def fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPath, mined: int, first: int) -> int:
-    """Ask for a repair of each gap between what is mined and the first that waits; return how many are asked for.
+async def fill_gaps(context: EngineContext, sender: OwnPath, mined: int, first: int) -> None:
+    """Ask for a repair of each gap between what is mined and the first that waits, and tell the operator.
 
     What stands behind a gap can never be mined. None of ours leaves one: they come from nodes that counted too many,
-    and from reorgs that took away what was not ours. What waits takes the nonce again that it had there.
+    and from reorgs that took away what was not ours. What waits takes the nonce again that it had there. More gaps than
+    the operator lets a node alone leave are not filled: each costs a transfer.
     """
+    async with context.db.transaction() as conn:
+        gaps = await gap_store.count_gaps(conn, context.chain_scope, sender.pk, mined, first)
+        is_too_wide = gaps > context.settings.nonce_jump_max
+        filled = 0 if is_too_wide else await _fill_gaps(conn, context, sender, mined, first)
+    if is_too_wide:
+        context.alert("gap_too_wide", address=sender.address, gaps=gaps, before=first)
+    elif filled:
+        context.alert("gap", address=sender.address, gaps=filled, before=first)
+
+
+async def _fill_gaps(conn: AsyncConnection, context: EngineContext, sender: OwnPath, mined: int, first: int) -> int:
+    """Ask for some repairs, unless there are some under way; return how many."""
     if await is_coming(conn, context.chain_scope, sender.pk, IntentKind.REPAIR):
         return 0
     await revive_vacated(context, conn, sender, mined, first)

@@ -17,6 +17,7 @@ from cambist.plugin import ChainError
 
 from . import cancel_store, gap_store, store
 from .context import EngineContext
+from .counts import mined_count
 from .gap_store import DeadSlot
 from .handler import updated
 from .rows import IntentRow, OwnPath
@@ -69,7 +70,7 @@ async def taken_back(context: EngineContext, intents: Sequence[IntentRow]) -> tu
     if not intents:
         return set(), set()
     try:
-        counts = {one.source.pk: await context.chain.next_sequence(one.source.address) for one in intents}
+        counts = {one.source.pk: await mined_count(context, one.source) for one in intents}
         async with context.db.transaction() as conn:
             locked = await cancel_store.lock_cancelling(conn, intents)
             revived = await revive(context, conn, [one for one in intents if one.id in locked], None)

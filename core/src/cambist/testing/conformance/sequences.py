@@ -26,6 +26,7 @@ class SequenceConformance(Conformance):
         await harness.mine()
         counts.append(await harness.chain.next_sequence(sender.address))
         assert [(count or 0) - sender.first_sequence for count in counts] == [0, 0, 1]
+        assert await harness.chain.witnessed_sequence(sender.address) in (counts[-1], None)
 
     async def test_many_of_one_sender_are_mined_in_order(self, harness: ChainHarness) -> None:
         """Broadcast at once, each to somebody else."""

@@ -34,6 +34,7 @@ const ENDS_THEN: ReadonlySet<string> = new Set([
 const GIVEN_BACK: ReadonlySet<string> = new Set(["payout", "auto_payout", "withdrawal"]);
 const WAITS_FOR_PERSON = "signer: APPROVAL_NEEDED";
 const WAITS_FOR_FILE = "token_not_sendable";
+const WAITS_FOR_ENDPOINT = "nonce_doubted";
 
 /** One thing that is to be sent: what it waits for, its transactions, and what can be done about it. */
 export function IntentPage() {
@@ -166,16 +167,17 @@ function sentAs({ kind }: Intent): "payouts" | "refunds" | "withdrawals" {
   return kind === "withdrawal" ? "withdrawals" : "payouts";
 }
 
-/** What it waits for, and the way to where somebody agrees to it. */
+/** What it waits for, and the way to where somebody does something about it. */
 function Waiting({ what }: { readonly what: NonNullable<Intent["waitsFor"]> }) {
   const { t } = useWords();
   const maySee = usePermitted("signer.read");
-  const maySeeTokens = usePermitted("chains.read");
+  const maySeeChains = usePermitted("chains.read");
   return (
     <>
       <WaitsFor what={what} withOwn />{" "}
       {maySee && what.code === WAITS_FOR_PERSON && <Link to="/signer">{t("nav.signer")}</Link>}
-      {maySeeTokens && what.code === WAITS_FOR_FILE && <Link to="/tokens">{t("nav.tokens")}</Link>}
+      {maySeeChains && what.code === WAITS_FOR_FILE && <Link to="/tokens">{t("nav.tokens")}</Link>}
+      {maySeeChains && what.code === WAITS_FOR_ENDPOINT && <Link to="/chains">{t("nav.chains")}</Link>}
     </>
   );
 }

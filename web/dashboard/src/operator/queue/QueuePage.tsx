@@ -33,6 +33,7 @@ const REASONS = [
   "paused",
   "merchant_suspended",
   "token_not_sendable",
+  "nonce_doubted",
   "cancellation",
   "signed_before",
   "new",

@@ -197,6 +197,7 @@ it.each([
 it.each([
   ["signer: APPROVAL_NEEDED", "Looked at next", ["Signer"]],
   ["token_not_sendable", "Looked at next", ["Tokens"]],
+  ["nonce_doubted", "Looked at next", ["Chains"]],
   ["signer: HOURLY_CAP", "Until", []],
 ])("what waits for a person leads to where somebody agrees, and for no moment: %s", async (code, label, links) => {
   const waitsFor = { code, text: "It waits.", until: "2026-01-01T12:00:00.000Z" };

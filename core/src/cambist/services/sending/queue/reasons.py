@@ -20,6 +20,7 @@ from cambist.services.sending.batches import (
     WAITS_FOR_STATION,
 )
 from cambist.services.sending.cancelling import WAITS_FOR_PROOF
+from cambist.services.sending.counts import WAITS_FOR_COUNT
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION
 
 from .listing import QueuedIntent, QueuedTx
@@ -46,6 +47,8 @@ _WAITING: Mapping[str, str] = {
     WAITS_FOR_REINSTATEMENT: "An operator has suspended its merchant: it waits until the merchant is reinstated.",
     WAITS_FOR_SIGNERS_FILE: "Its token was added and does not stand in the signer's file yet, so that nothing of it can"
     " be sent.",
+    WAITS_FOR_COUNT: "One endpoint alone counts far more transactions of its address than this gateway knows of:"
+    " nothing is signed until a second one tells the same.",
     WAITS_FOR_CANCELLATION: "It is to be cancelled: the signer is asked to void it, and then its money goes back.",
     WAITS_FOR_PROOF: "It is to be cancelled, and the signer has signed it before: its money stays until what was signed"
     " is proven dead. Look on the chain for what used its nonce, and name it.",

@@ -20,6 +20,7 @@ from cambist.services.platform import load
 from cambist.services.sending import store
 from cambist.services.sending.batches import EMPTY_STATION_PAUSE, WAITS_FOR_FEES, WAITS_FOR_STATION
 from cambist.services.sending.context import EngineContext
+from cambist.services.sending.counts import NonceDoubtedError, mined_count
 from cambist.services.sending.handler import updated
 from cambist.services.sending.intents import NewIntent, submit
 from cambist.services.sending.rests import SWEEPS, Rests
@@ -135,7 +136,10 @@ async def _commit(
     context: EngineContext, chain: SweepingChain, planned: PlannedSweep, station: OwnAddress
 ) -> SignedTx | None:
     """Sign and store, all in one transaction; None where something has come in between, or the signer refuses."""
-    mined = await context.chain.next_sequence(station.address)
+    try:
+        mined = await mined_count(context, station)
+    except NonceDoubtedError as error:
+        raise _NotPlannedError from error
     now = context.clock.now()
     async with context.db.transaction() as conn:
         first = await store.lock_sender(conn, context.chain_scope, station.pk, mined)
