@@ -26,7 +26,7 @@ _PHRASES: Final[dict[State, Sequence[str]]] = {
     "accepted": [
         r"\balready[ _-]?(?:known|exists|imported)",  # geth, erigon, nethermind, anvil; ALREADY_EXISTS
         r"\bknown transaction",  # besu, old geth
-        r"same hash was already imported",  # openethereum
+        r"same hash was already imported|existing tx with same hash",  # openethereum; erigon
         r"already (?:in|exists in|present in) (?:the )?(?:tx ?pool|mem ?pool|pool|cache|queue)",
     ],
     "unfunded": [
@@ -53,6 +53,7 @@ _PHRASES: Final[dict[State, Sequence[str]]] = {
         r"method|rate.?limit|too many|quota|capacity|throttl|unauthorized|forbidden|api.?key",
         r"pool is full|queue is full|limit reached|not synced|syncing",  # passes with time
         r"nonce (?:is )?too (?:high|distant|far)|nonce ?gap",  # arbitrum, besu, nethermind: what is before it lacks
+        r"invalid transaction with a lower nonce",  # besu, which has refused one that comes before it
     ],
     "rejected": [
         r"intrinsic gas|floor data gas|gas uint64 overflow",
