@@ -183,3 +183,37 @@ async def test_the_operator_is_told_of_what_is_paid_though_its_money_was_given_b
     assert treasury.alerts["mined_again"] == 1
     await robbed.go_on()
     assert treasury.alerts["mined_again"] == 1
+
+
+async def suspend(treasury, suspended_at) -> None:
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "UPDATE merchants SET suspended_at = $2, suspension_reason = $3 WHERE id = $1",
+            (treasury.merchant, suspended_at, suspended_at and "looked into"),
+        )
+
+
+async def test_what_was_held_back_while_its_nonce_was_left_to_a_repair_is_found_mined(treasury, robbed):
+    """Its merchant was suspended, and something waited behind the free nonce."""
+    await robbed.begin(waits=True)
+    await robbed.restore()
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    await robbed.engine.tick()
+    await suspend(treasury, treasury.clock.now())
+    await robbed.wait_for(0)
+    while not treasury.alerts["gap"]:
+        treasury.clock.advance(5)
+        await robbed.engine.tick()
+    await robbed.engine.tick()
+    treasury.chain.forget()
+    await robbed.resurface()
+    assert await robbed.paid() == AMOUNT
+    await robbed.go_on()
+    await suspend(treasury, None)
+    await robbed.wait_for(0)
+    await robbed.go_on()
+    assert await robbed.paid() == AMOUNT
+    payout = await treasury.payout(robbed.payout_id)
+    assert (payout.status, payout.waits_for, payout.tx_id) == ("completed", None, robbed.signed.tx_id)
+    assert await treasury.is_idle()
+    await treasury.check_books()

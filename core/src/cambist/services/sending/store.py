@@ -207,7 +207,10 @@ async def slot_use(conn: AsyncConnection, chain_scope: ChainScope, address_pk: i
 
 
 async def dead_slots(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Mapping[int, Sequence[int]]:
-    """Return by intent its dead slots: their nonces, or without nonces until when each was valid."""
+    """Return by intent its dead slots: their nonces, or without nonces until when each was valid.
+
+    Of one whose nonce was left to another slot there is no number, only that the intent has it.
+    """
     rows = await conn.exec_driver_sql(
         "SELECT s.intent_pk, coalesce(s.sequence, max(t.valid_until)) AS number FROM outbound_slots s"
         " JOIN outbound_txs t ON t.slot_pk = s.id WHERE s.intent_pk = ANY($1::bigint[]) AND s.state = 'dead'"
@@ -216,8 +219,9 @@ async def dead_slots(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Map
     )
     found: dict[int, list[int]] = {}
     for row in rows:
+        numbers = found.setdefault(row.intent_pk, [])
         if row.number is not None:
-            found.setdefault(row.intent_pk, []).append(row.number)
+            numbers.append(row.number)
     return found
 
 
