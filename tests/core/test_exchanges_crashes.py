@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 GIVEN = 10 * USDX
 SEEDS = 60 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 2
+FIRST = int(os.environ.get("CAMBIST_TEST_SEED", "0"))
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ async def test_death_at_each_moment_of_an_exchange_is_survived(env):
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 async def test_workers_that_die_all_the_time_lose_and_double_nothing(env, seed):
     chance = Random(seed)
     await opened(env, usdx=100 * USDX, mem=5 * MEM)

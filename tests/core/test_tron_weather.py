@@ -27,6 +27,7 @@ from tests.support.tron_treasury import PLUGIN, SUN, TronTreasury, plugin_contex
 pytestmark = pytest.mark.slow
 
 RUNS, ROUNDS = (20, 100) if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else (1, 20)
+FIRST = int(os.environ.get("CAMBIST_TEST_SEED", "0"))
 ONE = 10**6
 STRANGERS = 10**6
 BEHIND = web.RequestKey("behind", int)
@@ -159,7 +160,7 @@ class World:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("quorum", [1, 2])
-@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + RUNS))
 async def test_each_deposit_and_payout_is_counted_once_in_any_weather(db, clock, ids, tmp_path, seed, quorum):
     random = Random(seed)
     async with AsyncExitStack() as stack:

@@ -15,6 +15,7 @@ from cambist_tron_node.faults import Fault
 from .local import FAMILY, Net
 
 RUNS = 40 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 3
+FIRST = int(os.environ.get("CAMBIST_TEST_SEED", "0"))
 TRANSFERS = 4
 ROUNDS = 25
 SOLID_DEPTH = 18
@@ -87,7 +88,7 @@ async def _reorg(net: Net, random: Random, senders: list[Sender]) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + RUNS))
 async def test_every_transfer_arrives_once(net: Net, seed: int) -> None:
     """Through forks, forgetful pools, hidden transactions, lagging and failing endpoints, for as long as it takes."""
     random = Random(seed)
