@@ -236,7 +236,8 @@ class OutboundTx(Base):
     ``role`` is ``main``, or ``cancel`` for one that only uses the slot's nonce. ``state``: ``stored`` (perhaps never
     sent), ``sent``, ``mined`` (in the block named here), ``final`` (deep enough, and posted), ``gone`` (another of
     its slot was mined, or nothing of it ever can be). ``incarnation`` counts how often it became final, ``tries`` how
-    often it was broadcast.
+    often it was broadcast. ``read_height`` and ``read_hash`` are the block in which the watcher has read it last, where
+    no node had told that yet: it may have left the chain.
     """
 
     __tablename__ = "outbound_txs"
@@ -268,6 +269,8 @@ class OutboundTx(Base):
     fee_paid: Mapped[int | None] = mapped_column(UnitsType)
     height: Mapped[int | None]
     block_hash: Mapped[str | None]
+    read_height: Mapped[int | None]
+    read_hash: Mapped[str | None]
     incarnation: Mapped[int] = mapped_column(server_default="0")
     created_at: Mapped[datetime]
     sent_at: Mapped[datetime | None]

@@ -88,7 +88,7 @@ class Sender:
     async def undo_above(self, conn: AsyncConnection, tip: Tip, height: int, now: datetime) -> None:
         """Take back what was done in blocks above this height, which are about to be replaced."""
         chain_scope = _chain_scope(tip.project_pk, tip.info)
-        while undone := await finality_store.reopen_undone(conn, chain_scope, Depth(height, height)):
+        while undone := await finality_store.reopen_undone(conn, chain_scope, Depth(height, height, height)):
             sent = [tx.intent.update for tx in undone]
             await _lock_accounts(conn, sent)
             await self._handlers.on_undone(conn, sent, now)

@@ -19,23 +19,24 @@ FINISHED_MAX = 500
 
 
 class Depth(Struct, frozen=True):
-    """How far the chain was read, and the highest block that counts as deep."""
+    """How far the chain was read, the highest block that counts as deep, and the newest that was seen."""
 
     height: int
     deep: int
+    head: int
 
 
 async def depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
     """Return how deep the chain is known: to the watcher, whose blocks are linked one to the next."""
     row = (
         await conn.exec_driver_sql(
-            "SELECT height, finalized FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
+            "SELECT height, finalized, head FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
         )
     ).first()
     if row is None:
         return None
     confirmed = row.height - max(1, chain_scope.info.confirmations)
-    return Depth(row.height, chain_scope.deepest(confirmed, row.finalized))
+    return Depth(row.height, chain_scope.deepest(confirmed, row.finalized), row.head)
 
 
 async def note_mined(conn: AsyncConnection, found: Sequence[tuple[TxRow, TxStatus]]) -> None:
@@ -140,6 +141,18 @@ async def note_missing(conn: AsyncConnection, slots: Sequence[int], height: int 
         " FOR UPDATE) UPDATE outbound_slots s SET missing_since = $2 FROM due WHERE s.id = due.id",
         (list(slots), height),
     )
+
+
+async def read_in_blocks(conn: AsyncConnection, chain_scope: ChainScope, slots: Sequence[int]) -> set[int]:
+    """Return the nonce slots of which the watcher has read a transaction in a block that stands, as far as it knows."""
+    rows = await conn.exec_driver_sql(
+        "SELECT t.slot_pk FROM outbound_txs t JOIN chain_cursors c ON c.chain = t.chain AND c.scope = t.scope"
+        " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.read_height"
+        " WHERE t.chain = $1 AND t.scope = $2 AND t.slot_pk = ANY($3::bigint[]) AND t.read_height IS NOT NULL"
+        " AND (b.hash = t.read_hash OR b.hash IS NULL AND t.read_height < c.height - $4)",
+        (*chain_scope.key, list(slots), chain_scope.info.hashes_kept),
+    )
+    return set(rows.scalars())
 
 
 async def mark_dead(conn: AsyncConnection, slot_pk: int, now: datetime) -> None:

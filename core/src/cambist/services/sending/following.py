@@ -47,6 +47,7 @@ class Follower:
         self._refused: dict[int, Broadcast] = {}
         self._proof_asked_at: datetime | None = None
         self._asked_last: tuple[int, str] | None = None
+        self._unfound: set[int] = set()
 
     async def follow(self) -> None:
         """Ask for the status of every open transaction, and do what those need that are in no block."""
@@ -169,7 +170,8 @@ class Follower:
         """Give up nonce slots that something else has taken, after as many blocks as confirm a deposit.
 
         A count alone proves nothing, for one node's error is enough to raise it: every node that can be asked must
-        refuse our own bytes for the reason that their sequence is used up.
+        refuse our own bytes for the reason that their sequence is used up. They also do where these are mined and no
+        node finds them by their ids; so all blocks that there are must be read, and none of them hold what we signed.
         """
         patience = max(MISSING_BLOCKS_MIN, self._context.chain_scope.info.confirmations)
         fresh = [slot for slot, ones in taken.items() if ones[0].missing_since is None]
@@ -177,11 +179,12 @@ class Follower:
             async with self._context.db.transaction() as conn:
                 await finality_store.note_missing(conn, fresh, found.height)
             self._context.alert("sequence_taken", slots=len(fresh), first=taken[fresh[0]][0].intent.update.reference)
-        dead = {
+        waited = {
             slot: ones
             for slot, ones in taken.items()
-            if ones[0].missing_since is not None and found.height >= ones[0].missing_since + patience
+            if ones[0].missing_since is not None and found.height >= max(found.head, ones[0].missing_since + patience)
         }
+        dead = await self._not_read(waited)
         said = await self._context.broadcast(
             [SignedTx(tx_id=tx.tx_id, raw=tx.raw) for ones in dead.values() for tx in ones]
         )
@@ -189,6 +192,16 @@ class Follower:
             slot: ones for slot, ones in dead.items() if all(said[tx.tx_id].state == "sequence_used" for tx in ones)
         }
         await self._mark_dead(proven, "its nonce was used by something else")
+
+    async def _not_read(self, waited: Slots) -> Slots:
+        """Leave out what the watcher has read in blocks; tell the operator of each once."""
+        context = self._context
+        async with context.db.autocommit() as conn:
+            read = await finality_store.read_in_blocks(conn, context.chain_scope, list(waited)) if waited else set()
+        for slot in sorted(read - self._unfound):
+            context.alert("unfound", reference=waited[slot][-1].intent.update.reference, tx_id=waited[slot][-1].tx_id)
+        self._unfound = read
+        return {slot: ones for slot, ones in waited.items() if slot not in read}
 
     async def _mark_dead(self, dead: Slots, why: str) -> None:
         for slot, ones in dead.items():

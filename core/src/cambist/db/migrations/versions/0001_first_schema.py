@@ -1673,6 +1673,8 @@ TABLES = (
         fee_paid NUMERIC(78, 0),
         height BIGINT,
         block_hash TEXT,
+        read_height BIGINT,
+        read_hash TEXT,
         incarnation BIGINT DEFAULT '0' NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE NOT NULL,
         sent_at TIMESTAMP WITH TIME ZONE,

@@ -33,6 +33,7 @@ from .checking import Scanned, checked
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
 from .pending import Pending, read_pending
 from .read_ahead import ReadAhead
+from .sent import note_sent
 from .store import WatchedChain
 
 log = structlog.get_logger(__name__)
@@ -265,6 +266,7 @@ class Watcher:
                 now=now,
                 tokens_revision=scanned.tokens_revision,
             )
+            await note_sent(conn, self._chain_scope, result)
             saved = await store.save(conn, self._chain_scope, result, now)
             at_head = last.height == head.height
             if at_head and (saved.deposits or pending.judge or pending.count_on):

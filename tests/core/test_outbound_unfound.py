@@ -1,0 +1,95 @@
+"""Transactions in blocks that no node finds by their ids: what the watcher has read there is not sent again."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist.testing.memory.blocks import Output
+from tests.support.treasury import Treasury
+
+pytestmark = pytest.mark.slow
+
+AMOUNT = 5_000_000
+
+
+@pytest.fixture
+async def treasury(db, clock, ids, tmp_path):
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 100 * AMOUNT)
+        await treasury.ready()
+        yield treasury
+
+
+class Unfound:
+    """A payout that is mined, and that nodes deny, as one does whose index of transactions is behind or lost."""
+
+    def __init__(self, treasury: Treasury) -> None:
+        self.treasury, self.engine = treasury, treasury.engine()
+
+    async def begin(self, symbol: str = "USDX") -> None:
+        self.symbol, self.to_address = symbol, await self.treasury.stranger(1)
+        self.payout_id = await self.treasury.pay_out(symbol, AMOUNT, self.to_address)
+        await self.engine.tick()
+        async with self.treasury.db.autocommit() as conn:
+            rows = await conn.exec_driver_sql("SELECT tx_id FROM outbound_txs ORDER BY id DESC LIMIT 1")
+            self.tx_id = rows.scalar_one()
+        self.treasury.chain.faults.hidden.add(self.tx_id)
+
+    def rob(self) -> None:
+        """Have somebody with the same key use the nonce, and move nothing."""
+        chain, wallet = self.treasury.chain, self.treasury.wallet.address
+        nothing = Output(contract=None, recipient=wallet, amount=0)
+        chain.submit([nothing], sender=wallet, sequence=chain.accounts.sequence(wallet))
+
+    async def paid(self) -> int:
+        return await self.treasury.on_chain(self.to_address, self.symbol)
+
+    async def status(self) -> str:
+        return (await self.treasury.payout(self.payout_id)).status
+
+
+@pytest.fixture
+def unfound(treasury):
+    return Unfound(treasury)
+
+
+@pytest.mark.parametrize("symbol", ["USDX", "MEM"])
+async def test_what_stands_in_a_block_is_not_sent_again_where_nobody_finds_it_by_its_id(treasury, unfound, symbol):
+    if symbol == "MEM":
+        await treasury.receive("MEM", 10**18)
+    await unfound.begin(symbol)
+    await treasury.work(unfound.engine, until="enough")
+    assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "broadcast")
+    assert (treasury.alerts["unfound"], treasury.alerts["dead"]) == (1, 0)
+    treasury.chain.faults.hidden.clear()
+    await treasury.work(unfound.engine)
+    assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "completed")
+    await treasury.check_books()
+
+
+async def test_it_is_not_sent_again_before_the_blocks_are_read_in_which_it_may_stand(treasury, unfound):
+    await unfound.begin()
+    chain = treasury.chain
+    chain.faults.mining_paused = True
+    chain.mine(2 * treasury.info.span_max)
+    chain.faults.mining_paused = False
+    chain.mine()
+    await unfound.engine.tick()
+    assert treasury.alerts["sequence_taken"] == 1
+    await treasury.watcher.poll()
+    await unfound.engine.tick()
+    await treasury.work(unfound.engine, until="enough")
+    assert (await unfound.paid(), treasury.alerts["dead"], treasury.alerts["unfound"]) == (AMOUNT, 0, 1)
+
+
+async def test_what_stood_in_a_block_that_is_gone_is_sent_again_once_something_else_used_its_nonce(treasury, unfound):
+    await unfound.begin()
+    await treasury.mine()
+    assert await unfound.paid() == AMOUNT
+    treasury.chain.reorg(1)
+    unfound.rob()
+    await treasury.mine()
+    await treasury.work(unfound.engine)
+    assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "completed")
+    assert (treasury.alerts["dead"], treasury.alerts["unfound"]) == (1, 0)
