@@ -8,9 +8,11 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from cambist.domain.allocation import Allocation, Funding, SpendableBalance
 from cambist.domain.intents import AskedBy, IntentKind
+from cambist.plugin import Fee
 from cambist.services.addresses.wallets import OwnAddress
-from cambist.services.sending import giving_way, store
+from cambist.services.sending import batches, giving_way, store
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.giving_way import postpone
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, internal_intent, mark_cancelled, submit
@@ -113,6 +115,29 @@ async def test_what_closes_a_gap_comes_before_all_else_of_the_gas_station(treasu
         rows = (await conn.exec_driver_sql(giving_way._ALL_THAT_GAVE_WAY, (*context.chain_scope.key, 1, 1))).all()
         assert [row.id for row in rows] == pks[3:]
         await conn.exec_driver_sql("UPDATE outbound_intents SET state = 'failed' WHERE id = ANY($1)", (pks,))
+
+
+async def test_two_engines_that_let_the_same_wait_and_ask_for_its_gas_do_not_wait_in_a_circle(treasury):
+    found, context = await merchants(treasury, 1), treasury.engine().context
+    await pay_outs(treasury, found)
+    await pay_outs(treasury, found)
+    first, second = await waiting_of(treasury, context)
+
+    def stored(needs_gas, short):
+        left, fee = SpendableBalance(units={None: 0}, gas=0, maybe_spent={}), Fee(limit=21_000, price=10**9)
+        allocated, more = Allocation(left=left, needs_gas=[(needs_gas, fee)]), {"short": short, "given_up": []}
+        act = batches._store_waiting(context, first.source, Funding(left=left), allocated, **more)
+        return asyncio.create_task(act)
+
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM outbound_intents WHERE id = $1 FOR UPDATE", (second.id,))
+        # One lets both wait and then asks for gas; to the other it is plain that the gas is what the second waits for.
+        acts = [stored(first, [second])]
+        await waits_for_a_lock(conn, acts[0])
+        acts.append(stored(second, []))
+        await waits_for_a_lock(conn, acts[1], number=2)
+    await asyncio.gather(*acts)
+    await treasury.work(treasury.engine())
 
 
 async def station_pk(treasury):

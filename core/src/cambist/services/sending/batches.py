@@ -19,7 +19,7 @@ from cambist.services.chains.sendable import not_sendable
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.signer.protocol import SignerUnavailableError
 
-from . import finality_store, store
+from . import defer_store, finality_store, store
 from .cancelling import cancel_asked
 from .context import EngineContext
 from .failures import Failures
@@ -294,6 +294,7 @@ async def _store_waiting(  # noqa: PLR0913  each by name
     if not (maybe_spent or short or needs_gas or needs_loan or lacking > 0):
         return
     async with context.db.transaction() as conn:
+        await defer_store.lock(conn, [*maybe_spent, *short, *needs_gas, *needs_loan])
         await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now, keeps_retry=True)
         unknown = await _unknown_to_signer(conn, context, short)
         await context.defer(conn, unknown, WAITS_FOR_SIGNERS_FILE, now + REFUSED_PAUSE, now)
@@ -304,8 +305,7 @@ async def _store_waiting(  # noqa: PLR0913  each by name
         if needs_loan:
             await context.defer(conn, needs_loan, WAITS_FOR_GAS, now + GAS_PAUSE, now)
             await ask_for_loan(conn, context, source, sum(stake for _, stake in allocated.needs_loan), now)
-    waiting = fresh + len(short)
-    if is_station and waiting:
+    if is_station and (waiting := fresh + len(short)):
         context.alert("gas_station_empty", waiting=waiting, address=source.address)
 
 

@@ -1,4 +1,4 @@
-"""The statement by which intents wait."""
+"""The statements by which intents wait."""
 
 from __future__ import annotations
 
@@ -22,6 +22,17 @@ UPDATE outbound_intents i SET reason = $4, due_at = CASE WHEN due.is_retried THE
     retried_at = CASE WHEN due.is_retried OR $7 THEN i.retried_at END
 FROM due WHERE i.id = due.id RETURNING i.id, due.reason IS DISTINCT FROM $4 AS is_new
 """
+
+
+async def lock(conn: AsyncConnection, intents: Sequence[IntentRow]) -> None:
+    """Lock intents in everybody's order, before some of them wait for one thing and some for another.
+
+    Gas is asked for in between, behind a lock that whoever has some of them already may be waiting for.
+    """
+    await conn.exec_driver_sql(
+        "SELECT FROM outbound_intents WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
+        ([one.id for one in intents],),
+    )
 
 
 async def defer(  # noqa: PLR0913  each by name
