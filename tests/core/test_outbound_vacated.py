@@ -104,6 +104,23 @@ async def test_what_waits_is_paid_once_at_its_old_nonce(treasury, robbed, resurf
     await treasury.check_books()
 
 
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_what_is_mined_after_all_is_known_where_nobody_finds_it_by_its_id(treasury, robbed, is_cancelled):
+    await robbed.begin(waits=True)
+    await robbed.restore()
+    treasury.chain.faults.hidden.add(robbed.signed.tx_id)
+    await robbed.resurface()
+    if is_cancelled:
+        await treasury.cancel(robbed.payout_id)
+    await robbed.wait_for(0)
+    await robbed.go_on()
+    assert (await robbed.paid(), (await treasury.balance("USDX")).pending) == (AMOUNT, AMOUNT)
+    treasury.chain.faults.hidden.clear()
+    await robbed.go_on()
+    assert (await robbed.paid(), (await treasury.payout(robbed.payout_id)).status) == (AMOUNT, "completed")
+    await treasury.check_books()
+
+
 async def test_what_waits_is_not_left_behind_by_what_goes_behind_it(treasury, robbed):
     """Another payout waits for the free nonce: the first takes it again, and no repair does."""
     await robbed.begin(waits=True)

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.plugin import ChainError
 
-from . import cancel_store, gap_store, store
+from . import cancel_store, finality_store, gap_store, store
 from .context import EngineContext
 from .counts import mined_count
 from .gap_store import DeadSlot
@@ -35,15 +35,17 @@ async def revive(
 ) -> set[int]:
     """Open dead slots again in which these intents may happen, or have; return whose they are. The intents are locked.
 
-    Below ``mined``, all nonces of the sender are used; without it, only what is mined itself counts. Raises ChainError.
+    Below ``mined``, all nonces of the sender are used; without it, only what is mined itself counts: as a node tells
+    by its id, or as the watcher has read it. Raises ChainError.
     """
     slots = await gap_store.dead_slots(conn, [intent.id for intent in intents])
     known = await _mined_among(context, slots)
+    read = await finality_store.read_in_blocks(conn, context.chain_scope, [slot.pk for slot in slots])
     chosen: dict[int, DeadSlot] = {}
     for slot in slots:
         if mined is not None and slot.sequence is not None and slot.sequence >= mined:
             chosen.setdefault(slot.intent_pk, slot)
-    chosen |= {slot.intent_pk: slot for slot in slots if known & set(slot.tx_ids)}
+    chosen |= {slot.intent_pk: slot for slot in slots if slot.pk in read or known & set(slot.tx_ids)}
     if chosen:
         now = context.clock.now()
         await gap_store.open_again(conn, [slot.pk for slot in chosen.values()], now)
