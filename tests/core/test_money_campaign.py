@@ -3,13 +3,15 @@
 Each seed is a life of two merchants who share a chain in memory and a gas station. Deposits, decisions, payouts alone
 and several at once, refunds, cancellations, pauses, suspensions, dear fees, forgetful nodes, nonces that somebody else
 uses up and reorgs give back, reorgs shallow and deep, and engines that are killed at any moment, two at a time, come
-by chance.
+by chance. So do nodes some blocks apart, nodes that do not find what is mined, branches that come back, transactions
+that fail where they had not, gifts, a gas station that is nearly empty, and several of all this at the same moment.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -24,11 +26,14 @@ from cambist.services.errors import ServiceError
 from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
 from cambist.services.receiving.deposits import crediting
 from cambist.services.receiving.deposits.rows import lock_cursor, lock_deposits
+from cambist.services.recovery.reconcile import reconcile_chain
 from cambist.services.reversals.refunds import parts
 from cambist.testing.memory.blocks import Output
 from tests.support.books import broken
 from tests.support.fragile import KilledError, Life, fragile
-from tests.support.treasury import Treasury
+from tests.support.payment_env import registry
+from tests.support.torn_chain import TornChain
+from tests.support.treasury import RICH, Treasury
 
 SEEDS = 60 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 2
 FIRST = int(os.environ.get("CAMBIST_TEST_SEED", "0"))
@@ -36,7 +41,9 @@ STEPS = 250
 KINDS = (IntentKind.PAYOUT, IntentKind.PAYOUT, IntentKind.WITHDRAWAL, IntentKind.AUTO_PAYOUT)
 WHOLE = {"USDX": 10**6, "MEM": 10**18}
 GIVEN_BACK = {"cancelled", "failed"}
+EXPECTED = (ServiceError, ChainError, KilledError)
 DEEP_MAX = 8
+COMES_BACK_MAX = 14
 STRANGERS = 1_000
 
 
@@ -48,11 +55,17 @@ class Business:
         self.merchants: list[tuple[int, int]] = []
         self.addresses: list[tuple[int, str]] = []
         self.going: dict[str, tuple[str, str, int]] = {}
+        self.strangers = 0
         self.acts = {
             self.pay_in: 12, self.decide: 16, self.pay_out: 14, self.pay_many: 4, self.pay_each_other: 2,
             self.refund: 3, self.cancel: 4, self.pause: 1, self.suspend: 1, self.price: 2, self.break_node: 3,
             self.mend_node: 6, self.mine: 18, self.reorganise: 3, self.kill: 8, self.tick: 20,
-            self.steal: 2, self.resurface: 3,
+            self.steal: 2, self.resurface: 3, self.tear: 2, self.hide: 1, self.leave: 2, self.come_back: 3,
+            self.fail_again: 2, self.give: 3, self.fund: 2, self.wait: 1, self.do_at_once: 8,
+        }  # fmt: skip
+        self.at_once = {
+            self.tick: 6, self.poll: 4, self.pay_out: 3, self.cancel: 3, self.decide: 3, self.refund: 2,
+            self.suspend: 1, self.appear: 2, self.kill: 2, self.pay_many: 1,
         }  # fmt: skip
 
     async def open(self) -> None:
@@ -61,8 +74,17 @@ class Business:
 
     async def act(self) -> None:
         act = self.chance.choices(list(self.acts), list(self.acts.values()))[0]
-        with suppress(ServiceError, ChainError, KilledError):
+        with suppress(*EXPECTED):
             await act()
+
+    async def do_at_once(self) -> None:
+        """Do several things at the same moment."""
+        acts = self.chance.choices(list(self.at_once), list(self.at_once.values()), k=self.chance.randint(2, 5))
+        _raise_what_is_wrong(await asyncio.gather(*(act() for act in acts), return_exceptions=True))
+
+    def _next_stranger(self) -> int:
+        self.strangers += 1
+        return STRANGERS + self.strangers
 
     def _amount(self, symbol: str) -> int:
         return self.chance.randint(1, 40) * WHOLE[symbol] // self.chance.choice([1, 1, 4])
@@ -103,8 +125,10 @@ class Business:
         await self._pay(self.chance.choice(list(WHOLE)), self.chance.randint(2, 6), merchant, project, KINDS[0])
 
     async def _pay(self, symbol: str, count: int, merchant: int, project: int, kind: IntentKind) -> None:
-        first = STRANGERS + len(self.going)
-        wanted = [(await self.treasury.stranger(first + n), self._amount(symbol) // count + 1) for n in range(count)]
+        wanted = [
+            (await self.treasury.stranger(self._next_stranger()), self._amount(symbol) // count + 1)
+            for _ in range(count)
+        ]
         more = {"kind": kind, "merchant": merchant, "project": project}
         made = await self.treasury.pay_out_many(symbol, wanted, **more)
         self.going |= {one: (to, symbol, units) for one, (to, units) in zip(made, wanted, strict=True)}
@@ -136,7 +160,7 @@ class Business:
                 mode="live",
                 chain=treasury.info,
                 token=treasury.token(row.token),
-                to_address=await treasury.stranger(STRANGERS + len(self.going)),
+                to_address=await treasury.stranger(self._next_stranger()),
                 units=units,
                 held_units=units,
                 deposit_pk=pk,
@@ -200,8 +224,21 @@ class Business:
         faults.unavailable_calls, faults.mining_paused = set(), False
         faults.unanswered_txs = faults.lost_txs = faults.forgotten_txs = 0
         faults.lag_blocks = faults.balances_lag_blocks = 0
-        faults.rejection = None
+        faults.rejection, self.treasury.chain.behind = None, 0
         faults.refusing.clear()
+        faults.hidden.clear()
+
+    async def tear(self) -> None:
+        """Have calls meet one of two nodes, of which one is behind, by less than what proves a nonce to be lost."""
+        self.treasury.chain.behind = self.chance.randint(0, 2)
+
+    async def hide(self) -> None:
+        """Have no node find some of what is mined by its id, as where an index is behind.
+
+        Only of what moves something: that nothing else was lost is not told by blocks, and its fee is not booked.
+        """
+        moved = self.treasury.chain.moved(DEEP_MAX)
+        self.treasury.chain.faults.hidden.update(self.chance.sample(moved, min(3, len(moved))))
 
     async def steal(self) -> None:
         """Whoever holds the same keys uses up a nonce, and moves nothing."""
@@ -232,31 +269,81 @@ class Business:
         await self.treasury.mine(self.chance.randint(1, 4), seconds=self.chance.choice([2, 2, 20, 70]))
 
     async def reorganise(self) -> None:
+        """Replace blocks. What stood there is mined again in the last of the new ones, or is gone for ever."""
+        await self._leave([1, 2, DEEP_MAX], again=True)
+
+    async def leave(self) -> None:
+        """Replace blocks by empty ones. What stood there waits for later ones."""
+        await self._leave([1, 2, 4, DEEP_MAX], again=False)
+
+    async def _leave(self, depths: Sequence[int], *, again: bool) -> None:
         chain = self.treasury.chain
-        depth = min(self.chance.choice([1, 2, DEEP_MAX]), chain.height - 2)
+        depth = min(self.chance.choice(depths), chain.height - 2)
         if depth < 1:
             return
-        dropped = [tx.id for block in chain._blocks[-depth:] for tx in block.transactions]
         # What customers and the station's owner sent comes back most of the time, and what the gateway sent, too.
-        again = [tx_id for tx_id in dropped if self.chance.random() < self.chance.choice([0.3, 0.9])]
-        chain.reorg(depth, mine_again=again, new_blocks=depth + self.chance.randint(0, 1))
+        likely = self.chance.choice([0.3, 0.9])
+        back = [one.id for one in chain.dropped(depth) if self.chance.random() < likely]
+        longer = self.chance.randint(0, 1)
+        chain.faults.hidden.clear()
+        chain.leave(depth, again=back if again else (), waits=() if again else back, longer=longer)
         await self.treasury.poll()
+
+    async def come_back(self) -> None:
+        """Have the branch that was left last win after all."""
+        self.treasury.chain.faults.hidden.clear()
+        if self.treasury.chain.come_back(COMES_BACK_MAX):
+            await self.treasury.poll()
+
+    async def fail_again(self) -> None:
+        """Have tokens refuse some recipients when their transactions are mined again."""
+        refusing = self.treasury.chain.faults.refusing
+        for to_address, symbol, _ in self.chance.sample(list(self.going.values()), min(4, len(self.going))):
+            refusing.add((self.treasury.token(symbol).contract, to_address))
+        await self.reorganise()
+        if self.chance.random() < 1 / 2:
+            refusing.clear()
+
+    async def give(self) -> None:
+        """Have somebody send to a main wallet or the gas station what nobody asked for."""
+        async with self.treasury.db.autocommit() as conn:
+            rows = await conn.exec_driver_sql(
+                "SELECT address FROM addresses WHERE mode = 'live' AND family = $1 AND purpose IN ('wallet', 'gas')"
+                " ORDER BY id",
+                (self.treasury.family.name,),
+            )
+            own = list(rows.scalars())
+        symbol = self.chance.choice(list(WHOLE))
+        self.treasury.chain.transfer(self.treasury.token(symbol), self.chance.choice(own), self._amount(symbol))
+
+    async def fund(self) -> None:
+        coin = 10**16 * self.chance.choice([1, 3, 10])
+        self.treasury.chain.transfer(self.treasury.info.native, self.treasury.station, coin)
+
+    async def wait(self) -> None:
+        self.treasury.clock.advance(self.chance.choice([600, 3_600, 86_400]))
+
+    async def poll(self) -> None:
+        await self.treasury.watcher.poll()
+
+    async def appear(self) -> None:
+        """Have blocks come in the middle of whatever else is done."""
+        await asyncio.sleep(0)
+        self.treasury.chain.mine(self.chance.randint(1, 3))
 
     async def kill(self) -> None:
         await fragile(self.treasury.engine(), Life(self.chance.randint(1, 80))).tick()
 
     async def tick(self) -> None:
         engines = [self.treasury.engine() for _ in range(self.chance.randint(1, 2))]
-        found = await asyncio.gather(*(engine.tick() for engine in engines), return_exceptions=True)
-        for error in found:
-            if isinstance(error, BaseException) and not isinstance(error, ChainError | KilledError):
-                raise error
+        _raise_what_is_wrong(await asyncio.gather(*(engine.tick() for engine in engines), return_exceptions=True))
 
     async def clear_up(self) -> None:
         """Have all be well again, and work until nothing is left to be done but what has no money."""
         treasury = self.treasury
         await self.mend_node()
         treasury.chain.fees.base_price = 10**10
+        treasury.chain.transfer(treasury.info.native, treasury.station, RICH)
         async with treasury.db.transaction() as conn:
             await conn.exec_driver_sql("DELETE FROM chain_pauses")
             await conn.exec_driver_sql("UPDATE merchants SET suspended_at = NULL, suspension_reason = NULL")
@@ -275,6 +362,7 @@ class Business:
         async with treasury.db.transaction() as conn:
             assert await broken(conn) == {}
         await treasury.check_books()
+        assert not (await reconcile_chain(treasury.db, treasury.chain)).differences
         for payout_id, (to_address, symbol, units) in self.going.items():
             status, got = (await treasury.payout(payout_id)).status, await treasury.on_chain(to_address, symbol)
             assert status in {*GIVEN_BACK, "completed"}, payout_id
@@ -300,12 +388,19 @@ class Business:
                 assert told.get((balance.asset, purpose), 0) == getattr(balance, purpose), (balance.asset, purpose)
 
 
+def _raise_what_is_wrong(found: Iterable[object]) -> None:
+    for error in found:
+        if isinstance(error, BaseException) and not isinstance(error, EXPECTED):
+            raise error
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 async def test_whatever_goes_wrong_books_chain_and_statements_agree(db, clock, ids, tmp_path, seed):
     chance = Random(seed)
-    async with Treasury(db, clock, ids, tmp_path, stock=4) as treasury:
-        await treasury.open()
+    chain = TornChain(registry().chains["memory"], chance)
+    async with Treasury(db, clock, ids, tmp_path, stock=4, chain=chain) as treasury:
+        await treasury.open(station=chance.choice([RICH, 10**16, 3 * 10**16]))
         business = Business(treasury, chance)
         await business.open()
         for _ in range(STEPS):
