@@ -235,6 +235,41 @@ async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(trea
         assert (int(held.scalar_one()), int(waiting.scalar_one())) == (1_000, 1_000)
 
 
+async def test_a_chain_that_a_worker_began_to_read_meanwhile_is_refused_and_not_taken_for_read(
+    treasury, empty, monkeypatch
+):
+    """A worker begins at the head: a restore that went on from there would miss every deposit before, untold."""
+    await treasury.receive("USDX", 1_000_000)
+    manifest = await manifest_of(treasury)
+    monkeypatch.setattr("cambist.services.recovery.restore.scan.PAUSE_FIRST_S", 0)
+    treasury.chain.faults.unavailable = True
+    with pytest.raises(RestoreError, match="goes on from there"):
+        await run(treasury, empty, manifest)
+    treasury.chain.faults.unavailable = False
+    await Treasury(empty, treasury.clock, treasury.ids, treasury.folder, chain=treasury.chain).poll()
+    with pytest.raises(RestoreError, match=r"memory is read by a worker already.* restore into another new database"):
+        await run(treasury, empty, manifest)
+    async with empty.transaction() as conn:
+        assert await restore.is_unfinished(conn)
+
+
+async def test_a_restore_is_unfinished_until_it_has_come_to_its_end(treasury, empty, monkeypatch):
+    async def unfinished(database):
+        async with database.transaction() as conn:
+            return await restore.is_unfinished(conn)
+
+    assert not await unfinished(empty)
+    monkeypatch.setattr("cambist.services.recovery.restore.scan.PAUSE_FIRST_S", 0)
+    treasury.chain.faults.unavailable = True
+    with pytest.raises(RestoreError):
+        await run(treasury, empty)
+    assert await unfinished(empty)
+    treasury.chain.faults.unavailable = False
+    await run(treasury, empty)
+    assert not await unfinished(empty)
+    assert not await unfinished(treasury.db)
+
+
 async def test_without_a_manifest_accounts_and_indexes_are_given_by_hand(treasury, empty):
     await busy(treasury)
     before = await money(treasury.db)

@@ -13,6 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from sqlalchemy import update
+from structlog.testing import capture_logs
 
 from cambist.bootstrap import Gateway, Parts, open_gateway
 from cambist.db.engine import Database
@@ -20,6 +21,8 @@ from cambist.db.models import Project
 from cambist.ports import Ids, SystemClock
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
+from cambist.services.accounting.ledger import Posting, post
+from cambist.services.recovery.restore import rebuild
 from cambist.services.webhooks.secrets import TRACKER_FIELD, SigningSecrets
 from cambist.settings import (
     AuthSettings,
@@ -133,6 +136,30 @@ async def test_a_transfer_becomes_signed_webhooks(
     assert 'cambist_chain_deposits_total{chain="memory"} 1.0' in page
     assert 'cambist_endpoint_healthy{chain="memory",endpoint="memory"} 1.0' in page
     assert 'cambist_webhook_attempts_total{outcome="delivered"}' in page
+
+
+async def test_a_worker_waits_for_a_restore_that_has_not_come_to_its_end(
+    db: Database, database_url: str, redis_url: str, ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would begin to read chains at their heads, and write its manifest over the one that is restored from."""
+    monkeypatch.setattr("cambist_tasks.restored.ASKED_EVERY_S", 0.01)
+    monkeypatch.setattr("cambist_tasks.restored.TOLD_EVERY", 1)
+    manifest = tmp_path / "recovery.json"
+    manifest.write_text("what is restored from")
+    async with db.transaction() as conn:
+        await post(conn, "live", [Posting(mode="live", kind=rebuild.KIND, reference=rebuild.BEGUN, movements=[])])
+    async with gateway_of(settings(database_url, redis_url, tmp_path), ids) as gateway:
+        with capture_logs() as logs:
+            async with working(gateway):
+                async with asyncio.timeout(60):
+                    while sum(entry["event"] == "restore_unfinished" for entry in logs) < 10:  # noqa: ASYNC110
+                        await asyncio.sleep(0.01)
+                async with db.autocommit() as conn:
+                    assert (await conn.exec_driver_sql("SELECT count(*) FROM chain_cursors")).scalar_one() == 0
+                assert manifest.read_text() == "what is restored from"
+                async with db.transaction() as conn:
+                    await rebuild.finish(conn)
+                await watching_begins(db)
 
 
 async def test_the_worker_keeps_account_keys_in_stock(

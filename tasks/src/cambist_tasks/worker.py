@@ -33,6 +33,7 @@ from .leases import Leases
 from .memory import tune_memory
 from .per_process import copy_seals, follow_signer, keep_filters, save_filters, teach_signer, write_manifests
 from .requested import keep_queueing
+from .restored import Restored
 from .sending import chain_senders
 from .supervision import keep_running, run_all
 from .trackers import keep_telling
@@ -96,6 +97,9 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
             f"watch {watch.state.chain.info.id}": watch.run for watch in watches
         }
         works |= {f"send {sender.state.chain.info.id}": sender.run for sender in senders}
+        works["recovery_manifest"] = partial(write_manifests, gateway)
+        restored = Restored(gateway.db)
+        works = {name: partial(restored.then, work) for name, work in works.items()}
         works["chains"], works["chains_asked"] = keeper.run, keeper.run_asking
         works["chains_reopened"] = keeper.run_reopening
         if follower is not None:
@@ -103,7 +107,6 @@ async def run_worker(gateway: Gateway, stop: asyncio.Event) -> None:
         works |= {f"track {chain}": partial(keep_telling, gateway, chain) for chain in gateway.chains}
         works["webhooks"] = deliverer.run
         works["arq"] = partial(run_arq, gateway.settings, runners)
-        works["recovery_manifest"] = partial(write_manifests, gateway)
         works["address_filters"] = partial(keep_filters, caches.values())
         works["signer_addresses"] = partial(teach_signer, gateway)
         works["signer_report"] = partial(follow_signer, gateway)

@@ -8,6 +8,7 @@ that are whole or not there; ``rebuild`` makes merchants, keys and addresses of 
 from .accounts import Line, newest_account, read_accounts, write_accounts
 from .files import accounts_path, knows_more, move_aside, read_before, write_manifest
 from .manifest import Manifest, RestoreError, by_hand, compose, read_manifest
+from .rebuild import is_unfinished
 from .service import Added, Restorer, Summary
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "accounts_path",
     "by_hand",
     "compose",
+    "is_unfinished",
     "knows_more",
     "move_aside",
     "newest_account",

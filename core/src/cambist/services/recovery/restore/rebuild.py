@@ -35,6 +35,7 @@ from .manifest import Manifest, MerchantEntry, RestoreError
 
 KIND = "restore"
 BEGUN = "begun"
+FINISHED = "finished"
 NO_PASSWORD = "!"  # noqa: S105  no hash, so no password opens it until the operator issues a reset
 ADDRESSES_AT_ONCE = 2_000
 _BRANCHES = {"payment": ONE_TIME_BRANCH, "account": PERMANENT_BRANCH}
@@ -222,6 +223,16 @@ def _check_coin_types(manifest: Manifest, enabled: Collection[int]) -> None:
     if missing := sorted(wanted - set(enabled)):
         kinds = ", ".join(map(str, missing))
         raise RestoreError(f"There are addresses of coin type {kinds}: enable the plugins that bring it.")
+
+
+async def finish(conn: AsyncConnection) -> None:
+    """Note that a restore has come to its end: from now on the database is what workers may go on from."""
+    await post(conn, MODE, [Posting(mode=MODE, kind=KIND, reference=FINISHED, movements=[])])
+
+
+async def is_unfinished(conn: AsyncConnection) -> bool:
+    """Say whether a restore has begun in this database and has not come to its end yet."""
+    return await is_posted(conn, KIND, BEGUN) and not await is_posted(conn, KIND, FINISHED)
 
 
 async def _check_database(conn: AsyncConnection) -> None:

@@ -11,11 +11,13 @@ from cambist.db.engine import Database
 from cambist.hints import Hints
 from cambist.plugin import AddressFamily, Chain, ChainError
 from cambist.ports import Clock, Ids
+from cambist.services.accounting.ledger import Posting, is_posted, post
 from cambist.services.receiving.deposits import AddressCache, Watcher, cursors
 from cambist.services.receiving.deposits import store as deposits_store
 from cambist.services.recovery.reconcile.books import MODE, SCOPE
 
 from .manifest import RestoreError
+from .rebuild import KIND
 
 log = structlog.get_logger(__name__)
 
@@ -50,9 +52,13 @@ class Scanner:
         )
 
     async def begin(self, first_height: int) -> None:
-        """Have reading start here, unless it has begun. Raises RestoreError."""
+        """Have reading start here, unless a restore has begun it. Raises RestoreError."""
+        begun = f"read:{self._chain.info.id}"
         async with self._db.transaction() as conn:
             if await cursors.load_cursor(conn, self._chain_scope) is not None:
+                # What somebody else reads begins where the chain stood then: what lies below would never be found.
+                if not await is_posted(conn, KIND, begun):
+                    raise self._read_by_others()
                 return
         try:
             async with self._chain.view() as view:
@@ -66,7 +72,10 @@ class Scanner:
         except ChainError as error:
             raise self._failure(error) from error
         async with self._db.transaction() as conn:
-            await cursors.create_cursor(conn, self._chain_scope, block, earlier, self._clock.now())
+            cursor = await cursors.create_cursor(conn, self._chain_scope, block, earlier, self._clock.now())
+            if cursor.hash != block.hash:
+                raise self._read_by_others()
+            await post(conn, MODE, [Posting(mode=MODE, kind=KIND, reference=begun, movements=[])])
 
     async def read(self, told: Told) -> int:
         """Read on until the head is reached, and return its height. Raises RestoreError, and can be repeated then."""
@@ -88,6 +97,12 @@ class Scanner:
                 if polled.height >= told_at:
                     told(f"{self._chain.info.id}: at height {polled.height}, {polled.behind} to go")
                     told_at = polled.height + TOLD_EVERY_BLOCKS
+
+    def _read_by_others(self) -> RestoreError:
+        return RestoreError(
+            f"{self._chain.info.id} is read by a worker already, which has begun at its head. What came before would"
+            " not be found: stop every worker, and restore into another new database."
+        )
 
     def _failure(self, error: ChainError) -> RestoreError:
         return RestoreError(

@@ -26,7 +26,7 @@ from .account_rows import AccountRebuilder
 from .accounts import Line
 from .balances import Facts, confirmed_deposits, rebuild_balances, wallet_floats
 from .manifest import Manifest, RestoreError
-from .rebuild import Rebuilder
+from .rebuild import Rebuilder, finish
 from .scan import Scanner, Told
 
 GAP = 1_000
@@ -107,6 +107,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
             deposits = (await conn.execute(select(func.count()).select_from(Deposit))).scalar_one()
             told_of = {"merchants": len(manifest.merchants), "addresses": addresses, "deposits": deposits}
             await record(conn, GATEWAY, Action.RESTORED, self.clock.now(), details=told_of)
+            await finish(conn)
         return Summary(
             merchants=len(manifest.merchants),
             accounts=found,
