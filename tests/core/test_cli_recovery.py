@@ -67,6 +67,22 @@ def test_the_manifest_of_a_new_gateway_is_empty(cambist, tmp_path):
     assert cambist("manifest", "nowhere/recovery.json").returncode == 1
 
 
+def test_accounts_that_the_database_does_not_have_are_kept_beside_the_new_manifest(cambist, tmp_path):
+    accounts = tmp_path / "recovery.json.accounts"
+    assert cambist("manifest", "recovery.json").returncode == 0
+    lost = {
+        "type": "account", "accountId": "acc_1", "publicId": "pub_1", "externalId": "carol", "projectId": "prj_1",
+        "isActive": True, "chains": ["ethereum"], "indexes": {"evm": 1},
+    }  # fmt: skip
+    accounts.write_text(json.dumps(lost))
+    answer = cambist("manifest", "recovery.json")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "What was there knew of more than the database does, and is recovery-" in answer.stdout
+    assert accounts.read_text() == ""
+    (kept,) = tmp_path.glob("recovery-*.accounts")
+    assert json.loads(kept.read_text()) == lost
+
+
 def test_a_restore_says_what_it_needs(cambist, keystore):
     answer = cambist("restore", settings=keystore)
     assert answer.returncode == 2

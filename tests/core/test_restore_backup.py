@@ -119,6 +119,22 @@ async def test_who_registers_afterwards_never_gets_the_account_of_one_the_manife
     assert ("mer_lost0", GAP) in await rows(backup, _NEXT)
 
 
+async def test_accounts_that_a_restore_was_not_given_can_be_added_afterwards(treasury, backup, path):
+    _, address = await give_account(treasury, "carol")
+    await pay(treasury, address, 5_000_000)
+    await restore.write_accounts(treasury.db, path)
+    manifest = await manifest_of(treasury)
+    await restorer(treasury, backup).restore(manifest, print)
+    assert await rows(backup, _ACCOUNTS) == []
+    await restorer(treasury, backup).add(manifest, restore.read_accounts(path))
+    assert await rows(backup, _ACCOUNTS) == [("acc_carol", address)]
+    await pay(treasury, address, 2_000_000)
+    caches = AddressCache(backup, treasury.family, "live")
+    await restorer(treasury, backup)._scan(treasury.chain, caches, 0, print)
+    counted = "SELECT units, matches FROM deposits WHERE account_pk IS NOT NULL"
+    assert await rows(backup, counted) == [(2_000_000, True)]
+
+
 async def test_a_database_without_merchants_is_no_backup(treasury, backup):
     with pytest.raises(RestoreError, match="it is no backup"):
         await restorer(treasury, backup).add(await manifest_of(treasury))

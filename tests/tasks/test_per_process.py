@@ -21,6 +21,12 @@ from cambist_tasks.per_process import copy_missing_seals, save_filters, write_ma
 from tests.support.shop import Shop, memory_of
 from tests.tasks.test_worker import gateway_of, settings, working
 
+LOST_ACCOUNTS = (
+    b'{"type":"project","projectId":"prj_1","merchantId":"mer_1","name":"Shop","isActive":true}\n'
+    b'{"type":"account","accountId":"acc_1","publicId":"pub_1","externalId":"carol","projectId":"prj_1",'
+    b'"isActive":true,"chains":["memory"],"indexes":{"memory":1}}\n'
+)
+
 
 @pytest.mark.slow
 async def test_the_worker_keeps_the_recovery_manifest_in_its_data_directory(db, database_url, redis_url, ids, tmp_path):
@@ -76,13 +82,20 @@ async def test_a_worker_on_a_database_that_knows_less_keeps_what_the_lost_one_is
             assert read_manifest(kept[-1]) == lost
             assert accounts_path(kept[-1]).read_text() == f"accounts of {len(kept) - 1}"
             assert read_manifest(path).merchants == known.merchants
+        # Whoever restores without the file of accounts has all that the manifest knows, and none of the accounts.
+        accounts_path(path).write_bytes(LOST_ACCOUNTS)
+        (told,) = await written()
+        assert told["reason"] == "its accounts are not all in the database"
+        kept.append(Path(told["kept"]))
+        assert accounts_path(kept[-1]).read_bytes() == LOST_ACCOUNTS
+        assert read_manifest(kept[-1]).merchants == known.merchants
         path.write_text('{"version": 2}')
         (told,) = await written()
         assert "no recovery manifest of this version" in told["reason"]
         kept.append(Path(told["kept"]))
         assert kept[-1].read_text() == '{"version": 2}'
         assert await written() == [], "what is of this database is written over"
-    assert len({*kept, path}) == 4
+    assert len({*kept, path}) == 5
 
 
 @pytest.mark.slow

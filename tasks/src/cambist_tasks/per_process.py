@@ -40,9 +40,12 @@ async def write_manifests(gateway: Gateway) -> None:
     path = folder / MANIFEST_FILE
     accounts = AccountsFile(gateway.db, path, gateway.clock)
     writing: asyncio.Task[bool] | None = None
+    # Once is enough: whoever lost a database has started its workers anew.
+    strange = await restore.why_kept(gateway.db, restore.accounts_path(path))
     try:
         while True:
             before, trouble = await asyncio.to_thread(restore.read_before, path)
+            trouble, strange = trouble or strange, ""
             async with gateway.db.transaction() as conn:
                 manifest = await restore.compose(conn, gateway.registry, gateway.clock.now())
             if before is not None and restore.knows_more(before, manifest):

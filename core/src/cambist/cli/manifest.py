@@ -61,6 +61,7 @@ async def _write(settings: Settings, path: Path) -> _Made:
                 return await restore.compose(conn, registry, SystemClock().now())
 
         before, trouble = restore.read_before(path)
+        trouble = trouble or await restore.why_kept(database, restore.accounts_path(path))
         found = await compose()
         is_lost = bool(trouble) or (before is not None and restore.knows_more(before, found))
         kept = restore.move_aside(path) if is_lost else None

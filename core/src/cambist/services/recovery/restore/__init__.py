@@ -5,7 +5,7 @@ that are whole or not there; ``rebuild`` makes merchants, keys and addresses of 
 ``scan`` reads the chains anew; ``balances`` books what had happened to the money; ``service`` does one after the other.
 """
 
-from .accounts import Line, newest_account, read_accounts, write_accounts
+from .accounts import Line, newest_account, read_accounts, why_kept, write_accounts
 from .files import accounts_path, knows_more, move_aside, read_before, write_manifest
 from .manifest import Manifest, RestoreError, by_hand, compose, read_manifest
 from .rebuild import is_unfinished
@@ -28,6 +28,7 @@ __all__ = [
     "read_accounts",
     "read_before",
     "read_manifest",
+    "why_kept",
     "write_accounts",
     "write_manifest",
 ]

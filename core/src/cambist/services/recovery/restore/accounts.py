@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -78,6 +79,13 @@ FROM accounts a JOIN projects j ON j.id = a.project_pk JOIN merchants m ON m.id 
 WHERE a.id > $1 AND a.mode = 'live' ORDER BY a.id LIMIT $2
 """
 
+_LOST = """
+SELECT EXISTS (
+    SELECT FROM unnest($1::text[]) AS f (account_id)
+    WHERE NOT EXISTS (SELECT FROM accounts a WHERE a.account_id = f.account_id)
+)
+"""
+
 
 async def newest_account(db: Database) -> int:
     """Return a number that grows with every account."""
@@ -109,6 +117,25 @@ def read_accounts(path: Path) -> Iterator[Line]:
                     raise RestoreError(f"Line {number} of {path} is none of a file of accounts: {error}.") from None
     except OSError as error:
         raise RestoreError(f"The accounts in {path} cannot be read: {error.strerror}.") from None
+
+
+async def why_kept(db: Database, path: Path) -> str:
+    """Say why a file of accounts is no file to write over; nothing where it is, or where there is none.
+
+    Accounts stay, so one that the database does not have is of another database, such as one that was lost.
+    """
+    try:
+        if not await asyncio.to_thread(path.exists):
+            return ""
+        lines = read_accounts(path)
+        while some := await asyncio.to_thread(lambda: list(islice(lines, ROWS_AT_ONCE))):
+            account_ids = [line.account_id for line in some if isinstance(line, AccountLine)]
+            async with db.autocommit() as conn:
+                if (await conn.exec_driver_sql(_LOST, (account_ids,))).scalar_one():
+                    return "its accounts are not all in the database"
+    except RestoreError as error:
+        return str(error)
+    return ""
 
 
 async def _lines(db: Database) -> AsyncIterator[tuple[bytes, int]]:

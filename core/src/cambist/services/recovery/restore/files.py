@@ -79,15 +79,17 @@ def move_aside(path: Path) -> Path:
 
     Raises OSError.
     """
-    since = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    newest = path if path.exists() else accounts_path(path)
+    since = datetime.fromtimestamp(newest.stat().st_mtime, UTC)
     kept, number = path.with_stem(f"{path.stem}-{since:%Y%m%dT%H%M%SZ}"), 1
-    while kept.exists():
+    while kept.exists() or accounts_path(kept).exists():
         number += 1
         kept = path.with_stem(f"{path.stem}-{since:%Y%m%dT%H%M%SZ}-{number}")
     # The manifest last: while it is there, what a crash left is done the next time.
     with suppress(FileNotFoundError):
         accounts_path(path).replace(accounts_path(kept))
-    path.replace(kept)
+    with suppress(FileNotFoundError):
+        path.replace(kept)
     return kept
 
 
