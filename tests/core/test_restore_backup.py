@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from cambist.services.addresses.account_keys import claim_accounts, top_up_stock
+from cambist.services.identity.suspension import reinstate, suspend
 from cambist.services.receiving.deposits import AddressCache
 from cambist.services.recovery import restore
 from cambist.services.recovery.reconcile import reconcile_chain
@@ -133,6 +134,22 @@ async def test_accounts_that_a_restore_was_not_given_can_be_added_afterwards(tre
     await restorer(treasury, backup)._scan(treasury.chain, caches, 0, print)
     counted = "SELECT units, matches FROM deposits WHERE account_pk IS NOT NULL"
     assert await rows(backup, counted) == [(2_000_000, True)]
+
+
+async def test_who_was_suspended_since_is_suspended_again_and_nobody_is_let_out(treasury, backup, path):
+    await treasury.new_merchant("mer_2")
+    async with treasury.db.transaction() as conn:
+        await suspend(conn, "mer_2", "of then", now=treasury.clock.now())
+    await back_up(treasury, backup, path)
+    async with treasury.db.transaction() as conn:
+        await suspend(conn, "mer_1", "stolen goods", now=treasury.clock.now())
+        await reinstate(conn, "mer_2")
+    manifest = await manifest_of(treasury)
+    added = await restorer(treasury, backup).add(manifest)
+    assert (added.merchants, added.suspended) == (0, 1)
+    found = await rows(backup, "SELECT merchant_id, suspended_at IS NOT NULL, suspension_reason FROM merchants")
+    assert sorted(found) == [("mer_1", True, "stolen goods"), ("mer_2", True, "of then")]
+    assert (await restorer(treasury, backup).add(manifest)).suspended == 0
 
 
 async def test_a_database_without_merchants_is_no_backup(treasury, backup):

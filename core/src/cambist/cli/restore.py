@@ -68,6 +68,8 @@ def restore(invocation: Invocation, gap: int, account_gap: int, *, backup: bool,
         raise click.ClickException(f"The database cannot be used: {reason(error)}.") from error
     if isinstance(made, Added):
         echo(f"Added: {made.merchants} merchants and {made.addresses} addresses that the backup does not know.")
+        if made.suspended:
+            echo(f"{made.suspended} merchants were suspended since, and are again.")
         echo(f"{made.accounts} accounts have their addresses. Start the workers: they read the chains on from there.")
         return
     _print(made)

@@ -27,6 +27,7 @@ from cambist.services.addresses.account_keys import (
 )
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.identity.merchants import find_pk
+from cambist.services.identity.suspension import suspend
 from cambist.services.recovery.reconcile.books import MODE
 from cambist.signer import XpubSource
 from cambist.signer.keystore import MODES
@@ -85,10 +86,11 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
                 addresses += await self._merchant(conn, merchant, await _claim(conn, merchant, now))
         return addresses
 
-    async def add(self, manifest: Manifest, now: datetime) -> tuple[int, int]:
-        """Add to a database what a manifest knows beyond it; return how many merchants and addresses.
+    async def add(self, manifest: Manifest, now: datetime) -> tuple[int, int, int]:
+        """Add to a database what a manifest knows beyond it.
 
-        Repeating it adds nothing. Raises RestoreError for an empty database, and for a manifest of another gateway.
+        Return how many merchants and addresses were added, and how many merchants suspended. Repeating it adds nothing.
+        Raises RestoreError for an empty database, and for a manifest of another gateway.
         """
         coin_types = {family.coin_type for family in self.registry.families.values()}
         _check_coin_types(manifest, coin_types)
@@ -97,14 +99,16 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
                 raise RestoreError("The database has no merchants, so it is no backup: restore without --backup.")
         await self._check_seed(manifest)
         await self._derive_keys(coin_types, manifest)
-        merchants = addresses = 0
+        merchants = addresses = suspended = 0
         for merchant in manifest.merchants:
             async with self.db.transaction() as conn:
                 merchant_pk = await _known(conn, merchant)
                 if merchant_pk is None:
                     merchant_pk, merchants = await _claim(conn, merchant, now), merchants + 1
+                else:
+                    suspended += await _suspend(conn, merchant, now)
                 addresses += await self._merchant(conn, merchant, merchant_pk, beyond=True)
-        return merchants, addresses
+        return merchants, addresses, suspended
 
     async def _derive_keys(self, coin_types: Collection[int], manifest: Manifest) -> None:
         """Have keys of every account that may have been somebody's, and keep new merchants from all of them.
@@ -182,6 +186,18 @@ async def _known(conn: AsyncConnection, merchant: MerchantEntry) -> int | None:
     if account != merchant.account:
         raise RestoreError(f"{merchant.merchant_id} has account {account} in the database, not {merchant.account}.")
     return merchant_pk
+
+
+async def _suspend(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> bool:
+    """Suspend a merchant who was suspended since: what waits in the backup would be sent. Return whether that was so.
+
+    Who was reinstated since stays suspended: a manifest that is older than the backup must let nobody out.
+    """
+    one = Merchant.merchant_id == merchant.merchant_id
+    if merchant.suspension_reason is None or await conn.scalar(select(Merchant.suspended_at).where(one)) is not None:
+        return False
+    await suspend(conn, merchant.merchant_id, merchant.suspension_reason, now=now)
+    return True
 
 
 async def _next_indexes(conn: AsyncConnection, merchant_pk: int) -> dict[int, int]:

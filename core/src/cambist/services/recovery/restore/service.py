@@ -53,11 +53,15 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class Added(Struct, frozen=True, kw_only=True):
-    """What a manifest knew beyond a backup. ``accounts`` are all of its file, those of the backup too."""
+    """What a manifest knew beyond a backup. ``accounts`` are all of its file, those of the backup too.
+
+    ``suspended`` are the merchants of the backup who were suspended since.
+    """
 
     merchants: int
     addresses: int
     accounts: int
+    suspended: int
 
 
 class Restorer(Struct, frozen=True, kw_only=True):
@@ -123,13 +127,13 @@ class Restorer(Struct, frozen=True, kw_only=True):
         Raises RestoreError; KeystoreError and SignerUnavailableError for keys.
         """
         now = self.clock.now()
-        merchants, addresses = await self._rebuilder().add(manifest, now)
+        merchants, addresses, suspended = await self._rebuilder().add(manifest, now)
         rebuilt = AccountRebuilder(db=self.db, registry=self.registry, keys=self.keys, macs=AddressMacs(self.box))
         found = await rebuilt.rebuild(accounts, now)
         async with self.db.transaction() as conn:
-            told_of = {"merchants": merchants, "addresses": addresses, "accounts": found}
+            told_of = {"merchants": merchants, "addresses": addresses, "accounts": found, "suspended": suspended}
             await record(conn, GATEWAY, Action.RESTORED, now, details=told_of)
-        return Added(merchants=merchants, addresses=addresses, accounts=found)
+        return Added(merchants=merchants, addresses=addresses, accounts=found, suspended=suspended)
 
     def _rebuilder(self) -> Rebuilder:
         return Rebuilder(
