@@ -7,9 +7,11 @@ import resource
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from cambist.registry import Registry
 from cambist.settings import Settings, SettingsError, SignerSettings
@@ -18,6 +20,7 @@ from cambist.signer.keystore import Kdf, save_keystore
 from cambist.signer.protocol import SignerUnavailableError
 from cambist.signer.startup import open_local_signer
 from cambist.signer.store import FILE, VERSION, Store, StoreError
+from cambist.signer.store_schema import check, make
 from tests.support.signing import COIN_TYPE, KEYSTORE, WALLET, open_signer, request, stranger
 
 LIMITS = {"approval_limits": {"memory/USDX": "0.0001"}}
@@ -171,6 +174,31 @@ def test_a_file_that_is_no_store_is_refused_and_not_replaced(tmp_path, content):
     with pytest.raises(StoreError, match="cannot be used"):
         Store(tmp_path / "store")
     assert file.read_bytes() == content
+
+
+async def test_a_store_that_was_cut_off_to_nothing_is_refused_and_signs_nothing_twice(tmp_path, clock):
+    """SQLite takes a file without content for a new one: all that was signed would be signed once more."""
+    with capture_logs() as logs:
+        Store(tmp_path / "store").close()
+    assert [entry["event"] for entry in logs] == ["signer_store_made"]
+    file = tmp_path / "store" / FILE
+    file.write_bytes(b"")
+    with pytest.raises(StoreError, match="is empty: what was signed is lost"):
+        Store(tmp_path / "store")
+    with pytest.raises(StoreError, match="is empty"):
+        check(file)
+    with pytest.raises(SettingsError, match="look at the chain for all that waits"):
+        async with open_local_signer(Settings(signer=SignerSettings(store=file.parent)), Registry({}), clock, KEYSTORE):
+            pass
+    assert [one.name for one in file.parent.iterdir()] == [FILE]
+
+
+def test_signers_that_begin_at_once_make_one_store(tmp_path):
+    file = tmp_path / FILE
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: make(file), range(8)))
+    assert [one.name for one in tmp_path.iterdir()] == [FILE]
+    check(file)
 
 
 def test_a_store_of_a_later_version_is_refused(tmp_path):

@@ -5,7 +5,6 @@ Nothing of it is secret, and nothing of it is in the gateway's database: whoever
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from .policy import HOUR_S, MINUTE_S, Facts, Verdict, Window, needs_approval, sl
 from .reading import Reading
 from .rules import Rules
 from .store_clock import take_back
-from .store_schema import VERSION, StoreError, StoreUnavailableError, check_modes, connect, unopened
+from .store_schema import VERSION, StoreError, StoreUnavailableError, connect, prepare, unopened
 
 __all__ = ["FILE", "VERSION", "Asked", "Book", "Store", "StoreError", "StoreUnavailableError"]
 
@@ -77,8 +76,7 @@ class Store:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = folder / FILE
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-            check_modes(file)
+            prepare(file)
             self._connection = connect(file, timeout_s=LOCK_TIMEOUT_S)
         except (OSError, sqlite3.Error) as error:
             raise unopened(folder, error) from error

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+
+import structlog
+
+from .files import write_whole
+
+log = structlog.get_logger(__name__)
 
 # What each version adds to the one before. What is remembered keeps a signer from signing twice: it is never made anew.
 VERSIONS = (
@@ -54,8 +60,8 @@ ALTER TABLE voided ADD COLUMN denied INTEGER NOT NULL DEFAULT 0;
 VERSION = len(VERSIONS)
 
 _PASSING_NUMBERS = {
-    *(errno.EAGAIN, errno.EDQUOT, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC),
-    errno.ESTALE,
+    *(errno.EAGAIN, errno.EDQUOT, errno.EFBIG, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    *(errno.ENOSPC, errno.ESTALE),
 }
 _PASSING_CODES = {
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
@@ -81,6 +87,41 @@ def unopened(folder: Path, error: OSError | sqlite3.Error) -> StoreError:
         passes = getattr(error, "sqlite_errorcode", -1) & 0xFF in _PASSING_CODES
         text = f"cannot be used: {error}"
     return (StoreUnavailableError if passes else StoreError)(f"The signer's store {folder} {text}.")
+
+
+def prepare(file: Path) -> None:
+    """Make a store where none is, and check what is there. Raises StoreError, OSError and errors of sqlite3."""
+    make(file)
+    check_modes(file)
+    check_content(file)
+
+
+def make(file: Path) -> None:
+    """Make a store that remembers nothing, in one piece, where none is. Raises OSError and errors of sqlite3."""
+    try:
+        with file.open("r+b"):  # who may not write cannot sign
+            return
+    except FileNotFoundError:
+        pass
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        _make_tables(connection, file)
+        content = connection.serialize()
+    with suppress(FileExistsError):  # another signer was faster
+        write_whole(file, content)
+        log.warning("signer_store_made", file=str(file), hint="nothing that was signed before is remembered in it")
+
+
+def check_content(file: Path) -> None:
+    """Refuse a file that was cut off to nothing, which SQLite takes for a new one. Raises StoreError and OSError.
+
+    A store is made in one piece. So one without content has lost what was signed, and would sign it once more.
+    """
+    if not file.stat().st_size:
+        raise StoreError(
+            f"The signer's store {file} is empty: what was signed is lost with it, and what waits may have been sent."
+            " Put its newest copy there, or look at the chain for all that waits before you delete it."
+        )
 
 
 def connect(file: Path, *, timeout_s: float) -> sqlite3.Connection:
@@ -112,6 +153,7 @@ def check(file: Path) -> None:
         if not file.exists():
             return
         check_modes(file)
+        check_content(file)
         with file.open("r+b"):  # who may not write cannot sign
             pass
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
