@@ -219,7 +219,7 @@ async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(trea
         await run(treasury, empty, manifest)
     treasury.chain.faults.unavailable = False
     await run(treasury, empty, manifest)
-    once = await money(empty)
+    once, begin = await money(empty), await books_from(empty)
     summary, _ = await run(treasury, empty, manifest)
     assert summary.agrees
     assert await money(empty) == once
@@ -233,6 +233,12 @@ async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(trea
         held = await conn.exec_driver_sql("SELECT sum(balance) FROM ledger_accounts WHERE purpose = 'held'")
         waiting = await conn.exec_driver_sql("SELECT sum(units - available_units) FROM deposits WHERE merchant_pk > 0")
         assert (int(held.scalar_one()), int(waiting.scalar_one())) == (1_000, 1_000)
+    assert await books_from(empty) == begin, "what a node kept back since the first time can be read again"
+
+
+async def books_from(database):
+    async with database.transaction() as conn:
+        return (await conn.exec_driver_sql("SELECT books_from FROM chain_cursors")).scalar_one()
 
 
 async def test_a_chain_that_a_worker_began_to_read_meanwhile_is_refused_and_not_taken_for_read(

@@ -124,11 +124,11 @@ async def confirmed_deposits(conn: AsyncConnection, info: ChainInfo) -> Mapping[
     return found
 
 
-async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts, now: datetime) -> None:
-    """Book a chain's past, once: repeated, however much later, it changes nothing."""
+async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts, now: datetime) -> bool:
+    """Book a chain's past, once, and return True: repeated, however much later, it changes nothing."""
     done = Posting(mode=MODE, kind=KIND, reference=f"done:{info.id}", movements=[])
     if not await post(conn, MODE, [done]):
-        return
+        return False
     shares: defaultdict[tuple[int, str | None], Share] = defaultdict(Share)
     collected: list[tuple[Holding, Remains]] = []
     released: list[int] = []
@@ -161,6 +161,7 @@ async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts,
     for holding, remains in collected:
         if remains.collected:
             await _mark(conn, info, holding, remains, now)
+    return True
 
 
 def remains_of(deposits: Sequence[ConfirmedDeposit], held: int, *, pays_fees: bool) -> Remains:

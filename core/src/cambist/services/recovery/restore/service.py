@@ -184,7 +184,8 @@ class Restorer(Struct, frozen=True, kw_only=True):
                     deposits=await confirmed_deposits(conn, chain.info),
                     wallet_floats=wallet_floats(manifest, chain.info.id, books.merchants),
                 )
-                await rebuild_balances(conn, chain.info, facts, self.clock.now())
-                await opening_balances.note_books(conn, chain.info, SCOPE, height)
+                # Only what is booked at this height begins here: after that, blocks may have to be read again.
+                if await rebuild_balances(conn, chain.info, facts, self.clock.now()):
+                    await opening_balances.note_books(conn, chain.info, SCOPE, height)
                 return
         raise RestoreError(f"{chain.info.id}: something else reads this chain; stop every worker.")
