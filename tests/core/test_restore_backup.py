@@ -152,6 +152,18 @@ async def test_who_was_suspended_since_is_suspended_again_and_nobody_is_let_out(
     assert (await restorer(treasury, backup).add(manifest)).suspended == 0
 
 
+async def test_who_signed_up_anew_meanwhile_does_not_keep_the_old_account_from_coming_back(treasury, backup, path):
+    await back_up(treasury, backup, path)
+    manifest = await manifest_of(treasury)
+    await register(treasury, backup, "anew@example.com")
+    entry = replace(manifest.merchants[0], merchant_id="mer_2", email="anew@example.com", account=2)
+    whole = replace(manifest, merchants=[*manifest.merchants, entry])
+    with pytest.raises(RestoreError, match=r"the e-mail address of mer_2, is anew@example.com's in the database"):
+        await restorer(treasury, backup).add(whole)
+    named = replace(manifest, merchants=[*manifest.merchants, replace(entry, email="before@example.com")])
+    assert (await restorer(treasury, backup).add(named)).merchants == 1
+
+
 async def test_a_database_without_merchants_is_no_backup(treasury, backup):
     with pytest.raises(RestoreError, match="it is no backup"):
         await restorer(treasury, backup).add(await manifest_of(treasury))

@@ -208,7 +208,16 @@ async def _next_indexes(conn: AsyncConnection, merchant_pk: int) -> dict[int, in
 
 
 async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
-    """Add the merchant with the keys of the account. Raises RestoreError where another merchant has them."""
+    """Add the merchant with the keys of the account.
+
+    Raises RestoreError where another merchant has them, or the e-mail address.
+    """
+    same_email = Merchant.email == merchant.email, Merchant.merchant_id != merchant.merchant_id
+    if (other := await conn.scalar(select(Merchant.merchant_id).where(*same_email))) is not None:
+        raise RestoreError(
+            f"{merchant.email}, the e-mail address of {merchant.merchant_id}, is {other}'s in the database, who has"
+            " signed up with it since: name another one in the manifest."
+        )
     entry = {"merchant_id": merchant.merchant_id, "email": merchant.email, "name": merchant.name}
     since = None if merchant.suspension_reason is None else now
     standing = {"live": merchant.live, "suspended_at": since, "suspension_reason": merchant.suspension_reason}
