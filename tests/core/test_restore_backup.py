@@ -86,6 +86,23 @@ async def test_what_was_handed_out_since_is_added_and_never_handed_out_again(tre
     assert (again.merchants, again.addresses, again.accounts) == (0, 0, 3)
 
 
+async def test_what_was_leased_before_the_backup_and_handed_out_after_it_is_watched(treasury, backup, path):
+    """A busy web process leases a thousand indexes at once: the backup counts them, and has none of their addresses."""
+    await treasury.receive("USDX", 1_000_000)
+    await back_up(treasury, backup, path)
+    async with backup.transaction() as conn:
+        ahead = "UPDATE account_keys SET next_index = $1 WHERE merchant_pk IS NOT NULL"
+        await conn.exec_driver_sql(ahead, (treasury._index + 1 + 3 * GAP,))
+    paid = await treasury.receive("USDX", 2_000_000)
+    _, home = await give_account(treasury, "carol")
+    await restorer(treasury, backup).add(await manifest_of(treasury))
+    known = await addresses(backup)
+    assert (known[paid], known[home]) == (("payment", "mer_1"), ("account", "mer_1"))
+    caches = AddressCache(backup, treasury.family, "live")
+    await restorer(treasury, backup)._scan(treasury.chain, caches, 0, print)
+    assert await rows(backup, "SELECT sum(balance) FROM ledger_accounts WHERE purpose = 'held'") == [(2_000_000,)]
+
+
 async def register(treasury, database, merchant_id):
     """Have a merchant register after a worker has filled the stock, and return its account."""
     box = treasury.box if database is treasury.db else restorer(treasury, database).box

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -50,6 +50,14 @@ _ADDRESSES = (
     " SELECT $1, $2, a.address, $3, $4, $5, $6, a.index FROM unnest($7::text[], $8::bigint[]) AS a (address, index)"
     " ON CONFLICT DO NOTHING"
 )
+
+_WITHOUT_ADDRESS = """
+SELECT wanted FROM generate_series(0, $5::bigint - 1) AS wanted WHERE NOT EXISTS (
+    SELECT FROM addresses a WHERE a.mode = $1 AND a.family = $2 AND a.account_index = $3
+        AND a.change = ANY($4::bigint[]) AND a.address_index = wanted
+)
+ORDER BY wanted
+"""
 
 
 class Rebuilder(Struct, frozen=True, kw_only=True):
@@ -148,7 +156,6 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
     ) -> int:
         """Make a merchant's addresses, or those ``beyond`` what the database knows; return how many."""
         families = self.registry.families.values()
-        firsts = await _next_indexes(conn, merchant_pk) if beyond else {}
         for mode, coin_type in {(mode, family.coin_type) for mode in MODES for family in families}:
             # What was handed out since the manifest was written is searched, and never handed out again.
             first_unused = min(merchant.indexes.get(f"{mode}/{coin_type}", 0) + self.gap, INDEXES)
@@ -159,14 +166,22 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         for family in families:
             await main_wallet(conn, self.keys, family, merchant_pk, MODE)
             count = min(merchant.indexes.get(f"{MODE}/{family.coin_type}", 0) + self.gap, INDEXES)
-            indexes = range(firsts.get(family.coin_type, 0), count)
+            indexes: Sequence[int] = range(count)
+            if beyond:
+                indexes = await _without_address(conn, family, merchant.account, count)
             for purpose, branch in _BRANCHES.items():
                 await self._addresses(conn, family, merchant_pk, indexes, purpose, branch)
             addresses += len(_BRANCHES) * len(indexes) + (not beyond)
         return addresses
 
     async def _addresses(  # noqa: PLR0913, PLR0917  which addresses, and whose
-        self, conn: AsyncConnection, family: AddressFamily, merchant_pk: int, wanted: range, purpose: str, branch: int
+        self,
+        conn: AsyncConnection,
+        family: AddressFamily,
+        merchant_pk: int,
+        wanted: Sequence[int],
+        purpose: str,
+        branch: int,
     ) -> None:
         key = await self.keys.get(conn, merchant_pk, MODE, family.coin_type)
         for first in range(0, len(wanted), ADDRESSES_AT_ONCE):
@@ -200,11 +215,15 @@ async def _suspend(conn: AsyncConnection, merchant: MerchantEntry, now: datetime
     return True
 
 
-async def _next_indexes(conn: AsyncConnection, merchant_pk: int) -> dict[int, int]:
-    """Return by coin type the first index of live addresses that the database has not handed out."""
-    held = select(AccountKey.coin_type, AccountKey.next_index)
-    rows = await conn.execute(held.where(AccountKey.merchant_pk == merchant_pk, AccountKey.mode == MODE))
-    return {row.coin_type: row.next_index for row in rows}
+async def _without_address(conn: AsyncConnection, family: AddressFamily, account: int, count: int) -> Sequence[int]:
+    """Return the indexes below ``count`` of which an account has no address in a family.
+
+    ``next_index`` does not tell: processes lease indexes ahead, so that a backup may count many that were handed out
+    after it was made.
+    """
+    branches = list(_BRANCHES.values())
+    rows = await conn.exec_driver_sql(_WITHOUT_ADDRESS, (MODE, family.name, account, branches, count))
+    return list(rows.scalars())
 
 
 async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) -> int:
