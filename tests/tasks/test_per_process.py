@@ -40,6 +40,14 @@ async def test_the_worker_keeps_the_recovery_manifest_in_its_data_directory(db, 
     assert (folder / "recovery.json").stat().st_mode & 0o777 == 0o600
 
 
+async def next_indexes(db):
+    async with db.transaction() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT mode || '/' || coin_type AS key, next_index FROM account_keys WHERE merchant_pk IS NOT NULL"
+        )
+        return {row.key: row.next_index for row in rows}
+
+
 @pytest.mark.slow
 async def test_a_worker_on_a_database_that_knows_less_keeps_what_the_lost_one_is_restored_from(
     db, database_url, redis_url, clock, ids, tmp_path
@@ -82,13 +90,16 @@ async def test_a_worker_on_a_database_that_knows_less_keeps_what_the_lost_one_is
             assert read_manifest(kept[-1]) == lost
             assert accounts_path(kept[-1]).read_text() == f"accounts of {len(kept) - 1}"
             assert read_manifest(path).merchants == known.merchants
+            # What was handed out before the loss is handed out to nobody else.
+            assert await next_indexes(db) == lost.merchants[0].indexes
+        write_manifest(path, structs.replace(known, merchants=[further]))
+        assert await written() == [], "its indexes are kept by now"
         # Whoever restores without the file of accounts has all that the manifest knows, and none of the accounts.
         accounts_path(path).write_bytes(LOST_ACCOUNTS)
         (told,) = await written()
         assert told["reason"] == "its accounts are not all in the database"
         kept.append(Path(told["kept"]))
         assert accounts_path(kept[-1]).read_bytes() == LOST_ACCOUNTS
-        assert read_manifest(kept[-1]).merchants == known.merchants
         path.write_text('{"version": 2}')
         (told,) = await written()
         assert "no recovery manifest of this version" in told["reason"]

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import AccountKey, Address, Cursor, Deposit, LedgerTransaction, Member, Merchant
+from cambist.db.structs import transposed
 from cambist.domain.branches import ONE_TIME_BRANCH, PERMANENT_BRANCH
 from cambist.plugin import AddressFamily
 from cambist.registry import Registry
@@ -57,6 +58,15 @@ SELECT wanted FROM generate_series(0, $5::bigint - 1) AS wanted WHERE NOT EXISTS
         AND a.change = ANY($4::bigint[]) AND a.address_index = wanted
 )
 ORDER BY wanted
+"""
+
+_KEEP = """
+UPDATE account_keys k SET next_index = f.next_index
+FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[])
+    AS f (merchant_id, account_index, mode, coin_type, next_index)
+    JOIN merchants m ON m.merchant_id = f.merchant_id
+WHERE k.merchant_pk = m.id AND k.account_index = f.account_index AND k.mode = f.mode AND k.coin_type = f.coin_type
+    AND k.next_index < f.next_index
 """
 
 
@@ -267,6 +277,21 @@ def _check_coin_types(manifest: Manifest, enabled: Collection[int]) -> None:
     if missing := sorted(wanted - set(enabled)):
         kinds = ", ".join(map(str, missing))
         raise RestoreError(f"There are addresses of coin type {kinds}: enable the plugins that bring it.")
+
+
+async def keep_indexes(conn: AsyncConnection, manifest: Manifest) -> int:
+    """Have no index be handed out again that the manifest says was, of merchants whom the database knows.
+
+    Return of how many keys it would have been. Their addresses are added by ``Rebuilder.add()``.
+    """
+    rows = []
+    for merchant in manifest.merchants:
+        for key, next_index in merchant.indexes.items():
+            mode, _, coin_type = key.partition("/")
+            rows.append((merchant.merchant_id, merchant.account, mode, int(coin_type), next_index))
+    if not rows:
+        return 0
+    return (await conn.exec_driver_sql(_KEEP, (*transposed(rows),))).rowcount
 
 
 async def finish(conn: AsyncConnection) -> None:
