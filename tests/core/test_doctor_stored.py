@@ -14,7 +14,9 @@ from cambist.bootstrap import secrets_box
 from cambist.db.engine import connect
 from cambist.diagnosis import _SERVER, _of_server
 from cambist.ports import SystemClock, system_ids
+from cambist.services.accounting.ledger import Posting, post
 from cambist.services.addresses.account_keys import fill_stock
+from cambist.services.recovery.restore import rebuild
 from cambist.settings import KeySettings, Settings
 from cambist.signer.keystore import Keystore, save_keystore
 from cambist.signer.local import KeystoreXpubs
@@ -64,6 +66,19 @@ def test_keys_that_are_not_those_of_the_database_are_told(doctor):
         "application key: none that is configured opens all of account_keys.xpub_encrypted: put what is missing into"
         " keys.previous_keys"
     )
+
+
+@pytest.mark.slow
+def test_a_restore_that_has_not_come_to_its_end_is_told(doctor, database_url):
+    async def begin():
+        db = connect(database_url, application_name="cambist-tests")
+        async with db.transaction() as conn:
+            await post(conn, "live", [Posting(mode="live", kind=rebuild.KIND, reference=rebuild.BEGUN, movements=[])])
+        await db.close()
+
+    asyncio.run(begin())
+    (problem,) = doctor()
+    assert problem.startswith("database: a restore of it has not come to its end, and workers wait for that")
 
 
 @pytest.mark.slow

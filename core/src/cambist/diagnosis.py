@@ -26,6 +26,7 @@ from .registry import ConnectProblem, Registry, RegistryError
 from .secrets import SecretsBox, SecretsError
 from .services.addresses.account_keys import check_origin
 from .services.recovery.reencryption import COLUMNS
+from .services.recovery.restore import is_unfinished
 from .services.stored_settings import list_stored
 from .settings import Settings, SettingsError
 from .signer import SignerUnavailableError, XpubSource
@@ -151,6 +152,9 @@ async def _stored(settings: Settings, registry: Registry, xpubs: XpubSource | No
     try:
         async with database.autocommit() as conn:
             found = _of_server((await conn.exec_driver_sql(_SERVER)).one(), SystemClock().now())
+            if await is_unfinished(conn):
+                text = "a restore of it has not come to its end, and workers wait for that: run 'cambist restore' again"
+                found.append(Finding("database", text, problem=True))
             unread = [one for one in await list_stored(conn) if one.problem is not None]
             if unread:
                 names = ", ".join(one.name for one in unread)
