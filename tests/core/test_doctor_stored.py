@@ -14,9 +14,8 @@ from cambist.bootstrap import secrets_box
 from cambist.db.engine import connect
 from cambist.diagnosis import _SERVER, _of_server
 from cambist.ports import SystemClock, system_ids
-from cambist.services.accounting.ledger import Posting, post
 from cambist.services.addresses.account_keys import fill_stock
-from cambist.services.recovery.restore import rebuild
+from cambist.services.recovery import unfinished
 from cambist.settings import KeySettings, Settings
 from cambist.signer.keystore import Keystore, save_keystore
 from cambist.signer.local import KeystoreXpubs
@@ -73,7 +72,7 @@ def test_a_restore_that_has_not_come_to_its_end_is_told(doctor, database_url):
     async def begin():
         db = connect(database_url, application_name="cambist-tests")
         async with db.transaction() as conn:
-            await post(conn, "live", [Posting(mode="live", kind=rebuild.KIND, reference=rebuild.BEGUN, movements=[])])
+            await unfinished.begin(conn)
         await db.close()
 
     asyncio.run(begin())

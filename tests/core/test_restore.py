@@ -14,6 +14,7 @@ from cambist.services.recovery import restore
 from cambist.services.recovery.reconcile import reconcile_chain
 from cambist.services.recovery.restore import RestoreError
 from cambist.services.recovery.restore.balances import ConfirmedDeposit, remains_of
+from cambist.services.recovery.unfinished import is_unfinished
 from cambist.signer.keystore import Keystore
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.payment_env import registry
@@ -256,13 +257,13 @@ async def test_a_chain_that_a_worker_began_to_read_meanwhile_is_refused_and_not_
     with pytest.raises(RestoreError, match=r"memory is read by a worker already.* restore into another new database"):
         await run(treasury, empty, manifest)
     async with empty.transaction() as conn:
-        assert await restore.is_unfinished(conn)
+        assert await is_unfinished(conn)
 
 
 async def test_a_restore_is_unfinished_until_it_has_come_to_its_end(treasury, empty, monkeypatch):
     async def unfinished(database):
         async with database.transaction() as conn:
-            return await restore.is_unfinished(conn)
+            return await is_unfinished(conn)
 
     assert not await unfinished(empty)
     monkeypatch.setattr("cambist.services.recovery.restore.scan.PAUSE_FIRST_S", 0)

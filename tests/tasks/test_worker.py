@@ -21,8 +21,7 @@ from cambist.db.models import Project
 from cambist.ports import Ids, SystemClock
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
-from cambist.services.accounting.ledger import Posting, post
-from cambist.services.recovery.restore import rebuild
+from cambist.services.recovery import unfinished
 from cambist.services.webhooks.secrets import TRACKER_FIELD, SigningSecrets
 from cambist.settings import (
     AuthSettings,
@@ -147,7 +146,7 @@ async def test_a_worker_waits_for_a_restore_that_has_not_come_to_its_end(
     manifest = tmp_path / "recovery.json"
     manifest.write_text("what is restored from")
     async with db.transaction() as conn:
-        await post(conn, "live", [Posting(mode="live", kind=rebuild.KIND, reference=rebuild.BEGUN, movements=[])])
+        await unfinished.begin(conn)
     async with gateway_of(settings(database_url, redis_url, tmp_path), ids) as gateway:
         with capture_logs() as logs:
             async with working(gateway):
@@ -158,7 +157,7 @@ async def test_a_worker_waits_for_a_restore_that_has_not_come_to_its_end(
                     assert (await conn.exec_driver_sql("SELECT count(*) FROM chain_cursors")).scalar_one() == 0
                 assert manifest.read_text() == "what is restored from"
                 async with db.transaction() as conn:
-                    await rebuild.finish(conn)
+                    await unfinished.finish(conn)
                 await watching_begins(db)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from cambist.services.recovery import unfinished
 from cambist.settings import RateLimitSettings
 from tests.support.checkout import serving
 from tests.support.web import Merchant, lent_app, memory_gateway, refused, web_client, web_settings
@@ -233,3 +234,19 @@ async def test_monitors_may_ask_without_a_body(gateway, merchant, client):
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE schema_version SET version_num = 'older'")
     assert (await client.head("/health/ready")).status_code == 503
+
+
+async def test_nothing_is_changed_while_the_database_is_being_restored(databases, redis_url, clock, ids):
+    """Half-way, what was paid out before is not booked yet: a merchant would spend it once more."""
+    with databases.fresh() as url:
+        settings = web_settings(url, redis_url, rate_limits=RateLimitSettings())
+        async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+            async with gateway.db.transaction() as conn:
+                await unfinished.begin(conn)
+            for _ in range(2):
+                body = refused(await client.post("/api/auth/register", json={}), 503, "UNAVAILABLE")
+                assert "is being restored. Nothing was done" in body["error"]
+            assert (await client.get("/api/public/chains")).status_code == 200
+            async with gateway.db.transaction() as conn:
+                await unfinished.finish(conn)
+            refused(await client.post("/api/auth/register", json={}), 400, "VALIDATION_ERROR")

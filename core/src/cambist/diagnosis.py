@@ -26,7 +26,7 @@ from .registry import ConnectProblem, Registry, RegistryError
 from .secrets import SecretsBox, SecretsError
 from .services.addresses.account_keys import check_origin
 from .services.recovery.reencryption import COLUMNS
-from .services.recovery.restore import is_unfinished
+from .services.recovery.unfinished import is_unfinished
 from .services.stored_settings import list_stored
 from .settings import Settings, SettingsError
 from .signer import SignerUnavailableError, XpubSource

@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from cambist.db.engine import Database
-from cambist.services.recovery import restore
+from cambist.services.recovery.unfinished import is_unfinished
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +40,7 @@ class Restored:
         asked = 0
         while not self._is_whole:
             async with self._db.autocommit() as conn:
-                self._is_whole = not await restore.is_unfinished(conn)
+                self._is_whole = not await is_unfinished(conn)
             if self._is_whole:
                 return
             if asked % TOLD_EVERY == 0:

@@ -40,6 +40,7 @@ from .openapi.pages import Swagger
 from .origin import provide_audit
 from .request_metrics import RequestMetrics
 from .requests import JsonRequest, RefuseUnstorable, query_names, refuse_unknown_parameters
+from .restoring import RefuseWhileRestored
 from .schemas import JsonAnswer
 from .unfinished import BodyDeadline
 
@@ -111,7 +112,7 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
             "asked": Provide(provide_asked),
             "period": Provide(provide_period),
         },
-        middleware=[RequestMetrics(), BodyDeadline(), RefuseUnstorable()],
+        middleware=[RequestMetrics(), BodyDeadline(), RefuseUnstorable(), RefuseWhileRestored()],
         exception_handlers={
             ServiceError: on_service_error,
             HTTPException: on_http_error,

@@ -172,6 +172,7 @@ class Web:
         settings = gateway.settings
         auth, admin_key = settings.auth, settings.auth.admin_key
         self.gateway = gateway
+        self.is_restored = False
         self.settings = settings
         self.db = gateway.db
         self.clock = gateway.clock

@@ -8,7 +8,7 @@ that are whole or not there; ``rebuild`` makes merchants, keys and addresses of 
 from .accounts import Line, newest_account, read_accounts, why_kept, write_accounts
 from .files import accounts_path, knows_more, move_aside, read_before, write_manifest
 from .manifest import Manifest, RestoreError, by_hand, compose, read_manifest
-from .rebuild import is_unfinished, keep_indexes
+from .rebuild import keep_indexes
 from .service import Added, Restorer, Summary
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "accounts_path",
     "by_hand",
     "compose",
-    "is_unfinished",
     "keep_indexes",
     "knows_more",
     "move_aside",

@@ -30,9 +30,9 @@ from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainInfo, Units
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.recovery.reconcile.books import MODE, SCOPE, Books, Holding
+from cambist.services.recovery.unfinished import KIND
 
 from .manifest import Manifest
-from .rebuild import KIND
 
 
 class ConfirmedDeposit(Struct, frozen=True):

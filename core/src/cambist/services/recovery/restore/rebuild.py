@@ -17,7 +17,6 @@ from cambist.domain.branches import ONE_TIME_BRANCH, PERMANENT_BRANCH
 from cambist.plugin import AddressFamily
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
-from cambist.services.accounting.ledger import Posting, is_posted, post
 from cambist.services.addresses.account_keys import (
     INDEXES,
     PLATFORM_ACCOUNT,
@@ -29,15 +28,13 @@ from cambist.services.addresses.account_keys import (
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.identity.merchants import find_pk
 from cambist.services.identity.suspension import suspend
+from cambist.services.recovery import unfinished
 from cambist.services.recovery.reconcile.books import MODE
 from cambist.signer import XpubSource
 from cambist.signer.keystore import MODES
 
 from .manifest import Manifest, MerchantEntry, RestoreError
 
-KIND = "restore"
-BEGUN = "begun"
-FINISHED = "finished"
 NO_PASSWORD = "!"  # noqa: S105  no hash, so no password opens it until the operator issues a reset
 ADDRESSES_AT_ONCE = 2_000
 _BRANCHES = {"payment": ONE_TIME_BRANCH, "account": PERMANENT_BRANCH}
@@ -96,7 +93,7 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
         await self._check_seed(manifest)
         await self._derive_keys(coin_types, manifest)
         async with self.db.transaction() as conn:
-            await post(conn, MODE, [Posting(mode=MODE, kind=KIND, reference=BEGUN, movements=[])])
+            await unfinished.begin(conn)
             await register_gas_stations(conn, self.keys, self.registry.families.values())
         addresses = 0
         for merchant in manifest.merchants:
@@ -294,18 +291,8 @@ async def keep_indexes(conn: AsyncConnection, manifest: Manifest) -> int:
     return (await conn.exec_driver_sql(_KEEP, (*transposed(rows),))).rowcount
 
 
-async def finish(conn: AsyncConnection) -> None:
-    """Note that a restore has come to its end: from now on the database is what workers may go on from."""
-    await post(conn, MODE, [Posting(mode=MODE, kind=KIND, reference=FINISHED, movements=[])])
-
-
-async def is_unfinished(conn: AsyncConnection) -> bool:
-    """Say whether a restore has begun in this database and has not come to its end yet."""
-    return await is_posted(conn, KIND, BEGUN) and not await is_posted(conn, KIND, FINISHED)
-
-
 async def _check_database(conn: AsyncConnection) -> None:
-    if await is_posted(conn, KIND, BEGUN):
+    if await unfinished.has_begun(conn):
         return
     if await conn.scalar(select(or_(*(exists().select_from(table) for table in _FILLED)))):
         raise RestoreError(

@@ -15,9 +15,9 @@ from cambist.services.accounting.ledger import Posting, is_posted, post
 from cambist.services.receiving.deposits import AddressCache, Watcher, cursors
 from cambist.services.receiving.deposits import store as deposits_store
 from cambist.services.recovery.reconcile.books import MODE, SCOPE
+from cambist.services.recovery.unfinished import KIND
 
 from .manifest import RestoreError
-from .rebuild import KIND
 
 log = structlog.get_logger(__name__)
 

@@ -17,6 +17,7 @@ from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.receiving.deposits import AddressCache, opening_balances
+from cambist.services.recovery import unfinished
 from cambist.services.recovery.reconcile import ChainReport, Impossible, reconcile_chain
 from cambist.services.recovery.reconcile.balances import Pause, a_moment, look_up
 from cambist.services.recovery.reconcile.books import MODE, SCOPE
@@ -26,7 +27,7 @@ from .account_rows import AccountRebuilder
 from .accounts import Line
 from .balances import Facts, confirmed_deposits, rebuild_balances, wallet_floats
 from .manifest import Manifest, RestoreError
-from .rebuild import Rebuilder, finish
+from .rebuild import Rebuilder
 from .scan import Scanner, Told
 
 GAP = 1_000
@@ -111,7 +112,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
             deposits = (await conn.execute(select(func.count()).select_from(Deposit))).scalar_one()
             told_of = {"merchants": len(manifest.merchants), "addresses": addresses, "deposits": deposits}
             await record(conn, GATEWAY, Action.RESTORED, self.clock.now(), details=told_of)
-            await finish(conn)
+            await unfinished.finish(conn)
         return Summary(
             merchants=len(manifest.merchants),
             accounts=found,
