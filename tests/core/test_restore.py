@@ -179,12 +179,23 @@ async def test_an_address_handed_out_after_the_manifest_is_found_within_the_gap(
     await treasury.receive("USDX", 2_000_000)
     summary, _ = await run(treasury, empty, manifest)
     assert summary.deposits - 1 == 2  # and the gas station's own
+    assert summary.further == [], "this is what the gap is for"
     async with empty.transaction() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT DISTINCT next_index FROM account_keys WHERE mode = 'live' AND merchant_pk IS NOT NULL"
         )
         # What the manifest did not know was address 2, and is among those that are never handed out again.
         assert list(rows.scalars()) == [treasury._index + GAP]
+
+
+async def test_what_was_paid_behind_the_gap_is_told_by_what_was_paid_at_its_end(treasury, empty):
+    """As where the manifest is of yesterday: nobody watches what lies behind the gap."""
+    manifest = await manifest_of(treasury)
+    for _ in range(GAP + 3):
+        await treasury.receive("USDX", 1_000_000)
+    summary, _ = await run(treasury, empty, manifest)
+    assert summary.further == ["mer_1"]
+    assert sum(units for (_, _, what), units in (await money(empty)).items() if what == "owned") < (GAP + 3) * 1_000_000
 
 
 async def test_nobody_knows_the_passwords_until_the_operator_resets_them(treasury, empty):

@@ -152,6 +152,11 @@ def _print(summary: Summary) -> None:
     for report in summary.reports:
         for line in as_text(report):
             echo(line)
+    for merchant_id in summary.further:
+        echo(
+            f"{merchant_id}: so late an address was paid that there may be more behind all that were looked at."
+            " To be sure, restore into another new database with a larger --gap."
+        )
     if summary.skipped:
         echo(f"Not read, because nothing says from where on: {', '.join(summary.skipped)}.")
     echo("Merchants sign in again once you have issued them a password reset; they make projects and keys anew.")

@@ -37,7 +37,7 @@ from .manifest import Manifest, MerchantEntry, RestoreError
 
 NO_PASSWORD = "!"  # noqa: S105  no hash, so no password opens it until the operator issues a reset
 ADDRESSES_AT_ONCE = 2_000
-_BRANCHES = {"payment": ONE_TIME_BRANCH, "account": PERMANENT_BRANCH}
+BRANCHES = {"payment": ONE_TIME_BRANCH, "account": PERMANENT_BRANCH}
 """What an index may have been handed out for: only the accounts' file knows, and it may be lost."""
 
 _FILLED = (Merchant, Address, Cursor, Deposit, LedgerTransaction)
@@ -176,9 +176,9 @@ class Rebuilder(Struct, frozen=True, kw_only=True):
             indexes: Sequence[int] = range(count)
             if beyond:
                 indexes = await _without_address(conn, family, merchant.account, count)
-            for purpose, branch in _BRANCHES.items():
+            for purpose, branch in BRANCHES.items():
                 await self._addresses(conn, family, merchant_pk, indexes, purpose, branch)
-            addresses += len(_BRANCHES) * len(indexes) + (not beyond)
+            addresses += len(BRANCHES) * len(indexes) + (not beyond)
         return addresses
 
     async def _addresses(  # noqa: PLR0913, PLR0917  which addresses, and whose
@@ -228,7 +228,7 @@ async def _without_address(conn: AsyncConnection, family: AddressFamily, account
     ``next_index`` does not tell: processes lease indexes ahead, so that a backup may count many that were handed out
     after it was made.
     """
-    branches = list(_BRANCHES.values())
+    branches = list(BRANCHES.values())
     rows = await conn.exec_driver_sql(_WITHOUT_ADDRESS, (MODE, family.name, account, branches, count))
     return list(rows.scalars())
 

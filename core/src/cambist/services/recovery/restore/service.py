@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import Cursor, Deposit
@@ -27,7 +28,7 @@ from .account_rows import AccountRebuilder
 from .accounts import Line
 from .balances import Facts, confirmed_deposits, rebuild_balances, wallet_floats
 from .manifest import Manifest, RestoreError
-from .rebuild import Rebuilder
+from .rebuild import BRANCHES, Rebuilder
 from .scan import Scanner, Told
 
 GAP = 1_000
@@ -35,6 +36,11 @@ GAP = 1_000
 ACCOUNT_GAP = 100
 """How many accounts are kept from new merchants beyond the highest that is known: somebody may have had them since."""
 ATTEMPTS = 5
+_LAST_PAID = """
+SELECT m.merchant_id, a.family, max(a.address_index) AS last
+FROM deposits d JOIN addresses a ON a.id = d.address_pk JOIN merchants m ON m.id = a.merchant_pk
+WHERE a.mode = $1 AND a.change = ANY($2::bigint[]) GROUP BY 1, 2
+"""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -46,6 +52,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     deposits: int
     reports: Sequence[ChainReport]
     skipped: Sequence[str]
+    further: Sequence[str]
+    """Merchants to whom so late an address was paid that there may be more behind all that were looked at."""
 
     @property
     def agrees(self) -> bool:
@@ -111,6 +119,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
         async with self.db.transaction() as conn:
             deposits = (await conn.execute(select(func.count()).select_from(Deposit))).scalar_one()
             told_of = {"merchants": len(manifest.merchants), "addresses": addresses, "deposits": deposits}
+            further = await self._further(conn, manifest)
             await record(conn, GATEWAY, Action.RESTORED, self.clock.now(), details=told_of)
             await unfinished.finish(conn)
         return Summary(
@@ -120,6 +129,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
             deposits=deposits,
             reports=reports,
             skipped=sorted(self.chains.keys() - named),
+            further=further,
         )
 
     async def add(self, manifest: Manifest, accounts: Iterable[Line] = ()) -> Added:
@@ -135,6 +145,17 @@ class Restorer(Struct, frozen=True, kw_only=True):
             told_of = {"merchants": merchants, "addresses": addresses, "accounts": found, "suspended": suspended}
             await record(conn, GATEWAY, Action.RESTORED, now, details=told_of)
         return Added(merchants=merchants, addresses=addresses, accounts=found, suspended=suspended)
+
+    async def _further(self, conn: AsyncConnection, manifest: Manifest) -> Sequence[str]:
+        """Return the merchants whose last address that was paid lies in the last fifth of the gap, or behind it."""
+        coin_types = {family.name: family.coin_type for family in self.registry.families.values()}
+        known = {one.merchant_id: one.indexes for one in manifest.merchants}
+        further = set()
+        for row in await conn.exec_driver_sql(_LAST_PAID, (MODE, list(BRANCHES.values()))):
+            indexes = known.get(row.merchant_id, {}).get(f"{MODE}/{coin_types.get(row.family)}", 0)
+            if row.last >= indexes + self.gap - self.gap // 5:
+                further.add(row.merchant_id)
+        return sorted(further)
 
     def _rebuilder(self) -> Rebuilder:
         return Rebuilder(
