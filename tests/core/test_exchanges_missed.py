@@ -84,6 +84,25 @@ async def test_a_deposit_is_read_from_the_block_that_its_call_is_final_in_and_no
     await env.check_all_books()
 
 
+async def test_a_deposit_is_read_whose_call_was_mined_anew_while_the_gateway_was_away_for_long(env):
+    """By then the watcher has forgotten the heights of both blocks, and the call is final by its height alone."""
+    await env.opened(usdx=100 * USDX)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "other/USDX")
+    row = await env.go_on(txn_id, until="sent")
+    await env.mine()
+    await env.tick()
+    env.chain.reorg(1, mine_again=[row.tx_id])
+    await env.mine(2 * env.chain.info.hashes_kept)
+    await env.go_on(txn_id, until="filling")
+    await env.mine()
+    await env.tick()
+    (deposit,) = env.routers["memory"].deposits()
+    assert (await env.row(txn_id)).bridge_deposit == deposit
+    env.other.fill(deposit)
+    assert (await env.go_on(txn_id)).status == "succeeded"
+    await env.check_all_books()
+
+
 async def test_a_fill_in_a_block_that_took_the_place_of_one_from_before_the_call_is_found(env):
     await env.opened(usdx=100 * USDX)
     await env.mine(6)

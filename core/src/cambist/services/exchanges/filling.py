@@ -26,6 +26,7 @@ from cambist.plugin import (
     Units,
 )
 from cambist.services.receiving.deposits.blocks import height_before, moment
+from cambist.services.sending import finality_store
 
 from . import posting
 from .arriving import find_call
@@ -118,8 +119,11 @@ async def _read_deposit(worker: ExchangeWorker, row: ExchangeRow, sides: Sides) 
     if call is None or receipt is None:
         await later(worker, row, SOON)
         return None
-    if call.block_hash not in {None, receipt.block.hash}:
-        # A node that is behind tells of the block from before a reorg, where the deposit had another number.
+    async with worker.db.transaction() as conn:
+        is_of_chain = await finality_store.is_deep(conn, worker.scope(row, row.source_chain), receipt.block)
+    if not is_of_chain:
+        # A node that is behind tells of the block from before a reorg, where the deposit had another number. What is
+        # stored with the call may be that block, too: it was the chain's before the gateway was away for long.
         log.warning("deposit_receipt_of_another_block", txn_id=row.txn_id, chain=row.source_chain, tx_id=call.tx_id)
         await later(worker, row, SOON)
         return None

@@ -9,8 +9,9 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
-from cambist.plugin import TxStatus
+from cambist.plugin import Block, TxStatus
 from cambist.services.chain_scope import ChainScope
+from cambist.services.receiving.deposits.store import stored_hash
 
 from .rows import TX, IntentRow, TxRow, tx_row
 
@@ -37,6 +38,18 @@ async def depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
         return None
     confirmed = row.height - max(1, chain_scope.info.confirmations)
     return Depth(row.height, chain_scope.deepest(confirmed, row.finalized), row.head)
+
+
+async def is_deep(conn: AsyncConnection, chain_scope: ChainScope, block: Block) -> bool:
+    """Whether a block is deep in the chain as the watcher knows it, by the rule of ``close_final()``.
+
+    Of one that is older than what the watcher remembers, only the height is judged here.
+    """
+    known = await depth(conn, chain_scope)
+    if known is None or block.height > known.deep:
+        return False
+    hash_ = await stored_hash(conn, chain_scope, block.height)
+    return block.height < known.height - chain_scope.info.hashes_kept if hash_ is None else hash_ == block.hash
 
 
 async def note_mined(conn: AsyncConnection, found: Sequence[tuple[TxRow, TxStatus]]) -> None:

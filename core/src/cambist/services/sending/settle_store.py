@@ -13,7 +13,6 @@ from cambist.db import models
 from cambist.db.structs import one_of
 from cambist.plugin import FoundTx, TxStatus
 from cambist.services.chain_scope import ChainScope
-from cambist.services.receiving.deposits.store import stored_hash
 
 from . import finality_store, store
 from .rows import IntentRow
@@ -55,16 +54,13 @@ async def note_waiting(conn: AsyncConnection, intent: IntentRow, tx_id: str, why
 
 
 async def is_final(conn: AsyncConnection, chain_scope: ChainScope, mined: Mined) -> bool:
-    """Whether its block is deep in the chain as the watcher knows it; see ``finality_store.close_final()``.
+    """Whether its block is deep; see ``finality_store.is_deep()``.
 
-    Of a block that is older than what the watcher remembers, only the height is judged here: that it is the chain's,
-    whoever made ``mined`` has seen. The caller holds the chain's cursor.
+    That a block is the chain's which is older than what the watcher remembers, whoever made ``mined`` has seen. The
+    caller holds the chain's cursor.
     """
-    depth, block = await finality_store.depth(conn, chain_scope), mined.status.block
-    if depth is None or block is None or block.height > depth.deep:
-        return False
-    hash_ = await stored_hash(conn, chain_scope, block.height)
-    return block.height < depth.height - chain_scope.info.hashes_kept if hash_ is None else hash_ == block.hash
+    block = mined.status.block
+    return block is not None and await finality_store.is_deep(conn, chain_scope, block)
 
 
 async def owner_of(conn: AsyncConnection, chain_scope: ChainScope, tx_id: str) -> int | None:
