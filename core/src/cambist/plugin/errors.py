@@ -34,7 +34,9 @@ from typing import Literal, TypeAlias, get_args
 RefusalReason: TypeAlias = Literal[
     "unsupported", "amount_too_low", "amount_too_high", "no_liquidity", "price_moved", "refused"
 ]
-"""Why a provider will not do it. ``price_moved``: the least output that was promised cannot be had any more."""
+"""Why a provider will not do it. ``price_moved``: not at a price that is taken now, such as that of the least output
+that was promised; it may be had again later.
+"""
 
 
 def _seconds(said: float) -> float:

@@ -54,7 +54,7 @@ class Reader:
         chains: Mapping[str, ChainInfo],
         exchanges: ExchangeReader | None = None,
     ) -> None:
-        """Without ``exchanges``, nothing is approved and nothing is called."""
+        """Without ``exchanges``, nothing is called, and no allowance is given: one can only be taken back."""
         self._families = families
         self._chains = self.chains = chains
         self._exchanges = exchanges or ExchangeReader((), chains, {})
