@@ -198,6 +198,23 @@ async def test_what_was_paid_behind_the_gap_is_told_by_what_was_paid_at_its_end(
     assert sum(units for (_, _, what), units in (await money(empty)).items() if what == "owned") < (GAP + 3) * 1_000_000
 
 
+async def test_what_is_handed_out_behind_the_gap_after_a_restore_is_no_reason_to_restore_anew(treasury, empty):
+    """Repeating it on a gateway at work is harmless, so it must not send its operator to another new database."""
+    manifest = await manifest_of(treasury)
+    await run(treasury, empty, manifest)
+    at_work = Treasury(empty, treasury.clock, treasury.ids, treasury.folder, chain=treasury.chain)
+    at_work.keys, at_work._index = restorer(treasury, empty).keys, treasury._index + GAP
+    async with empty.transaction() as conn:
+        merchant = (await conn.exec_driver_sql("SELECT id FROM merchants")).scalar_one()
+    address = await at_work.deposit_address(merchant)
+    treasury.chain.transfer(treasury.token("USDX"), address, 5_000_000)
+    await treasury.mine(1 + treasury.info.confirmations)
+    before = await money(empty)
+    summary, _ = await run(treasury, empty, manifest)
+    assert await money(empty) != before, "it was paid"
+    assert summary.further == []
+
+
 async def test_nobody_knows_the_passwords_until_the_operator_resets_them(treasury, empty):
     await run(treasury, empty)
     async with empty.transaction() as conn:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import Cursor, Deposit
+from cambist.db.structs import transposed
 from cambist.plugin import Chain
 from cambist.ports import Clock, Ids
 from cambist.registry import Registry
@@ -36,10 +37,12 @@ GAP = 1_000
 ACCOUNT_GAP = 100
 """How many accounts are kept from new merchants beyond the highest that is known: somebody may have had them since."""
 ATTEMPTS = 5
-_LAST_PAID = """
-SELECT m.merchant_id, a.family, max(a.address_index) AS last
-FROM deposits d JOIN addresses a ON a.id = d.address_pk JOIN merchants m ON m.id = a.merchant_pk
-WHERE a.mode = $1 AND a.change = ANY($2::bigint[]) GROUP BY 1, 2
+_FURTHER = """
+SELECT DISTINCT f.merchant_id FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+    AS f (merchant_id, family, account_index, first_index, next_index)
+    JOIN addresses a ON a.mode = $6 AND a.family = f.family AND a.account_index = f.account_index
+        AND a.change = ANY($7::bigint[]) AND a.address_index >= f.first_index AND a.address_index < f.next_index
+WHERE EXISTS (SELECT FROM deposits d WHERE d.address_pk = a.id) ORDER BY 1
 """
 
 
@@ -147,15 +150,20 @@ class Restorer(Struct, frozen=True, kw_only=True):
         return Added(merchants=merchants, addresses=addresses, accounts=found, suspended=suspended)
 
     async def _further(self, conn: AsyncConnection, manifest: Manifest) -> Sequence[str]:
-        """Return the merchants whose last address that was paid lies in the last fifth of the gap, or behind it."""
-        coin_types = {family.name: family.coin_type for family in self.registry.families.values()}
-        known = {one.merchant_id: one.indexes for one in manifest.merchants}
-        further = set()
-        for row in await conn.exec_driver_sql(_LAST_PAID, (MODE, list(BRANCHES.values()))):
-            indexes = known.get(row.merchant_id, {}).get(f"{MODE}/{coin_types.get(row.family)}", 0)
-            if row.last >= indexes + self.gap - self.gap // 5:
-                further.add(row.merchant_id)
-        return sorted(further)
+        """Return the merchants of whom an address in the last fifth of the gap was paid.
+
+        What lies behind the gap does not tell: a gateway at work, where a restore is repeated, hands it out.
+        """
+        rows = []
+        for merchant in manifest.merchants:
+            for family in self.registry.families.values():
+                behind = merchant.indexes.get(f"{MODE}/{family.coin_type}", 0) + self.gap
+                last_fifth = behind - self.gap // 5, behind
+                rows.append((merchant.merchant_id, family.name, merchant.account, *last_fifth))
+        if not rows:
+            return []
+        branches = list(BRANCHES.values())
+        return list((await conn.exec_driver_sql(_FURTHER, (*transposed(rows), MODE, branches))).scalars())
 
     def _rebuilder(self) -> Rebuilder:
         return Rebuilder(
