@@ -177,6 +177,14 @@ async def test_who_signed_up_anew_meanwhile_does_not_keep_the_old_account_from_c
     whole = replace(manifest, merchants=[*manifest.merchants, entry])
     with pytest.raises(RestoreError, match=r"the e-mail address of mer_2, is anew@example.com's in the database"):
         await restorer(treasury, backup).add(whole)
+    async with backup.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE merchants SET email = 'other' WHERE email = 'anew@example.com'")
+        await conn.exec_driver_sql(
+            "INSERT INTO members (member_id, merchant_pk, email, name, password_hash)"
+            " SELECT 'mem_9', id, 'anew@example.com', 'Anew', '!' FROM merchants WHERE merchant_id = 'mer_1'"
+        )
+    with pytest.raises(RestoreError, match=r"is mer_1's in the database, or of one who signs in for it"):
+        await restorer(treasury, backup).add(whole)
     named = replace(manifest, merchants=[*manifest.merchants, replace(entry, email="before@example.com")])
     assert (await restorer(treasury, backup).add(named)).merchants == 1
 

@@ -238,11 +238,13 @@ async def _claim(conn: AsyncConnection, merchant: MerchantEntry, now: datetime) 
 
     Raises RestoreError where another merchant has them, or the e-mail address.
     """
-    same_email = Merchant.email == merchant.email, Merchant.merchant_id != merchant.merchant_id
-    if (other := await conn.scalar(select(Merchant.merchant_id).where(*same_email))) is not None:
+    others = select(Merchant.merchant_id).where(Merchant.merchant_id != merchant.merchant_id)
+    members = others.join(Member, Member.merchant_pk == Merchant.id).where(Member.email == merchant.email)
+    other = await conn.scalar(others.where(Merchant.email == merchant.email).union_all(members).limit(1))
+    if other is not None:
         raise RestoreError(
-            f"{merchant.email}, the e-mail address of {merchant.merchant_id}, is {other}'s in the database, who has"
-            " signed up with it since: name another one in the manifest."
+            f"{merchant.email}, the e-mail address of {merchant.merchant_id}, is {other}'s in the database, or of one"
+            " who signs in for it: name another one in the manifest."
         )
     entry = {"merchant_id": merchant.merchant_id, "email": merchant.email, "name": merchant.name}
     since = None if merchant.suspension_reason is None else now
