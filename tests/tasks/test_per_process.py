@@ -14,7 +14,7 @@ from cambist.services.addresses.account_keys import claim_accounts
 from cambist.services.audit.entries import GATEWAY, Action, record
 from cambist.services.audit.seals import read_lines, seal
 from cambist.services.receiving.deposits import AddressCache
-from cambist.services.recovery.restore import accounts_path, read_manifest, write_manifest
+from cambist.services.recovery.restore import accounts_path, compose, read_manifest, write_manifest
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from cambist_tasks.jobs.account_keys import derive_account_keys
 from cambist_tasks.per_process import copy_missing_seals, save_filters, write_manifests
@@ -107,6 +107,31 @@ async def test_a_worker_on_a_database_that_knows_less_keeps_what_the_lost_one_is
         assert kept[-1].read_text() == '{"version": 2}'
         assert await written() == [], "what is of this database is written over"
     assert len({*kept, path}) == 5
+
+
+@pytest.mark.slow
+async def test_a_manifest_is_not_put_aside_before_what_it_counts_is_kept(
+    db, database_url, redis_url, clock, ids, tmp_path, monkeypatch
+):
+    """As where the database goes away just then: the next try has to find it."""
+    shop = await Shop(db, MemoryFamily(), clock, ids).open()
+    path = tmp_path / "recovery.json"
+    async with gateway_of(settings(database_url, redis_url, tmp_path), ids) as gateway:
+        await derive_account_keys(gateway)
+        async with db.transaction() as conn:
+            await claim_accounts(conn, shop.merchant)
+            known = await compose(conn, gateway.registry, clock.now())
+        (mine,) = known.merchants
+        further = structs.replace(mine, indexes={key: 1 + index for key, index in mine.indexes.items()})
+        write_manifest(path, structs.replace(known, merchants=[further]))
+
+        async def away(*_):
+            raise ConnectionError
+
+        monkeypatch.setattr("cambist_tasks.per_process.restore.keep_indexes", away)
+        with pytest.raises(ConnectionError):
+            await write_manifests(gateway)
+    assert read_manifest(path).merchants == [further]
 
 
 @pytest.mark.slow

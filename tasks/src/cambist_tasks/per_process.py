@@ -50,15 +50,16 @@ async def write_manifests(gateway: Gateway) -> None:
                 manifest = await restore.compose(conn, gateway.registry, gateway.clock.now())
             if before is not None and restore.knows_more(before, manifest):
                 trouble = "it knows merchants or addresses that are not in the database"
+            if trouble and before is not None:
+                # A backup that nobody told what was handed out since: what one customer pays to such an address would
+                # count for the next one who is shown it. This comes first, for what is kept is not read again.
+                async with gateway.db.transaction() as conn:
+                    if keys := await restore.keep_indexes(conn, before):
+                        hint = "restart web, and run 'cambist restore --backup' with what is kept"
+                        log.error("indexes_kept", keys=keys, hint=hint)
             if trouble:  # a lost database is restored from it
                 kept = await asyncio.to_thread(restore.move_aside, path)
                 log.error("recovery_manifest_kept", kept=str(kept), reason=trouble)
-            if trouble and before is not None:
-                # A backup that nobody told what was handed out since: what one customer pays to such an address would
-                # count for the next one who is shown it.
-                async with gateway.db.transaction() as conn:
-                    if keys := await restore.keep_indexes(conn, before):
-                        log.error("indexes_kept", keys=keys, hint="run 'cambist restore --backup' with what was kept")
             folder.mkdir(parents=True, exist_ok=True)
             await asyncio.to_thread(restore.write_manifest, path, manifest)
             # Many accounts take minutes to write. The manifest, which says what is used, does not wait for them.
