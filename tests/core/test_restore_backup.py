@@ -137,6 +137,22 @@ async def test_who_registers_afterwards_never_gets_the_account_of_one_the_manife
     assert ("mer_lost0", GAP) in await rows(backup, _NEXT)
 
 
+async def test_who_registers_before_the_backup_is_told_anything_does_not_get_the_account_of_somebody_newer(
+    treasury, backup, path
+):
+    """A worker on the backup has seen the manifest: with that account gone, nothing could add its merchant any more."""
+    await back_up(treasury, backup, path)
+    _, theirs = await give_account(treasury, "erin", merchant=(await treasury.new_merchant("mer_2"))[0])
+    manifest = await manifest_of(treasury)
+    async with backup.transaction() as conn:
+        # A gateway that was never restored has set nothing aside.
+        await conn.exec_driver_sql("UPDATE account_keys SET next_index = 0 WHERE merchant_pk IS NULL")
+        await restore.keep_indexes(conn, manifest)
+    assert await register(treasury, backup, "mer_new") != manifest.merchants[1].account
+    assert (await restorer(treasury, backup).add(manifest)).merchants == 1
+    assert (await addresses(backup))[theirs] == ("account", "mer_2")
+
+
 async def test_accounts_that_a_restore_was_not_given_can_be_added_afterwards(treasury, backup, path):
     _, address = await give_account(treasury, "carol")
     await pay(treasury, address, 5_000_000)

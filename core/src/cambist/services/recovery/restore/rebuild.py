@@ -279,9 +279,10 @@ def _check_coin_types(manifest: Manifest, enabled: Collection[int]) -> None:
 
 
 async def keep_indexes(conn: AsyncConnection, manifest: Manifest) -> int:
-    """Have no index be handed out again that the manifest says was, of merchants whom the database knows.
+    """Have no index be handed out again that the manifest says was, and no account that is in stock.
 
-    Return of how many keys it would have been. Their addresses are added by ``Rebuilder.add()``.
+    Return of how many keys indexes would have been, of merchants whom the database knows. The addresses, and the other
+    merchants, are added by ``Rebuilder.add()``.
     """
     rows = []
     for merchant in manifest.merchants:
@@ -290,6 +291,7 @@ async def keep_indexes(conn: AsyncConnection, manifest: Manifest) -> int:
             rows.append((merchant.merchant_id, merchant.account, mode, int(coin_type), next_index))
     if not rows:
         return 0
+    await set_aside(conn, max(merchant.account for merchant in manifest.merchants))
     return (await conn.exec_driver_sql(_KEEP, (*transposed(rows),))).rowcount
 
 
