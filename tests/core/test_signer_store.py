@@ -7,7 +7,6 @@ import resource
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -16,11 +15,12 @@ from structlog.testing import capture_logs
 from cambist.registry import Registry
 from cambist.settings import Settings, SettingsError, SignerSettings
 from cambist.signer import store as store_module
+from cambist.signer import store_schema
+from cambist.signer.files import write_whole
 from cambist.signer.keystore import Kdf, save_keystore
 from cambist.signer.protocol import SignerUnavailableError
 from cambist.signer.startup import open_local_signer
 from cambist.signer.store import FILE, VERSION, Store, StoreError
-from cambist.signer.store_schema import check, make
 from tests.support.signing import COIN_TYPE, KEYSTORE, WALLET, open_signer, request, stranger
 
 LIMITS = {"approval_limits": {"memory/USDX": "0.0001"}}
@@ -186,19 +186,23 @@ async def test_a_store_that_was_cut_off_to_nothing_is_refused_and_signs_nothing_
     with pytest.raises(StoreError, match="is empty: what was signed is lost"):
         Store(tmp_path / "store")
     with pytest.raises(StoreError, match="is empty"):
-        check(file)
+        store_schema.check(file)
     with pytest.raises(SettingsError, match="look at the chain for all that waits"):
         async with open_local_signer(Settings(signer=SignerSettings(store=file.parent)), Registry({}), clock, KEYSTORE):
             pass
     assert [one.name for one in file.parent.iterdir()] == [FILE]
 
 
-def test_signers_that_begin_at_once_make_one_store(tmp_path):
+def test_signers_that_begin_at_once_have_one_store(tmp_path, monkeypatch):
+    def slower(file, content):
+        write_whole(file, content)  # the other one's
+        write_whole(file, content)
+
+    monkeypatch.setattr(store_schema, "write_whole", slower)
     file = tmp_path / FILE
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: make(file), range(8)))
+    store_schema.make(file)
     assert [one.name for one in tmp_path.iterdir()] == [FILE]
-    check(file)
+    store_schema.check(file)
 
 
 def test_a_store_of_a_later_version_is_refused(tmp_path):
