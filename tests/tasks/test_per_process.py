@@ -113,7 +113,7 @@ async def test_a_worker_on_a_database_that_knows_less_keeps_what_the_lost_one_is
 async def test_a_manifest_is_not_put_aside_before_what_it_counts_is_kept(
     db, database_url, redis_url, clock, ids, tmp_path, monkeypatch
 ):
-    """As where the database goes away just then: the next try has to find it."""
+    """As where the database goes away just then: the next try has to find it. Nor are accounts read before."""
     shop = await Shop(db, MemoryFamily(), clock, ids).open()
     path = tmp_path / "recovery.json"
     async with gateway_of(settings(database_url, redis_url, tmp_path), ids) as gateway:
@@ -128,7 +128,11 @@ async def test_a_manifest_is_not_put_aside_before_what_it_counts_is_kept(
         async def away(*_):
             raise ConnectionError
 
+        async def read(*_):
+            raise AssertionError("many accounts take minutes to read")
+
         monkeypatch.setattr("cambist_tasks.per_process.restore.keep_indexes", away)
+        monkeypatch.setattr("cambist_tasks.per_process.restore.why_kept", read)
         with pytest.raises(ConnectionError):
             await write_manifests(gateway)
     assert read_manifest(path).merchants == [further]

@@ -40,12 +40,10 @@ async def write_manifests(gateway: Gateway) -> None:
     path = folder / MANIFEST_FILE
     accounts = AccountsFile(gateway.db, path, gateway.clock)
     writing: asyncio.Task[bool] | None = None
-    # Once is enough: whoever lost a database has started its workers anew.
-    strange = await restore.why_kept(gateway.db, restore.accounts_path(path))
+    are_accounts_known = False
     try:
         while True:
             before, trouble = await asyncio.to_thread(restore.read_before, path)
-            trouble, strange = trouble or strange, ""
             async with gateway.db.transaction() as conn:
                 manifest = await restore.compose(conn, gateway.registry, gateway.clock.now())
             if before is not None and restore.knows_more(before, manifest):
@@ -57,6 +55,10 @@ async def write_manifests(gateway: Gateway) -> None:
                     if keys := await restore.keep_indexes(conn, before):
                         hint = "restart web, and run 'cambist restore --backup' with what is kept"
                         log.error("indexes_kept", keys=keys, hint=hint)
+            if not trouble and not are_accounts_known:
+                # Once is enough: whoever lost a database has started its workers anew. Of a million it takes a while.
+                trouble = await restore.why_kept(gateway.db, accounts.path)
+            are_accounts_known = True
             if trouble:  # a lost database is restored from it
                 kept = await asyncio.to_thread(restore.move_aside, path)
                 log.error("recovery_manifest_kept", kept=str(kept), reason=trouble)
@@ -81,7 +83,7 @@ class AccountsFile:
 
     def __init__(self, db: Database, manifest: Path, clock: Clock) -> None:
         self._db = db
-        self._path = restore.accounts_path(manifest)
+        self.path = restore.accounts_path(manifest)
         self._clock = clock
         self._newest: int | None = None
         self._begun = self._took_s = 0.0
@@ -94,7 +96,7 @@ class AccountsFile:
         newest = await restore.newest_account(self._db)
         if newest == self._newest and now - self._begun < ACCOUNTS_INTERVAL_S:
             return False
-        await restore.write_accounts(self._db, self._path)
+        await restore.write_accounts(self._db, self.path)
         self._newest, self._begun, self._took_s = newest, now, self._clock.monotonic() - now
         return True
 
