@@ -241,6 +241,7 @@ async def test_nothing_is_changed_while_the_database_is_being_restored(databases
     with databases.fresh() as url:
         settings = web_settings(url, redis_url, rate_limits=RateLimitSettings())
         async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+            refused(await client.post("/api/auth/register", json={}), 400, "VALIDATION_ERROR")
             async with gateway.db.transaction() as conn:
                 await unfinished.begin(conn)
             for _ in range(2):

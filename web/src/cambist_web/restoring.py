@@ -10,8 +10,10 @@ from litestar.connection import ASGIConnection
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
+from sqlalchemy import exists, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from cambist.db.models import Merchant
 from cambist.services.errors import UnavailableError
 from cambist.services.recovery.unfinished import is_unfinished
 
@@ -22,7 +24,7 @@ READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class RefuseWhileRestored(ASGIMiddleware):
-    """Lets requests to the API change something once no restore is under way: from then on without asking."""
+    """Lets requests change something while no restore is under way; once none can begin any more, without asking."""
 
     scopes = (ScopeType.HTTP,)
 
@@ -40,8 +42,10 @@ class RefuseWhileRestored(ASGIMiddleware):
 async def _is_unfinished(web: Web) -> bool:
     try:
         async with web.db.autocommit() as conn:
+            # In this order: where there is nobody yet, a restore may begin at any time.
+            has_merchants = await conn.scalar(select(exists().select_from(Merchant)))
             unfinished = await is_unfinished(conn)
     except (SQLAlchemyError, OSError):
         return False  # what asks the database for more says so itself
-    web.is_restored = not unfinished
+    web.is_restored = bool(has_merchants) and not unfinished
     return unfinished
