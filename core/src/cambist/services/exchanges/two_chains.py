@@ -67,11 +67,11 @@ async def search(
 
     It ends early once it has taken long, but never before the first span was told or found too wide: who is stopped in
     the middle has looked in vain, and begins at the same height again. Spans that a chain's nodes find too wide are
-    halved, also the next time.
+    halved, also the next time; after one that they told, the next time begins with one twice as wide.
     """
     low, last = first, min(last, first + SPANS_MAX * SPAN_MAX)
     until = worker.clock.monotonic() + SEARCH_S
-    width = min(SPAN_MAX, 2 * worker.spans.get(chain.info.id, SPAN_MAX))
+    width = worker.spans.get(chain.info.id, SPAN_MAX)
     while low <= last and (low == first or worker.clock.monotonic() < until):
         high = min(low + width - 1, last)
         try:
@@ -83,6 +83,6 @@ async def search(
             if worker.clock.monotonic() < until:
                 continue
             return
-        worker.spans[chain.info.id] = width
+        worker.spans[chain.info.id] = min(SPAN_MAX, 2 * width)
         yield logs, high
         low = high + 1
