@@ -34,7 +34,9 @@ from cambist_evm.wire import RpcFailure
         (-32005, "limit", RateLimitedError),
         (429, "Your app has exceeded its compute units per second capacity", RateLimitedError),
         (-32007, "50/second request limit reached", RateLimitedError),
+        (-32005, "You have reached your monthly limit. Upgrade your plan.", RateLimitedError),
         (-32601, "Method not found", UnsupportedError),
+        (-32000, "method: 'debug_traceBlockByHash' is not whitelisted", UnsupportedError),
         (-32601, "the method debug_traceBlockByHash does not exist/is not available", UnsupportedError),
         (
             -32600,
@@ -121,7 +123,19 @@ def test_traces_that_a_plan_does_not_include_are_not_offered() -> None:
     assert type(from_answer("node", "eth_getBalance", refused)) is StateUnavailableError
 
 
-@pytest.mark.parametrize("text", ["required historical state unavailable (reexec=128)", "the block is not available"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "required historical state unavailable (reexec=128)",
+        "the block is not available",
+        "method debug_traceBlockByHash: header not found",
+        "method timed out; service is not responding",
+        "the method debug_traceBlockByHash failed: the node is not ready",
+        "debug_traceBlockByHash is unavailable, try again later",
+        "Your monthly allowance is exhausted. Please upgrade your plan.",
+        "You have reached your monthly limit. Upgrade your plan.",
+    ],
+)
 def test_one_block_that_is_not_traced_does_not_say_that_none_is(text: str) -> None:
     """Nobody would look into transactions for minutes."""
     assert type(from_answer("node", "debug_traceBlockByHash", RpcFailure(-32000, text))) is ChainUnavailableError

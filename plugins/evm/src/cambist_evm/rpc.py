@@ -64,11 +64,16 @@ _STATE: Final = re.compile(
 _LENGTH: Final = re.compile(r"response size|too (?:large|big)|size exceed", re.IGNORECASE)
 _TIME: Final = re.compile(r"timeout|timed out", re.IGNORECASE)
 _UNSUPPORTED: Final = re.compile(
-    r"method\b.*\b(?:not (?:found|exist|supported|available|allowed|enabled)|does not exist|is not|unavailable|"
+    r"method\b:?[^:;,]*\b(?:not (?:found|exist|supported|available|allowed|enabled)|does not exist|is not|unavailable|"
     r"disabled)|"
     r"\b[a-z]+_[a-z]+ is (?:not (?:available|supported|allowed|enabled)|unavailable|disabled|only available)|"
     r"trace requests are not available|not allowed to access method|"
     r"(?:unsupported|unknown|invalid) method|not supported|not implemented|upgrade.*plan",
+    re.IGNORECASE,
+)
+# What an endpoint offers, it does not always do: blocks that are read without traces meanwhile are not read again.
+_FOR_NOW: Final = re.compile(
+    r"\b(?:reached|exceeded|exhausted|consumed|used up|time-?out|timed out|respond(?:ing)?|temporar\w+|again later)\b",
     re.IGNORECASE,
 )
 _RATE_CODES: Final = frozenset({429, -32005, -32007, -32029, -32097, "429", "-32005"})
@@ -257,7 +262,7 @@ def from_answer(who: str, method: str, failure: RpcFailure) -> ChainError:
         return TooLongError(said) if too_long else SpanTooWideError(said)
     if _RATE.search(text):
         return RateLimitedError(said)
-    if failure.code in _UNSUPPORTED_CODES or _UNSUPPORTED.search(text):
+    if failure.code in _UNSUPPORTED_CODES or (_UNSUPPORTED.search(text) and not _FOR_NOW.search(text)):
         return UnsupportedError(said)
     if failure.code in _RATE_CODES:
         return RateLimitedError(said)
