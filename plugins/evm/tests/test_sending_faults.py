@@ -367,6 +367,23 @@ async def test_batches_shrink_to_what_the_endpoint_takes(
         assert proxy.requests <= 30
 
 
+async def test_no_batch_shrinks_by_what_recipients_say(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, intent: MakeIntent, customer: str
+) -> None:
+    """A contract refuses in any words, also in a provider's."""
+    said = "batch is too large"
+    error = f"08c379a0{32:064x}{len(said):064x}{said.encode().hex():0<64}"
+    size = f"{len(error) // 2:02x}"
+    await node.call("anvil_setCode", [customer, f"0x60{size}600c60003960{size}6000fd{error}"])  # it reverts with error
+    async with connect(proxy.url) as chain:
+        wanted = [intent(customer, amount, chain.info.native) for amount in range(1, 11)]
+        for plan in await chain.plan(wanted, sponsor=None):
+            assert said in str(plan.refused)
+        proxy.requests = 0
+        await chain.balances([(customer, chain.info.native)] * 30)
+        assert proxy.requests == 1
+
+
 async def test_with_a_quorum_a_transaction_is_mined_once_so_many_say_so(
     node: Anvil, connect: Connect, intent: MakeIntent, sealed: Sealed, customer: str
 ) -> None:

@@ -44,9 +44,11 @@ _SPAN: Final = re.compile(
     r"size exceed|exceeds? (?:the )?(?:max|limit)|query timeout|execution timeout",
     re.IGNORECASE,
 )
+# Behind "revert" come the words of a contract, which whoever is paid may choose.
 _BATCH: Final = re.compile(
+    r"^(?!.*\brevert).*(?:"
     r"\bbatch\b(?!.*response).*(?:\bsize\b|\btoo\b|limit|large|\bonly\b|not (?:supported|allowed|enabled))|"
-    r"\btoo many\b.*\bbatch\b",
+    r"\btoo many\b.*\bbatch\b)",
     re.IGNORECASE,
 )
 _LOGS_SPAN: Final = re.compile(
