@@ -126,9 +126,8 @@ class EndpointPool(Generic[E]):
         """
         if isinstance(error, (SpanTooWideError, StateUnavailableError)):
             return
-        endpoint.failures += 1
-        endpoint.strikes = max(endpoint.strikes + 1, strikes)
-        endpoint.last_error = str(error)
+        endpoint.note_failure(error)
+        endpoint.strikes = max(endpoint.strikes, strikes)
         endpoint.verified = False
         wait = min(BACKOFF_FIRST_S * 2 ** min(endpoint.strikes - 1, 16), BACKOFF_MAX_S)
         if isinstance(error, RateLimitedError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Final
 
-from cambist.plugin import Block, EndpointHealth, Head
+from cambist.plugin import Block, ChainError, EndpointHealth, Head
 
 MISSING_AGAIN_MAX: Final = 2
 """How often a block that is missing is asked for again at once: another node behind the same address may have it."""
@@ -36,6 +36,12 @@ class Endpoint(ABC):
         self.lagging = False
         self.suspect = False
         self.last_error: str | None = None
+
+    def note_failure(self, error: ChainError) -> None:
+        """Count a failure: those that did not fail are asked first from now on."""
+        self.failures += 1
+        self.strikes += 1
+        self.last_error = str(error)
 
     def health(self, now: float) -> EndpointHealth:
         return EndpointHealth(

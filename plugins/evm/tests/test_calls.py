@@ -457,3 +457,17 @@ async def test_logs_that_do_not_come_in_time_are_asked_for_of_fewer_blocks(
     async with connect(proxy.url, request_timeout_ms=300) as chain:
         with pytest.raises(error):
             await chain.logs(LogQuery(address=taker.address, topics=(), first=last + 1 - blocks, last=last))
+
+
+async def test_whoever_is_quicker_with_logs_is_asked_next(
+    node: Anvil, proxy: FaultyProxy, connect: Connect, taker: Contract
+) -> None:
+    """For fewer blocks: to halve them until the slow one tells takes minutes."""
+    await taker.send("repeat", 2)
+    last = await node.height()
+    proxy.slow_s["eth_getLogs"] = 5.0
+    async with connect(proxy.url, node.url, request_timeout_ms=300) as chain:
+        query = LogQuery(address=taker.address, topics=(), first=0, last=last)
+        with pytest.raises(SpanTooWideError):
+            await chain.logs(query)
+        assert len(await chain.logs(replace(query, first=last - 1))) == 2

@@ -69,6 +69,7 @@ async def read_logs(endpoint: Endpoint, setup: ChainSetup, query: LogQuery) -> S
     except NoAnswerError as error:
         if query.first == query.last:
             raise
+        endpoint.note_failure(error)  # another one may be quicker
         raise SpanTooWideError(str(error)) from error  # it told its last block: of fewer it may tell the logs in time
     if told is None:
         raise InconsistentChainError(f"{endpoint.name} answered eth_getLogs with null")
