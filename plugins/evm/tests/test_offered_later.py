@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cambist.plugin import PluginContext, Span
+from cambist.plugin import Call, ChainUnavailableError, PluginContext, Span
 from cambist.testing.clock import ManualClock
 from cambist_chainkit.record import AGAIN_S
 from cambist_evm.testing import Anvil, Contract, Fault, FaultyProxy
@@ -78,6 +78,21 @@ async def test_receipts_are_asked_for_by_block_again(
         for _ in range(3):
             assert [one.amount for one in (await scan(chain, height, customer)).transfers] == [5]
         assert (proxy.calls["eth_getBlockReceipts"], proxy.calls["eth_getTransactionReceipt"]) == (4, 2)
+
+
+async def test_calls_are_tried_together_again(node: Anvil, connect: Connect, clock: ManualClock) -> None:
+    """Else an exchange that needs an approval first would wait until the gateway is started again."""
+    calls = [Call(to_address=node.accounts[1], data=b"\1")] * 2
+    async with FaultyProxy(node.url, Fault.NO_SIMULATION) as proxy, connect(proxy.url) as chain:
+        for _ in range(2):
+            with pytest.raises(ChainUnavailableError, match="several calls together"):
+                await chain.simulate(node.accounts[0], calls)
+        assert proxy.calls["eth_simulateV1"] == 1
+        proxy.faults.clear()
+        clock.advance(AGAIN_S)
+        for _ in range(2):
+            trials = await chain.simulate(node.accounts[0], calls)
+            assert [trial.refused for trial in trials] == [None, None]
 
 
 @pytest.mark.parametrize("untraced", ["refuse", "have not heard of the block"])

@@ -49,7 +49,7 @@ class Endpoint(Record):
         self.short_calls_max = setup.short_calls_max
         self._setup = setup
         self._now = monotonic
-        self._refused_at: dict[Literal["traces", "receipts"], float] = {}
+        self._refused_at: dict[Literal["traces", "receipts", "trials"], float] = {}
 
     def is_untraced(self) -> bool:
         """Return whether to do without traces, as it was found to offer none; False now and then, to ask it again."""
@@ -59,7 +59,15 @@ class Endpoint(Record):
         """Remember that it offers no traces."""
         self.tracing, self._refused_at["traces"] = "none", self._now()
 
-    def _still_lacks(self, what: Literal["traces", "receipts"]) -> bool:
+    def tries_alone(self) -> bool:
+        """Return whether it was found to try no calls together; False now and then, to ask it again."""
+        return self.simulates is False and self._still_lacks("trials")
+
+    def note_tries_alone(self) -> None:
+        """Remember that it tries no calls together."""
+        self.simulates, self._refused_at["trials"] = False, self._now()
+
+    def _still_lacks(self, what: Literal["traces", "receipts", "trials"]) -> bool:
         """Return whether it said lately that it does not offer this. Only one caller is told that it was long ago."""
         now = self._now()
         if now - self._refused_at[what] < AGAIN_S:

@@ -35,11 +35,11 @@ async def try_calls(
     """Return what came of each call; None where the endpoint cannot try so many together. Raises ChainError."""
     gas_max = setup.network.call_gas_max
     txs = [_tx(sender, call, gas_max) for call in calls]
-    if endpoint.simulates is not False:
+    if not endpoint.tries_alone():
         try:
             block = await _simulated(endpoint, sender, txs)
         except UnsupportedError:
-            endpoint.simulates = False
+            endpoint.note_tries_alone()
         else:
             endpoint.simulates = True
             return _in_turn([_trial(one, gas_max, setup) for one in block.calls])
