@@ -33,9 +33,9 @@ from .config import ChainSetup
 from .doctor import problems, token_answers
 from .endpoint import Endpoint
 from .expiry import Expiry
-from .failures import check_failures
 from .found import tx_found, tx_id_of
 from .lookups import Lookups
+from .outcomes import check_outcomes
 from .planner import Planner
 from .resources import stake
 from .scanner import read_span
@@ -71,7 +71,7 @@ class TronChain(PooledChain[Endpoint], LendingChain):
 
     async def statuses(self, endpoint: Endpoint, tx_ids: Sequence[str]) -> Mapping[str, TxStatus]:
         found = await self._lookups.statuses(endpoint, tx_ids)
-        await check_failures(self.pool, endpoint, found)
+        await check_outcomes(self.pool, endpoint, found)
         return found
 
     async def next_sequence(self, sender: str) -> None:

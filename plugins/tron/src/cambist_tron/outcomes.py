@@ -1,4 +1,4 @@
-"""Believes that a transaction failed only where its block does not say otherwise: its money is given back then.
+"""Believes what came of a transaction only where its block says the same: money moves, or is given back, by it.
 
 What a node says of a result nobody can prove. But the maker of the block has written the outcome into it, and the
 header holds the root of a tree over that: with the block's hash, whichever endpoint gives the block proves the outcome.
@@ -16,17 +16,22 @@ from .endpoint import Endpoint
 from .proofs import Contents, read_contents
 
 
-async def check_failures(pool: EndpointPool[Endpoint], endpoint: Endpoint, told: Mapping[str, TxStatus]) -> None:
-    """Raise InconsistentChainError where an endpoint says of a transaction that it failed, and its block does not."""
-    failed: dict[Block, set[str]] = {}
+async def check_outcomes(pool: EndpointPool[Endpoint], endpoint: Endpoint, told: Mapping[str, TxStatus]) -> None:
+    """Raise InconsistentChainError where what an endpoint says of a transaction is not what its block says."""
+    mined: dict[Block, list[str]] = {}
     for tx_id, status in told.items():
-        if status.state == "reverted" and status.block is not None:
-            failed.setdefault(status.block, set()).add(tx_id)
-    for block, tx_ids in failed.items():
+        if status.block is not None:
+            mined.setdefault(status.block, []).append(tx_id)
+
+    async def check(block: Block) -> None:
         for contents in await _read(pool, endpoint, block):
-            if not tx_ids <= contents.tx_ids - contents.succeeded:
-                message = f"{endpoint.name} says that a transaction failed, and block {block.height} does not say so"
-                raise InconsistentChainError(message)
+            for tx_id in mined[block]:
+                state = told[tx_id].state
+                if (tx_id in contents.tx_ids, tx_id in contents.succeeded) != (True, state == "succeeded"):
+                    said = f"{endpoint.name} says that {tx_id} has {state}, and block {block.height} does not say so"
+                    raise InconsistentChainError(said)
+
+    await endpoint.each(check, mined)
 
 
 async def _read(pool: EndpointPool[Endpoint], endpoint: Endpoint, block: Block) -> list[Contents]:

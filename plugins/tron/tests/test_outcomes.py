@@ -1,4 +1,4 @@
-"""A transaction failed only where its block says so: the money of whatever failed is given back, and paid once more."""
+"""What came of a transaction is what its block says: by it money is given back and paid once more, or told as paid."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ RESULTS = ("gettransactioninfobyid", "gettransactioninfobyblocknum")
 
 
 class Liar(Face):
-    """An address of a node that says of every transaction that it failed; ``in_blocks`` also in the blocks it gives."""
+    """An address of a node that says of every transaction that it failed, or with ``SUCCESS`` that it did not.
 
-    def __init__(self, net: Net, *, in_blocks: bool = False) -> None:
+    ``in_blocks`` says so also in the blocks it gives.
+    """
+
+    def __init__(self, net: Net, outcome: str = "REVERT", *, in_blocks: bool = False) -> None:
         super().__init__(net.node.chain)
-        self.in_blocks = in_blocks
+        self.outcome, self.in_blocks = outcome, in_blocks
 
     async def after(self, path: str, answer: Any, request: web.Request) -> Any:
         answer = json.loads(json.dumps(await super().after(path, answer, request)))
         if path.endswith(RESULTS):
             for one in answer if isinstance(answer, list) else [answer]:
                 if one.get("id"):
-                    one |= {**FAILED, "receipt": {**one.get("receipt", {}), "result": "REVERT"}}
+                    one.update({"result": "", "resMessage": ""} if self.outcome == "SUCCESS" else FAILED)
+                    one["receipt"] = {**one.get("receipt", {}), "result": self.outcome}
         if self.in_blocks and path.endswith("getblockbylimitnext"):
             for block in answer.get("block", []):
                 for tx in block.get("transactions", []):
-                    tx["ret"] = [{"contractRet": "REVERT"}]
+                    tx["ret"] = [{"contractRet": self.outcome}]
         return answer
 
 
@@ -75,7 +79,7 @@ async def one_that_failed(net: Net) -> SignedTx:
 async def test_who_contradicts_the_block_is_not_believed(net: Net, count: int) -> None:
     txs = await paid(net, count)
     async with Liar(net) as liar, net.connected(liar.url) as chain:
-        with pytest.raises(ChainError, match="says that a transaction failed, and block"):
+        with pytest.raises(ChainError, match="has reverted, and block"):
             await chain.transactions([tx.tx_id for tx in txs])
     async with Liar(net) as liar, net.connected(liar.url, net.node.url) as chain:
         told = await chain.transactions([tx.tx_id for tx in txs])
@@ -101,6 +105,42 @@ async def test_what_has_failed_is_told(net: Net) -> None:
             async with net.connected(*urls) as chain:
                 status = await chain.transaction(tx.tx_id)
             assert (status.state, status.block is None) == ("reverted", False)
+
+
+async def test_what_did_not_happen_is_not_told_as_done(net: Net) -> None:
+    tx = await one_that_failed(net)
+    async with Liar(net, "SUCCESS") as liar, net.connected(liar.url) as chain:
+        with pytest.raises(ChainError, match="has succeeded, and block"):
+            await chain.transaction(tx.tx_id)
+    for in_blocks in (False, True):
+        async with Liar(net, "SUCCESS", in_blocks=in_blocks) as liar, net.connected(liar.url, net.node.url) as chain:
+            assert (await chain.transaction(tx.tx_id)).state == "reverted"
+
+
+@pytest.mark.parametrize("count", [1, 6])
+async def test_what_stands_in_no_block_is_not_told_as_done(net: Net, count: int) -> None:
+    """As where nodes behind one address are on two forks: one has it, and the block of the other is as old."""
+    txs = await paid(net, count)
+    infos = [net.node.info(tx.tx_id) for tx in txs]
+    await net.node.reorg(1)
+    await net.node.mine(2)
+
+    class Torn(Face):
+        async def after(self, path: str, answer: Any, request: web.Request) -> Any:
+            answer = json.loads(json.dumps(await super().after(path, answer, request)))
+            if path.endswith("gettransactioninfobyid"):
+                (one,) = [
+                    info for tx, info in zip(txs, infos, strict=True) if tx.tx_id == (await request.json())["value"]
+                ]
+                block = net.node.chain.blocks.head
+                return {**one, "blockNumber": block.number, "blockTimeStamp": block.timestamp_ms}
+            return answer
+
+    async with Torn(net.node.chain) as torn, net.connected(torn.url) as chain:
+        with pytest.raises(ChainError, match="has succeeded, and block"):
+            await chain.transactions([tx.tx_id for tx in txs])
+    async with Torn(net.node.chain) as torn, net.connected(torn.url, net.node.url) as chain:
+        assert {one.state for one in await chain.transactions([tx.tx_id for tx in txs])} <= {"unknown", "pending"}
 
 
 async def test_a_block_that_is_replaced_meanwhile_says_nothing(net: Net) -> None:
