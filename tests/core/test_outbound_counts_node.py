@@ -47,8 +47,6 @@ async def test_an_endpoint_that_counts_a_million_too_many_is_not_followed(treasu
             assert (payout.status, payout.waits_for) == (
                 ("processing", "nonce_doubted") if is_alone else ("completed", None)
             )
-            told = [one.last_error or "" for one in chain.endpoints()]
-            assert any("counts 10000" in one for one in told) is not is_alone
     assert treasury.alerts["nonce_doubted"] == int(is_alone)
     treasury.clock.advance(61)
     await treasury.work(engine)

@@ -155,25 +155,6 @@ async def test_the_highest_sequence_of_any_endpoint_counts(
         assert (said.state, said.reason) == ("unknown", "no endpoint can be asked now")
 
 
-async def test_a_count_is_witnessed_by_two_endpoints_and_who_tells_far_more_is_set_aside(
-    node: Anvil, proxy: FaultyProxy, connect: Connect, customer: str
-) -> None:
-    own = node.accounts[0]
-    async with connect(proxy.url, node.url) as chain, connect(node.url) as alone:
-        honest = await alone.next_sequence(own)
-        assert await alone.witnessed_sequence(own) is None
-        assert await chain.witnessed_sequence(own) == honest
-        proxy.lies["eth_getTransactionCount"] = lambda answer: hex(int(answer, 16) + 64)
-        assert await chain.next_sequence(own) == honest + 64
-        assert await chain.witnessed_sequence(own) == honest
-        assert all(one.last_error is None for one in chain.endpoints()), "the other one may lag by so many"
-        proxy.lies["eth_getTransactionCount"] = lambda answer: hex(int(answer, 16) + 65)
-        assert await chain.witnessed_sequence(own) == honest
-        assert f"counts {honest + 65} transactions of {own}" in str(chain.endpoints()[-1].last_error)
-        assert await chain.next_sequence(own) == honest
-        assert await chain.witnessed_sequence(own) is None, "only one is left that can be asked"
-
-
 async def test_a_count_of_another_chain_is_not_taken(
     node: Anvil, proxy: FaultyProxy, connect: Connect, customer: str
 ) -> None:

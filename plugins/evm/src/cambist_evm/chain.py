@@ -97,18 +97,23 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
         return max(await self.pool.ask_all(lambda endpoint: mined_count(endpoint, sender)))
 
     async def witnessed_sequence(self, sender: str) -> int | None:
-        """Return the highest count that two endpoints reach, or as many as the quorum. Who tells far more rests."""
+        """Return the highest count that two endpoints reach, or as many as the quorum.
+
+        One that lags is no witness: what it does not count may be mined. Who tells far more than that rests where so
+        many others tell less: of two that differ, nobody knows which one is wrong.
+        """
 
         async def ask(endpoint: Endpoint) -> tuple[int, Endpoint]:
             return await mined_count(endpoint, sender), endpoint
 
-        told = sorted(await self.pool.ask_all(ask), key=lambda one: one[0], reverse=True)
+        told = [one for one in await self.pool.ask_all(ask) if not one[1].lagging]
         wanted = max(self.quorum, WITNESSES)
         if len(told) < wanted:
             return None
-        witnessed, _ = told[wanted - 1]
-        for count, endpoint in told:
-            if count > witnessed + COUNTS_APART_MAX:
+        witnessed = sorted((count for count, _ in told), reverse=True)[wanted - 1]
+        ahead = [(count, endpoint) for count, endpoint in told if count > witnessed + COUNTS_APART_MAX]
+        if len(told) - len(ahead) >= wanted:
+            for count, endpoint in ahead:
                 message = f"{endpoint.name} counts {count} transactions of {sender}, and others {witnessed}"
                 self.pool.blame(endpoint, InconsistentChainError(message), strikes=LIAR_STRIKES)
         return witnessed
