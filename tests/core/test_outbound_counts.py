@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from msgspec import structs
 
@@ -128,3 +130,31 @@ async def test_an_operator_accepts_it_and_a_gap_that_is_wider_than_accepted_is_n
     await calm_down(treasury, bold, 6)
     assert (await treasury.payout(payout_id)).status == "completed"
     assert await treasury.is_idle()
+
+
+async def test_senders_whose_counts_are_doubted_are_asked_for_together(treasury, monkeypatch):
+    """A liar counts too many for each, and a slow endpoint that is asked for one after the other outlasts the tick."""
+    engine = treasury.engine()
+    second, project = await treasury.new_merchant("mer_2")
+    await treasury.receive("USDX", 10 * AMOUNT, merchant=second)
+    wanted = {"merchant": second, "project": project}
+    await treasury.pay_out_many("USDX", [(await treasury.stranger(8), AMOUNT)], **wanted)
+    await treasury.work(engine)
+    treasury.chain.faults.mining_paused = True
+    await pay(treasury, 1)
+    await treasury.pay_out_many("USDX", [(await treasury.stranger(2), AMOUNT)], **wanted)
+    await engine.tick()
+    both = asyncio.Barrier(2)
+
+    async def witnessed_sequence(sender: str) -> int:
+        async with asyncio.timeout(5):
+            await both.wait()
+        return treasury.chain.accounts.sequence(sender)
+
+    treasury.chain.faults.sequences_ahead = FAR
+    with monkeypatch.context() as patched:
+        patched.setattr(treasury.chain, "witnessed_sequence", witnessed_sequence)
+        await engine.tick()
+    assert treasury.alerts["sequence_taken"] == 0
+    treasury.chain.faults.sequences_ahead, treasury.chain.faults.mining_paused = 0, False
+    await treasury.work(engine)

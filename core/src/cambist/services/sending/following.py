@@ -99,15 +99,13 @@ class Follower:
         # Hundreds of collections have a sender each: asked one by one, a slow node would outlast the tick.
         for first in range(0, len(senders), SENDERS_AT_ONCE_MAX):
             some = senders[first : first + SENDERS_AT_ONCE_MAX]
-            answers = await asyncio.gather(*map(self._context.chain.next_sequence, some))
-            counts |= {
-                sender: await self._believed(last[sender], answer or 0)
-                for sender, answer in zip(some, answers, strict=True)
-            }
+            answers = await asyncio.gather(*(self._mined_count(last[sender]) for sender in some))
+            counts |= dict(zip(some, answers, strict=True))
         return {tx.sender: counts.get(tx.sender, 0) for tx in txs}
 
-    async def _believed(self, last: TxRow, counted: int) -> int:
+    async def _mined_count(self, last: TxRow) -> int:
         """Return the count, or a lower one that is witnessed. What becomes of a nonce is proven beside it, anyway."""
+        counted = await self._context.chain.next_sequence(last.sender) or 0
         if counted <= (last.sequence or 0) + 1:
             return counted
         try:
