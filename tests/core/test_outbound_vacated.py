@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cambist.plugin import SignedTx
+from cambist.services.addresses.wallets import main_wallet
 from cambist.testing.memory.blocks import Output
 from tests.support.treasury import Treasury
 
@@ -181,6 +182,38 @@ async def test_the_operator_is_told_of_what_is_paid_twice(treasury, robbed):
     await robbed.go_on()
     assert await robbed.paid() == 2 * AMOUNT
     assert treasury.alerts["mined_again"] == 1
+
+
+async def test_a_doubted_count_of_one_sender_keeps_no_money_of_others(treasury, robbed, monkeypatch):
+    """Both have lost a nonce, and are cancelled; an endpoint counts far too many transactions of the first."""
+    first = treasury.merchant, treasury.project, treasury.wallet
+    treasury.merchant, treasury.project = await treasury.new_merchant("mer_2")
+    async with treasury.db.transaction() as conn:
+        treasury.wallet = await main_wallet(conn, treasury.keys, treasury.family, treasury.merchant, "live")
+    await treasury.receive("USDX", 10 * AMOUNT)
+    await treasury.ready()
+    other = Robbed(treasury)
+    await other.begin(waits=True)
+    treasury.merchant, treasury.project, treasury.wallet = first
+    treasury.alerts.clear()
+    await robbed.begin(waits=True)
+    count, doubted = treasury.chain.next_sequence, treasury.wallet.address
+
+    async def next_sequence(sender: str) -> int:
+        return await count(sender) + (1_000_000 if sender == doubted else 0)
+
+    monkeypatch.setattr(treasury.chain, "next_sequence", next_sequence)
+    for payout_id in (robbed.payout_id, other.payout_id):
+        await treasury.cancel(payout_id)
+    await other.wait_for(0)
+    await other.engine.tick()
+    statuses = [(await treasury.payout(one.payout_id)).status for one in (robbed, other)]
+    assert statuses == ["cancelling", "cancelled"]
+    monkeypatch.undo()
+    await other.wait_for(0)
+    await other.engine.tick()
+    assert (await treasury.payout(robbed.payout_id)).status == "cancelled"
+    await treasury.check_books()
 
 
 @pytest.mark.parametrize("goes_on", [True, False])

@@ -17,7 +17,7 @@ from cambist.plugin import ChainError
 
 from . import cancel_store, finality_store, gap_store, store
 from .context import EngineContext
-from .counts import mined_count
+from .counts import NonceDoubtedError, mined_count
 from .gap_store import DeadSlot
 from .handler import updated
 from .rows import IntentRow, OwnPath
@@ -67,12 +67,13 @@ async def revive_vacated(
 async def taken_back(context: EngineContext, intents: Sequence[IntentRow]) -> tuple[set[int], set[int]]:
     """Return which of these, all to be cancelled, were mined after all, and which may be yet; the first are followed.
 
-    All of them have dead slots. Where the chain does not answer, all may be mined.
+    All of them have dead slots. Where the chain does not answer, all may be mined; where its count of one sender is
+    doubted, all of that sender.
     """
     if not intents:
         return set(), set()
     try:
-        counts = {one.source.pk: await mined_count(context, one.source) for one in intents}
+        counts = {one.source.pk: await _used(context, one.source) for one in intents}
         async with context.db.transaction() as conn:
             locked = await cancel_store.lock_cancelling(conn, intents)
             revived = await revive(context, conn, [one for one in intents if one.id in locked], None)
@@ -84,9 +85,18 @@ async def taken_back(context: EngineContext, intents: Sequence[IntentRow]) -> tu
     free = {
         slot.intent_pk
         for slot in slots
-        if slot.sequence is not None and slot.sequence >= (counts[sources[slot.intent_pk]] or 0)
+        if slot.sequence is not None and slot.sequence >= counts[sources[slot.intent_pk]]
     }
     return revived, free - revived
+
+
+async def _used(context: EngineContext, sender: OwnPath) -> int:
+    """Return below which all nonces of a sender are used: none of them, where the chain's count is doubted."""
+    try:
+        return await mined_count(context, sender) or 0
+    except NonceDoubtedError as error:
+        log.warning("nonce_unknown", chain=context.chain_scope.info.id, error=str(error))
+        return 0
 
 
 class LostSlots:
