@@ -243,8 +243,9 @@ async def suspend(treasury, suspended_at) -> None:
         )
 
 
-async def test_what_was_held_back_while_its_nonce_was_left_to_a_repair_is_found_mined(treasury, robbed):
-    """Its merchant was suspended, and something waited behind the free nonce."""
+@pytest.fixture
+async def left_to_a_repair(treasury, robbed):
+    """Its merchant was suspended, and something waited behind the free nonce. Nodes know nothing of the repair now."""
     await robbed.begin(waits=True)
     await robbed.restore()
     await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
@@ -256,14 +257,46 @@ async def test_what_was_held_back_while_its_nonce_was_left_to_a_repair_is_found_
         await robbed.engine.tick()
     await robbed.engine.tick()
     treasury.chain.forget()
+    return robbed
+
+
+async def reinstate(treasury, robbed) -> None:
+    await suspend(treasury, None)
+    await robbed.wait_for(0)
+
+
+async def test_what_was_held_back_while_its_nonce_was_left_to_a_repair_is_found_mined(treasury, left_to_a_repair):
+    robbed = left_to_a_repair
     await robbed.resurface()
     assert await robbed.paid() == AMOUNT
     await robbed.go_on()
-    await suspend(treasury, None)
-    await robbed.wait_for(0)
+    await reinstate(treasury, robbed)
     await robbed.go_on()
     assert await robbed.paid() == AMOUNT
     payout = await treasury.payout(robbed.payout_id)
     assert (payout.status, payout.waits_for, payout.tx_id) == ("completed", None, robbed.signed.tx_id)
+    assert await treasury.is_idle()
+    await treasury.check_books()
+
+
+async def test_what_was_found_mined_and_gives_way_to_the_repair_after_all_is_sent_anew(treasury, left_to_a_repair):
+    """Another reorg takes away what was found, and the repair is mined there."""
+    robbed = left_to_a_repair
+    await robbed.resurface()
+    await reinstate(treasury, robbed)
+    await robbed.engine.tick()
+    assert (await treasury.payout(robbed.payout_id)).tx_id == robbed.signed.tx_id
+    treasury.chain.reorg(1)
+    await treasury.poll()
+    async with treasury.db.autocommit() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT t.tx_id, t.raw FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
+            " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.kind = 'repair'"
+        )
+        await treasury.chain.broadcast([SignedTx(**row._mapping) for row in rows])
+    await treasury.mine()
+    await robbed.go_on()
+    await robbed.go_on()
+    assert ((await treasury.payout(robbed.payout_id)).status, await robbed.paid()) == ("completed", AMOUNT)
     assert await treasury.is_idle()
     await treasury.check_books()

@@ -79,7 +79,7 @@ class Follower:
         taken = {
             slot: ones
             for slot, ones in unconfirmed.items()
-            if slot not in pending and ones[0].sequence is not None and ones[0].sequence < mined[ones[0].sender]
+            if slot not in pending and _is_taken(ones[0], mined[ones[0].sender])
         }
         expired = await self._expired(unconfirmed)
         await self._mark_dead(expired, "its transaction has expired")
@@ -93,7 +93,8 @@ class Follower:
     async def _mined_counts(self, txs: Sequence[TxRow], reorged: Collection[int]) -> Mapping[str, int]:
         """Return by sender how many of its transactions are mined; 0 where none of those followed may be waiting."""
         unmined = [tx for tx in txs if tx.state != "mined" or tx.id in reorged]
-        last = {tx.sender: tx for tx in sorted(unmined, key=lambda tx: tx.sequence or 0) if tx.sequence is not None}
+        numbered = [tx for tx in unmined if tx.sequence is not None or tx.valid_until is None]
+        last = {tx.sender: tx for tx in sorted(numbered, key=lambda tx: tx.sequence or 0)}
         senders = sorted(last)
         counts: dict[str, int] = {}
         # Hundreds of collections have a sender each: asked one by one, a slow node would outlast the tick.
@@ -284,6 +285,11 @@ class Follower:
             # A replacement is a new transaction, which nobody signs while sending is paused.
             if wants_more and not await context.is_paused():
                 await replace(context, tx, len(unconfirmed[tx.slot_pk]), refusal)
+
+
+def _is_taken(tx: TxRow, mined: int) -> bool:
+    """Whether something else may have its nonce: one that is mined, or one that its nonce was left to."""
+    return tx.sequence < mined if tx.sequence is not None else tx.valid_until is None and mined > 0
 
 
 def _place(tx: Dated) -> tuple[int, str]:
