@@ -265,10 +265,11 @@ def _on_too_slow(request: AnyRequest) -> Response[ErrorBody]:
 def _on_away(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
     """Answer who asks while the database is away, full or read-only. It may have been lost within a commit."""
     _tell_now_and_then(request, "database_away", exc_info=error)
-    message = (
-        "The gateway's database is not available right now. Try again in seconds, with the same idempotency key where"
-        " you have sent one."
-    )
+    message = "The gateway's database is not available right now. "
+    if request.method in {"GET", "HEAD"}:
+        message += "Try again in seconds."
+    else:
+        message += "This may have been done all the same. Look what is there, or repeat it with the same key."
     return error_response(503, "UNAVAILABLE", message, headers={"Retry-After": str(AWAY_RETRY_AFTER_S)})
 
 
