@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from cambist.db.engine import connect, is_away
 from cambist.settings import RateLimitSettings
+from cambist_web.api import coins
 from cambist_web.errors import TOLD_EVERY_S
 from tests.support.web import Merchant, memory_gateway, refused, web_client, web_settings
 
@@ -25,8 +26,8 @@ CUT = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE
         (asyncpg.AdminShutdownError("terminating connection due to administrator command"), True),
         (asyncpg.TooManyConnectionsError("sorry, too many clients already"), True),
         (asyncpg.ReadOnlySQLTransactionError("cannot execute INSERT in a read-only transaction"), True),
-        (ConnectionResetError(104, "Connection reset by peer"), True),
-        (TimeoutError(), True),
+        (ConnectionResetError(104, "Connection reset by peer"), False),
+        (TimeoutError(), False),
         (asyncpg.UndefinedTableError('relation "payments" does not exist'), False),
         (asyncpg.InterfaceError("the server expects 1 argument for this query, 2 were passed"), False),
         (FileNotFoundError(2, "No such file or directory", "/etc/x"), False),
@@ -103,6 +104,23 @@ async def test_who_finds_nobody_listening_where_the_database_was_is_told_so(shop
         not_now(await pay(merchant))
         not_now(await merchant.client.get("/api/merchant/projects", headers=merchant.bearer))
     assert (await pay(merchant)).status_code == 201
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connect call failed"), TimeoutError()])
+async def test_what_else_is_not_reached_is_a_mistake_of_ours_and_each_is_in_the_log(shop, monkeypatch, error):
+    merchant, *_ = shop
+
+    async def stumbles(*_, **__):
+        raise error
+
+    monkeypatch.setattr(coins, "explained", stumbles)
+    body = {"coins": [{"chain": "memory", "token": "USDX"}]}
+    with capture_logs() as lines:
+        for _ in range(2):
+            asked = await merchant.client.put("/api/merchant/wallet/coins", json=body, headers=merchant.key)
+            refused(asked, 500, "INTERNAL_ERROR")
+    told = [line for line in lines if line["event"] in {"request_failed", "database_away"}]
+    assert [line["event"] for line in told] == ["request_failed"] * 2
 
 
 async def test_who_asks_without_a_key_and_whose_answer_is_lost_behind_its_commit_is_told_to_look_first(

@@ -24,6 +24,9 @@ IDLE_S_MAX = 300
 """What stands between may have forgotten a connection that was idle for longer, and then nothing ever answers on it."""
 
 
+OF_DATABASE = "The database was not reached, or was lost."
+"""The note on an OSError that says so: others may come of anything else that a request does."""
+
 TLS_OPTIONS = ("sslmode", "ssl", "sslrootcert")
 
 
@@ -52,7 +55,7 @@ class Direct:
         """
         await self._wait_for_room()
         try:
-            connection = self._idle_connection() or await asyncpg.connect(**self._options)
+            connection = self._idle_connection() or await opened(**self._options)
             try:
                 row: Record | None = await connection.fetchrow(statement, *arguments)
             except BaseException as error:
@@ -63,7 +66,9 @@ class Direct:
                     await connection.close(timeout=self._timeout_s)
                 if is_lost and isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
                     # The driver says so of what is done wrong as well.
-                    raise ConnectionError("The connection to the database was lost.") from error
+                    lost = ConnectionError("The connection to the database was lost.")
+                    lost.add_note(OF_DATABASE)
+                    raise lost from error
                 raise
             if self._closed:
                 await connection.close()
@@ -101,6 +106,15 @@ class Direct:
             if not connection.is_closed():
                 return connection
         return None
+
+
+async def opened(*address: Any, **options: Any) -> Any:  # noqa: ANN401  asyncpg ships no types
+    """Return a new connection of the driver's. Raises OSError, noted as ``OF_DATABASE``, and the driver's errors."""
+    try:
+        return await asyncpg.connect(*address, **options)
+    except OSError as error:
+        error.add_note(OF_DATABASE)
+        raise
 
 
 async def connect_once(url: str, *, timeout_s: float) -> Any:  # noqa: ANN401  asyncpg ships no types

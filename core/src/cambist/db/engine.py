@@ -14,7 +14,7 @@ from sqlalchemy import URL, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from .connection import TextEngine
-from .direct import TLS_OPTIONS, Direct, tls_of
+from .direct import OF_DATABASE, TLS_OPTIONS, Direct, opened, tls_of
 from .known_types import KnowingConnection
 from .pool import Pool
 
@@ -112,7 +112,12 @@ def connect(
         hide_parameters=True,
         json_serializer=lambda value: msgspec.json.encode(value).decode(),
         json_deserializer=msgspec.json.decode,
-        connect_args={**options, **tls_of(url), "prepared_statement_cache_size": PREPARED_STATEMENTS_MAX},
+        connect_args={
+            **options,
+            **tls_of(url),
+            "prepared_statement_cache_size": PREPARED_STATEMENTS_MAX,
+            "async_creator_fn": opened,
+        },
     )
     # What the address says is read once, by SQLAlchemy, for both ways in.
     _, address = engine.dialect.create_connect_args(engine.url)
@@ -132,11 +137,14 @@ def had_no_room(error: BaseException) -> bool:
 
 
 def is_away(error: BaseException) -> bool:
-    """Say whether the database was not reached, was lost, or takes no writes: the same may go well later."""
+    """Say whether the database was not reached, was lost, or takes no writes: the same may go well later.
+
+    Also whatever else is not reached raises OSError, and TimeoutError: only the database's says so in a note.
+    """
     state = _state(error) or ""
     if state == _READ_ONLY or state.startswith(_OF_THE_SERVER):
         return True
-    return getattr(error, "connection_invalidated", False) or why_unreached(error) is not None
+    return getattr(error, "connection_invalidated", False) or OF_DATABASE in getattr(error, "__notes__", ())
 
 
 def _state(error: BaseException) -> str | None:
