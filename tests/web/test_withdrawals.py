@@ -114,13 +114,14 @@ async def test_a_repetition_needs_no_code_and_withdraws_nothing_more(rich, phone
     refused(await withdraw(amount="11", idempotencyKey="w-1"), 409, "IDEMPOTENCY_KEY_REUSED")
 
 
+@pytest.mark.parametrize("held", ["members", "ledger_accounts"])
 async def test_a_twin_that_comes_meanwhile_is_told_of_the_first_and_not_that_its_code_was_used(
-    rich, phone, withdraw, gateway
+    rich, phone, withdraw, gateway, held
 ):
     """As from a client that gives up waiting and sends the same again."""
     asked = {"totpCode": phone.code(), "idempotencyKey": "w-1"}
     async with gateway.db.transaction() as conn:
-        await conn.exec_driver_sql("SELECT FROM ledger_accounts FOR UPDATE")
+        await conn.exec_driver_sql(f"SELECT FROM {held} FOR NO KEY UPDATE")
         first = asyncio.create_task(withdraw(**asked))
         await waits_for_a_lock(conn, first)
         twin = asyncio.create_task(withdraw(**asked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from litestar import Controller, Response, get, post
@@ -86,8 +87,8 @@ class Withdrawals(Controller):
             made = Made(before, replayed=True)
         else:
             async with web.db.transaction() as conn:
-                await still_in_person(conn, session, "withdrawals", actor)
-                made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key)
+                still = partial(still_in_person, conn, session, "withdrawals", actor)
+                made = await withdrawals.create_withdrawal(conn, context, actor, data, idempotency_key, check=still)
                 if not made.replayed:
                     one = made.resource
                     told = {"chain": one.chain, "token": one.token, "amount": one.amount, "toAddress": one.to_address}

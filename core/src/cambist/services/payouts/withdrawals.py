@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from typing import Annotated
@@ -108,15 +109,26 @@ async def made_meanwhile(
     return None if made is None else await get_withdrawal(conn, context.registry, actor.merchant_pk, made)
 
 
-async def create_withdrawal(
-    conn: AsyncConnection, context: PayoutContext, actor: Actor, request: WithdrawalRequest, header_key: str | None
+async def create_withdrawal(  # noqa: PLR0913  what may refuse it, by name
+    conn: AsyncConnection,
+    context: PayoutContext,
+    actor: Actor,
+    request: WithdrawalRequest,
+    header_key: str | None,
+    *,
+    check: Callable[[], Awaitable[object]] | None = None,
 ) -> Made[WithdrawalView]:
-    """Queue a withdrawal. The caller has taken the merchant's code. After the commit, publish the hint ``outbound``."""
-    await require_active(conn, actor)
+    """Queue a withdrawal. The caller has taken the merchant's code. After the commit, publish the hint ``outbound``.
+
+    ``check`` raises what the caller refuses. It may wait: the key is taken before, where ``made_meanwhile`` finds it.
+    """
     withdrawal_id = context.ids.new("wd")
     made = await take_key(conn, _claim(actor, request, header_key), withdrawal_id, context.clock.now())
     if made is not None:
         return Made(await get_withdrawal(conn, context.registry, actor.merchant_pk, made), replayed=True)
+    if check is not None:
+        await check()
+    await require_active(conn, actor)
     asset, to_address, units, to_tag = _read(context, request)
     settings = await require_payouts(conn, actor, asset)
     new = NewPayout.of(actor, IntentKind.WITHDRAWAL, withdrawal_id, asset, to_address, units, to_tag)
