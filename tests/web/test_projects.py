@@ -163,6 +163,18 @@ async def test_a_lost_answer_to_a_rotation_costs_no_overlap(merchant, client, ga
         refused(await client.post(path, json={"idempotencyKey": ""}, headers=merchant.bearer), 400, "VALIDATION_ERROR")
         other = await merchant.ask("POST", path, body | {"idempotencyKey": "another"})
         assert other["webhookSecret"] != first["webhookSecret"]
+        # Who replaces a secret may do it because somebody knows it: no key brings it back.
+        clock.advance(60)
+        later = await merchant.ask("POST", path, body)
+        assert later["webhookSecret"] not in {first["webhookSecret"], other["webhookSecret"]}
+
+
+async def test_a_rotation_of_nothing_overlaps_with_nothing_however_often_it_is_asked_for(merchant, client):
+    await client.patch(here(merchant), json={"webhookSigning": False}, headers=merchant.bearer)
+    path, body = f"{here(merchant)}/rotate-webhook-secret", {"overlapMinutes": 60, "idempotencyKey": "lost"}
+    first = await merchant.ask("POST", path, body)
+    assert "previousSecretUntil" not in first
+    assert await merchant.ask("POST", path, body) == first
 
 
 async def test_signing_can_be_switched_off_and_starts_again_with_a_new_secret(merchant, client, gateway):

@@ -1,4 +1,4 @@
-/** Acts that move money, sent under one key until an answer has come: whatever is sent again, money moves once. */
+/** Acts that must not be done twice, sent under one key until an answer has come: whatever is sent again is done once. */
 import { ApiError, asApiError } from "./errors";
 
 const STORED = "cambist-unanswered";

@@ -159,20 +159,20 @@ class Projects:
         """
         secret, own, table = self._ids.hex_secret(), project.project_id, models.Project
         if (key := choose_key(None, key)) is not None:
-            secret = self._secrets.of_key(own, key)
             present = select(
                 table.webhook_secret_encrypted, table.webhook_secret_rotated_at, table.previous_secret_until
             ).where(_is(project))
-            if before := await self._secrets.replayed(conn, present.with_for_update(key_share=True), own, secret):
+            if before := await self._secrets.replayed(conn, present.with_for_update(key_share=True), own, key):
                 return before
+            secret = self._secrets.of_key(own, key, now)
         columns = {
             "webhook_secret_encrypted": self._secrets.seal(own, secret),
             "webhook_secret_rotated_at": now,
             **NO_CHECK,
             **previous_secret(table.webhook_secret_encrypted, overlap, now),
         }
-        await conn.execute(update(table).where(_is(project)).values(columns))
-        return Rotation(secret=secret, rotated_at=now, previous_until=now + overlap if overlap else None)
+        rotated = update(table).where(_is(project)).values(columns).returning(table.previous_secret_until)
+        return Rotation(secret=secret, rotated_at=now, previous_until=await conn.scalar(rotated))
 
     def _columns(self, project: Actor, changes: ChangeProject) -> dict[str, object]:
         if changes.sandbox_auto_mine is True and project.mode != "sandbox":

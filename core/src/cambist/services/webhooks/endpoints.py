@@ -140,20 +140,19 @@ class Endpoints:
         endpoint = await find(conn, project_pk, endpoint_id, lock=True)
         secret, table = self._ids.hex_secret(), models.WebhookEndpoint
         if (key := choose_key(None, key)) is not None:
-            secret = self._secrets.of_key(endpoint_id, key, field=ENDPOINT_FIELD)
             present = select(table.secret_encrypted, table.secret_rotated_at, table.previous_secret_until)
             present = present.where(table.id == endpoint.pk)
-            before = await self._secrets.replayed(conn, present, endpoint_id, secret, field=ENDPOINT_FIELD)
-            if before is not None:
+            if before := await self._secrets.replayed(conn, present, endpoint_id, key, field=ENDPOINT_FIELD):
                 return before
+            secret = self._secrets.of_key(endpoint_id, key, now, field=ENDPOINT_FIELD)
         columns = {
             "secret_encrypted": self._secrets.seal(endpoint_id, secret, field=ENDPOINT_FIELD),
             "secret_rotated_at": now,
             **NO_CHECK,
             **previous_secret(table.secret_encrypted, overlap, now),
         }
-        await conn.execute(update(table).where(table.id == endpoint.pk).values(columns))
-        return Rotation(secret=secret, rotated_at=now, previous_until=now + overlap if overlap else None)
+        rotated = update(table).where(table.id == endpoint.pk).values(columns).returning(table.previous_secret_until)
+        return Rotation(secret=secret, rotated_at=now, previous_until=await conn.scalar(rotated))
 
 
 async def delete(conn: AsyncConnection, project_pk: int, endpoint_id: str, *, now: datetime) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -69,22 +69,24 @@ class SigningSecrets:
         """Return the secret; None where there is none. Raises SecretsError."""
         return None if sealed is None else self._opened(owner_id, sealed, field)
 
-    def of_key(self, owner_id: str, key: str, *, field: str = FIELD) -> str:
-        """Return the secret that a request's idempotency key stands for: always the same, as an answer may be lost.
+    def of_key(self, owner_id: str, key: str, at: datetime, *, field: str = FIELD) -> str:
+        """Return the secret of a rotation at this time under this key: always the same one, as an answer may be lost.
 
-        Nobody can make it without the application key, by which secrets are sealed as well.
+        Nobody can make it without the application key, by which secrets are sealed as well. By its time, no key brings
+        back a secret that was replaced.
         """
-        message = f"{field}\n{owner_id}\n{key}".encode()
+        message = f"{field}\n{owner_id}\n{at.astimezone(UTC).isoformat()}\n{key}".encode()
         return self._box.mac(message, purpose=OF_KEY_PURPOSE).removeprefix(self._box.mac_prefix).hex()
 
     async def replayed(
-        self, conn: AsyncConnection, present: AnySelect, owner_id: str, secret: str, *, field: str = FIELD
+        self, conn: AsyncConnection, present: AnySelect, owner_id: str, key: str, *, field: str = FIELD
     ) -> Rotation | None:
-        """Return the rotation that made this secret the present one, or None where another one is present.
+        """Return the rotation under this key that made the present secret, or None where another one made it.
 
         ``present`` selects what is sealed, since when, and until when the one before is in use; the row is locked.
         """
         sealed, rotated_at, until = (await conn.execute(present)).one()
-        if self.reveal(owner_id, sealed, field=field) != secret:
+        secret = self.reveal(owner_id, sealed, field=field)
+        if secret is None or secret != self.of_key(owner_id, key, rotated_at, field=field):
             return None
         return Rotation(secret=secret, rotated_at=rotated_at, previous_until=until, replayed=True)
