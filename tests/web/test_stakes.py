@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from cambist.services.sending.batches import WAITS_FOR_FEES
 from cambist.services.sending.queue.reasons import sentence_of
+from tests.support.waiting import waits_for_a_lock
 from tests.support.web import ADMIN_KEY, refused
 
 pytestmark = pytest.mark.slow
@@ -83,6 +86,19 @@ async def test_the_same_key_changes_a_stake_once_whatever_became_of_the_change(c
     refused(await ask(client, action="stake", amount="2.5", idempotencyKey=""), 400, "VALIDATION_ERROR")
     assert len((await client.get(PATH, headers=ADMIN)).json()["stakes"]) == 1
     assert (await ask(client, action="stake", amount="2.5", idempotencyKey="another")).status_code == 201
+
+
+async def test_a_twin_that_is_sent_meanwhile_is_the_same_change(client, station, gateway):
+    async def once():
+        return await ask(client, action="stake", amount="2.5", idempotencyKey="lost")
+
+    async with gateway.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM addresses FOR UPDATE")
+        twins = [asyncio.create_task(once()) for _ in range(2)]
+        await waits_for_a_lock(conn, twins[0], number=2)
+    answers = [await twin for twin in twins]
+    assert {answer.status_code for answer in answers} == {201, 200}, [answer.text for answer in answers]
+    assert len({answer.json()["stake"]["stakeId"] for answer in answers}) == 1
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,6 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
     UnavailableError.
     """
     own = _own_id(choose_key(None, key)) or ids.new("stk")
-    if key is not None and (before := await _find_asked(conn, own, info, action, units)) is not None:
-        return Made(before, replayed=True)
     station = await gas_station(conn, info.family, MODE)
     seen = select(GasStation).where(GasStation.mode == MODE, GasStation.chain == info.id)
     row = (await conn.execute(seen)).one_or_none()
@@ -84,9 +82,12 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
     if row.staked is None:
         raise InvalidError("CHAIN_WITHOUT_STAKES", f"Nothing can be staked on {info.id}.")
     kind, chain_scope = KINDS[action], ChainScope(info=info, scope=SCOPE, mode=MODE)
-    for other in STAKING:
-        if await is_coming(conn, chain_scope, station.pk, other):
-            raise ConflictError("STAKE_CHANGING", f"A change of the stake on {info.id} is under way already.")
+    is_changing = [await is_coming(conn, chain_scope, station.pk, other) for other in STAKING]
+    # After that has waited for its turn: a twin that was sent while the first was being asked for is the same change.
+    if key is not None and (before := await _find_asked(conn, own, info, action, units)) is not None:
+        return Made(before, replayed=True)
+    if any(is_changing):
+        raise ConflictError("STAKE_CHANGING", f"A change of the stake on {info.id} is under way already.")
     changed = (
         OutboundIntent.recipient_address_pk == station.pk,
         OutboundIntent.chain == info.id,
