@@ -232,9 +232,9 @@ function follow() {
   events.addEventListener("card", (event) => show(++asked, event.data));
   events.addEventListener("end", () => events.close());
   events.addEventListener("error", () => {
-    tryIn(RECONNECTED_MS);
-    // The browser connects again by itself, unless the server had no room: then ask now and again.
-    if (events.readyState === EventSource.CLOSED && canChange()) setTimeout(() => refresh().then(follow), FALLBACK_MS);
+    // The browser connects again by itself, unless the server had no room: then ask now and again, and no more than that.
+    if (events.readyState !== EventSource.CLOSED) tryIn(RECONNECTED_MS);
+    else if (canChange()) setTimeout(() => refresh().then(follow), FALLBACK_MS);
   });
 }
 
