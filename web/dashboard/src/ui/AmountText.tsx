@@ -11,19 +11,25 @@ export function AmountText({ description, ...rest }: TextProps) {
   const read = dotAsThousands(rest.value, language);
   const said = read === null ? null : t("ui.dotWords", { ...read });
   return (
-    <Text
-      inputMode="decimal"
-      autoComplete="off"
-      {...rest}
-      description={
-        said === null ? (
-          description
-        ) : (
-          <>
-            {description} <strong>{said}</strong>
-          </>
-        )
-      }
-    />
+    <>
+      <Text
+        inputMode="decimal"
+        autoComplete="off"
+        {...rest}
+        description={
+          said === null ? (
+            description
+          ) : (
+            <>
+              {description} <strong>{said}</strong>
+            </>
+          )
+        }
+      />
+      {/* A field's description that changes is read to nobody who is in the field. */}
+      <span className="unseen" aria-live="polite">
+        {said}
+      </span>
+    </>
   );
 }

@@ -91,8 +91,10 @@ describe("a refund", () => {
     const dialog = within(await screen.findByRole("dialog"));
     const amount = dialog.getByLabelText(/^Betrag/);
     fireEvent.change(amount, { target: { value: "1.000" } });
-    const said = dialog.getByText(/Das ist 1, nicht 1\.000\./);
+    const words = /Das ist 1, nicht 1\.000\./;
+    const said = dialog.getByText(words, { selector: "strong" });
     expect(amount.getAttribute("aria-describedby")).toBe(said.parentElement?.id);
+    expect(dialog.getByText(words, { selector: "[aria-live=polite]" })).toBeTruthy();
     fireEvent.change(amount, { target: { value: "1000" } });
     expect(dialog.queryByText(/nicht 1\.000/)).toBeNull();
     await chooseLanguage("en");

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { AmountText } from "../../ui/AmountText";
 import { useChainName } from "../../ui/ChainName";
 import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
@@ -104,10 +105,9 @@ function Deposit({ coins }: { readonly coins: readonly Coin[] }) {
           error={pay.error?.of("token") ?? pay.error?.of("chain")}
           onChange={setChosen}
         />
-        <Text
+        <AmountText
           label={t("payments.amount")}
           description={t("sandbox.amountWords")}
-          inputMode="decimal"
           value={amount}
           error={pay.error?.of("amount")}
           onText={setAmount}

@@ -2,8 +2,8 @@ import { Button, NumberInput, Select } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { AmountText } from "../../ui/AmountText";
 import { useChainName } from "../../ui/ChainName";
-import { Text } from "../../ui/Text";
 import { api, unwrap } from "../api";
 import type { Coin } from "../coins/queries";
 import { useProjectId } from "../project";
@@ -55,9 +55,8 @@ export function SendTo({ to, coins, act }: SendToProps) {
           error={send.error?.of("token") ?? send.error?.of("chain")}
           onChange={setChosen}
         />
-        <Text
+        <AmountText
           label={t("payments.amount")}
-          inputMode="decimal"
           required
           value={amount}
           error={send.error?.of("amount")}

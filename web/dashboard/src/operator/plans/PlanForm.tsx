@@ -1,5 +1,6 @@
 import { Checkbox, NumberInput, Switch } from "@mantine/core";
 
+import { AmountText } from "../../ui/AmountText";
 import { Text } from "../../ui/Text";
 import { useWords, type Schemas } from "../api";
 import { useChainOptions } from "../queries";
@@ -108,10 +109,8 @@ export function PlanForm({ draft, onDraft }: PlanFormProps) {
           }}
         />
       ))}
-      <Text
+      <AmountText
         label={t("plans.priceUsd")}
-        inputMode="decimal"
-        autoComplete="off"
         value={draft.priceUsd ?? ""}
         onText={(text) => {
           set({ priceUsd: text.trim() === "" ? null : text.trim() });

@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
+import { chooseLanguage } from "../../i18n";
 import { chooseIn } from "../../testing/menus";
 import { json, refused, showOperator, toldIn, type Answers } from "../../testing/render";
 
@@ -33,8 +34,9 @@ const answers = (...plans: Plan[]): Answers => ({
 });
 const permissions = ["plans.read", "plans.change"] as const;
 
-afterEach(() => {
+afterEach(async () => {
   vi.restoreAllMocks();
+  await chooseLanguage("en");
 });
 
 describe("the plans", () => {
@@ -55,6 +57,14 @@ describe("the plans", () => {
     expect(screen.getByText("Every chain")).toBeTruthy();
     expect(screen.queryByRole("button", { name: "Make a plan" })).toBeNull();
     for (const name of ["Change", "Archive"]) expect(within(row).queryByRole("button", { name })).toBeNull();
+  });
+
+  it("say what a price is taken for whose dot may be meant to group thousands", async () => {
+    await chooseLanguage("de");
+    await showOperator(PlansPage, { path: "plans", answers: answers({ ...PLAN, priceUsd: "1.000" }), permissions });
+    fireEvent.click(within(await screen.findByRole("row", { name: /Growth/ })).getByRole("button", { name: "Ändern" }));
+    const dialog = within(await screen.findByRole("dialog"));
+    expect(dialog.getByText(/Das ist 1, nicht 1\.000\./, { selector: "strong" })).toBeTruthy();
   });
 
   it("say where there are none", async () => {
