@@ -60,10 +60,22 @@ async def test_the_next_span_is_read_before_the_next_poll_and_read_once(shop, ch
     assert (await shop.status(address))[0] == "paid"
 
 
+async def test_the_head_is_reached_of_a_chain_that_has_a_new_block_at_each_poll(shop, chain, ahead, usdx):
+    address = await shop.payment(chain, "USDX", ONE)
+    chain.transfer(usdx, address, ONE)
+    chain.mine(110)
+    behind = []
+    for _ in range(6):
+        behind.append((await ahead.poll()).behind)
+        chain.mine()
+    assert behind == [60, 11, 0, 0, 0, 0]
+    assert (await shop.status(address))[0] == "paid"
+
+
 async def test_an_address_handed_out_after_a_span_was_read_ahead_is_not_missed(shop, chain, ahead, usdx):
-    chain.mine(60)
+    chain.mine(100)
     await ahead.poll()
-    await read_to(chain, 60)
+    await read_to(chain, 100)
     address = await shop.payment(chain, "USDX", ONE)
     chain.transfer(usdx, address, ONE)
     chain.mine()
@@ -71,15 +83,15 @@ async def test_an_address_handed_out_after_a_span_was_read_ahead_is_not_missed(s
     assert await shop.status(address) == ("detected", ONE)
 
 
-@pytest.mark.parametrize("depth", [3, 20], ids=["above what is stored", "below what is stored"])
+@pytest.mark.parametrize("depth", [3, 60], ids=["above what is stored", "below what is stored"])
 async def test_a_span_of_a_branch_that_lost_does_not_stay(shop, chain, ahead, usdx, asset, depth):
     """Whether the money was in the blocks that were read ahead or comes in those that replace them."""
     lost, kept = await shop.payment(chain, "USDX", ONE), await shop.payment(chain, "USDX", ONE)
-    chain.mine(58)
+    chain.mine(98)
     chain.transfer(usdx, lost, ONE)
     chain.mine(2)
     await ahead.poll()
-    await read_to(chain, 60)
+    await read_to(chain, 100)
     chain.reorg(depth)
     chain.transfer(usdx, kept, ONE)
     chain.mine(10)
@@ -114,11 +126,11 @@ async def test_a_span_that_could_not_be_read_ahead_is_read_by_its_poll(shop, cha
 
     chain.before_scan = fail_once
     address = await shop.payment(chain, "USDX", ONE)
-    chain.mine(60)
+    chain.mine(95)
     chain.transfer(usdx, address, ONE)
     chain.mine(5)
     await ahead.poll()
-    await read_to(chain, 65)
+    await read_to(chain, 100)
     await shop.poll(ahead)
     assert failures
     assert (await shop.status(address))[0] == "paid"
@@ -145,10 +157,10 @@ async def test_nothing_goes_on_when_reading_ahead_ends(shop, chain, watcher):
             await asyncio.Event().wait()
 
     chain.before_scan = hang
-    chain.mine(60)
+    chain.mine(100)
     tasks = asyncio.all_tasks()
     async with watcher.reading_ahead():
         await watcher.poll()
-        await read_to(chain, 60)
+        await read_to(chain, 100)
         assert len(asyncio.all_tasks()) == len(tasks) + 1
     assert asyncio.all_tasks() == tasks

@@ -253,7 +253,8 @@ class Watcher:
         result = scanned.result
         last = result.blocks[-1]
         read = Cursor(last.height, last.hash)
-        if self._ahead is not None and last.height < head.height:
+        # The rest is read up to the head that is newest by then: else a quick chain is always some blocks further on.
+        if self._ahead is not None and head.height - last.height >= self._span_blocks:
             self._ahead.start(read, self._read_on(head, read))
         judgement = judging.Judgement()
         async with self._db.transaction() as conn:
