@@ -93,3 +93,19 @@ async def test_what_stood_in_a_block_that_is_gone_is_sent_again_once_something_e
     await treasury.work(unfound.engine)
     assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "completed")
     assert (treasury.alerts["dead"], treasury.alerts["unfound"]) == (1, 0)
+
+
+@pytest.mark.parametrize("is_dead", [True, False])
+async def test_a_block_that_is_gone_holds_nothing_when_what_took_its_place_is_old(treasury, unfound, is_dead):
+    await unfound.begin()
+    await treasury.mine()
+    treasury.chain.reorg(1)
+    unfound.rob()
+    await treasury.mine()
+    while is_dead and not treasury.alerts["dead"]:
+        await unfound.engine._follower.follow()
+        await treasury.mine()
+    await treasury.mine(treasury.info.hashes_kept + 2)
+    await treasury.work(unfound.engine)
+    assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "completed")
+    assert (treasury.alerts["dead"], treasury.alerts["unfound"]) == (1, 0)

@@ -34,7 +34,7 @@ class Cursor(Base):
 
 
 class ChainBlock(Base):
-    """A recent block on the best chain as it was last seen; one that holds deposits is kept for ever."""
+    """A recent block on the best chain, as last seen; one that holds deposits or what was sent is kept for ever."""
 
     __tablename__ = "chain_blocks"
     __table_args__ = (

@@ -236,8 +236,8 @@ class OutboundTx(Base):
     ``role`` is ``main``, or ``cancel`` for one that only uses the slot's nonce. ``state``: ``stored`` (perhaps never
     sent), ``sent``, ``mined`` (in the block named here), ``final`` (deep enough, and posted), ``gone`` (another of
     its slot was mined, or nothing of it ever can be). ``incarnation`` counts how often it became final, ``tries`` how
-    often it was broadcast. ``read_height`` and ``read_hash`` are the block in which the watcher has read it last, where
-    no node had told that yet: it may have left the chain.
+    often it was broadcast. ``read_height`` and ``read_hash`` are the block in which the watcher has read it last, if it
+    moved something: it may have left the chain.
     """
 
     __tablename__ = "outbound_txs"

@@ -159,11 +159,10 @@ async def note_missing(conn: AsyncConnection, slots: Sequence[int], height: int 
 async def read_in_blocks(conn: AsyncConnection, chain_scope: ChainScope, slots: Sequence[int]) -> set[int]:
     """Return the nonce slots of which the watcher has read a transaction in a block that stands, as far as it knows."""
     rows = await conn.exec_driver_sql(
-        "SELECT t.slot_pk FROM outbound_txs t JOIN chain_cursors c ON c.chain = t.chain AND c.scope = t.scope"
-        " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.read_height"
-        " WHERE t.chain = $1 AND t.scope = $2 AND t.slot_pk = ANY($3::bigint[]) AND t.read_height IS NOT NULL"
-        " AND (b.hash = t.read_hash OR b.hash IS NULL AND t.read_height < c.height - $4)",
-        (*chain_scope.key, list(slots), chain_scope.info.hashes_kept),
+        "SELECT t.slot_pk FROM outbound_txs t JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope"
+        " AND b.height = t.read_height AND b.hash = t.read_hash"
+        " WHERE t.chain = $1 AND t.scope = $2 AND t.slot_pk = ANY($3::bigint[])",
+        (*chain_scope.key, list(slots)),
     )
     return set(rows.scalars())
 

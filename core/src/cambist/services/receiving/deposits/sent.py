@@ -8,15 +8,15 @@ from cambist.db.structs import transposed
 from cambist.plugin import ScanResult
 from cambist.services.chain_scope import ChainScope
 
-# What is known to stand in that block already needs no second word for it.
+from .blocks import insert_blocks
+
 _NOTE = """
 WITH read AS (SELECT * FROM unnest($3::text[], $4::bigint[], $5::text[]) AS n (tx_id, height, hash)), due AS (
     SELECT t.id, read.height, read.hash FROM outbound_txs t JOIN read USING (tx_id)
-    WHERE t.chain = $1 AND t.scope = $2 AND t.block_hash IS DISTINCT FROM read.hash
-        AND t.read_hash IS DISTINCT FROM read.hash
-    ORDER BY t.id FOR NO KEY UPDATE OF t
+    WHERE t.chain = $1 AND t.scope = $2 ORDER BY t.id FOR NO KEY UPDATE OF t
 )
 UPDATE outbound_txs t SET read_height = due.height, read_hash = due.hash FROM due WHERE t.id = due.id
+RETURNING t.read_height
 """
 
 
@@ -24,8 +24,12 @@ async def note_sent(conn: AsyncConnection, chain_scope: ChainScope, result: Scan
     """Note in which block of a scan each transaction of ours moved something. The caller holds the cursor.
 
     A nonce slot is given up where something else used its nonce. That no node finds what we signed for it is no proof
-    of that: an index of transactions may be behind, or lost, where the blocks are all there.
+    of that: an index of transactions may be behind, or lost, where the blocks are all there. These blocks are kept for
+    ever: with those alone that are recent, one that a reorg had replaced long ago would look like one that stands.
     """
     moved = {one.tx_id: (one.tx_id, one.height, one.block_hash) for one in result.transfers}
-    if moved:
-        await conn.exec_driver_sql(_NOTE, (*chain_scope.key, *transposed(list(moved.values()))))
+    if not moved or chain_scope.mode == "sandbox":  # what is simulated is always found
+        return
+    heights = set((await conn.exec_driver_sql(_NOTE, (*chain_scope.key, *transposed(list(moved.values()))))).scalars())
+    if heights:
+        await insert_blocks(conn, chain_scope, [one for one in result.blocks if one.height in heights], kept=heights)
