@@ -109,3 +109,14 @@ async def test_a_block_that_is_gone_holds_nothing_when_what_took_its_place_is_ol
     await treasury.work(unfound.engine)
     assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "completed")
     assert (treasury.alerts["dead"], treasury.alerts["unfound"]) == (1, 0)
+
+
+async def test_the_operator_is_told_once_also_where_the_watcher_falls_behind(treasury, unfound):
+    await unfound.begin()
+    await treasury.work(unfound.engine, until="enough")
+    treasury.chain.mine(2 * treasury.info.span_max)
+    assert (await treasury.watcher.poll()).behind
+    await unfound.engine.tick()
+    await treasury.poll()
+    await unfound.engine.tick()
+    assert treasury.alerts["unfound"] == 1

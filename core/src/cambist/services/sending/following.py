@@ -199,7 +199,7 @@ class Follower:
             read = await finality_store.read_in_blocks(conn, context.chain_scope, list(waited)) if waited else set()
         for slot in sorted(read - self._unfound):
             context.alert("unfound", reference=waited[slot][-1].intent.update.reference, tx_id=waited[slot][-1].tx_id)
-        self._unfound = read
+        self._unfound |= read
         return {slot: ones for slot, ones in waited.items() if slot not in read}
 
     async def _mark_dead(self, dead: Slots, why: str) -> None:
