@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from cambist.services.sending import store
 from cambist.testing.memory.blocks import Output
 from tests.support.treasury import Treasury
+from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow
 
@@ -120,3 +124,16 @@ async def test_the_operator_is_told_once_also_where_the_watcher_falls_behind(tre
     await treasury.poll()
     await unfound.engine.tick()
     assert treasury.alerts["unfound"] == 1
+
+
+async def test_blocks_are_read_while_what_may_replace_a_transaction_of_theirs_waits_for_the_signer(treasury, unfound):
+    await unfound.begin()
+    treasury.chain.mine()
+    async with treasury.db.transaction() as conn:
+        slots = await conn.exec_driver_sql("SELECT slot_pk FROM outbound_txs WHERE tx_id = $1", (unfound.tx_id,))
+        assert await store.lock_slot(conn, slots.scalar_one())
+        polling = asyncio.create_task(treasury.poll())
+        await waits_for_a_lock(conn, polling)
+        is_read = polling.done()
+    await polling
+    assert is_read

@@ -95,7 +95,11 @@ async def reorged(conn: AsyncConnection, chain_scope: ChainScope) -> set[int]:
 
 
 async def lock_slot(conn: AsyncConnection, slot_pk: int) -> Sequence[TxRow]:
-    """Return a slot's transactions, newest first, locked with slot and intent; none where the slot is closed."""
+    """Return a slot's transactions, newest first, locked with slot and intent; none where the slot is closed.
+
+    Whoever changes what becomes of a transaction locks it for that before. A poll only notes where it has read one,
+    and does not wait: the signer may be asked meanwhile.
+    """
     found = await conn.exec_driver_sql(
         "SELECT 1 FROM outbound_slots s JOIN outbound_intents i ON i.id = s.intent_pk WHERE s.id = $1"
         " AND s.state = 'open' FOR UPDATE",
@@ -103,7 +107,7 @@ async def lock_slot(conn: AsyncConnection, slot_pk: int) -> Sequence[TxRow]:
     )
     if found.first() is None:
         return []
-    rows = await conn.exec_driver_sql(f"{TX} WHERE t.slot_pk = $1 ORDER BY t.id FOR UPDATE OF t", (slot_pk,))
+    rows = await conn.exec_driver_sql(f"{TX} WHERE t.slot_pk = $1 ORDER BY t.id FOR KEY SHARE OF t", (slot_pk,))
     return [tx_row(row) for row in reversed(rows.all())]
 
 
