@@ -119,7 +119,8 @@ def _why_sending(one: QueuedIntent, txs: Sequence[QueuedTx], info: ChainInfo) ->
         depth = max(0, (one.height or 0) - (mined[-1].height or 0))
         return Why("confirming", f"It is in a block, and has {depth} of {max(1, info.confirmations)} confirmations.")
     if one.missing_since is not None:
-        return Why("sequence_taken", "Something else seems to have used its nonce; that is being looked into.")
+        sentence = "Its nonce counts as used, and no node finds the transaction; that is being looked into."
+        return Why("sequence_taken", sentence)
     if one.is_gap:
         return Why("gap", "A nonce before its own was never used; a transfer of nothing fills it.")
     if one.behind is not None and one.sequence is not None:
