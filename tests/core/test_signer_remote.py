@@ -302,14 +302,19 @@ asyncio.run(main())
 """
 
 
+async def start_signer(folder: Path) -> asyncio.subprocess.Process:
+    """Start a signer in a process, and return once it listens. The first logs that it made a store."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, str(folder), stdout=subprocess.PIPE)
+    while (line := await process.stdout.readline()) != b"ready\n":
+        assert b"signer_store_made" in line
+    return process
+
+
 async def test_a_signer_that_is_killed_in_the_middle_forgets_nothing_that_left_it(tmp_path):
     """Killed again and again, it never gives out more than its cap, and answers again for what it answered."""
     remote, given = RemoteSigner(tmp_path / "s.sock", timeout_s=20), {}
     for turn in range(4):
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", PROGRAM, str(tmp_path), stdout=subprocess.PIPE
-        )
-        assert await process.stdout.readline() == b"ready\n"
+        process = await start_signer(tmp_path)
 
         async def take(turn: int = turn) -> None:
             for at in count(turn * 1_000_000):  # until the signer dies
@@ -324,8 +329,7 @@ async def test_a_signer_that_is_killed_in_the_middle_forgets_nothing_that_left_i
         await process.wait()
         with pytest.raises(SignerUnavailableError):
             await task
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, str(tmp_path), stdout=subprocess.PIPE)
-    assert await process.stdout.readline() == b"ready\n"
+    process = await start_signer(tmp_path)
     more = [request(stranger("a"), 10, sequence=9_000_000 + at) for at in range(200)]
     given |= {
         asked.payload: (asked, reply.signature)
