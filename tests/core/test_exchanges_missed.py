@@ -84,14 +84,15 @@ async def test_a_deposit_is_read_from_the_block_that_its_call_is_final_in_and_no
     await env.check_all_books()
 
 
-async def test_a_deposit_is_read_whose_call_was_mined_anew_while_the_gateway_was_away_for_long(env):
-    """By then the watcher has forgotten the heights of both blocks, and the call is final by its height alone."""
+@pytest.mark.parametrize("new_blocks", [1, 2])
+async def test_a_deposit_is_read_whose_call_was_mined_anew_while_the_gateway_was_away_for_long(env, new_blocks):
+    """At another height than before, the call is final by its height alone, which the watcher has forgotten by then."""
     await env.opened(usdx=100 * USDX)
     txn_id = await env.ask("memory/USDX", 60 * USDX, "other/USDX")
     row = await env.go_on(txn_id, until="sent")
     await env.mine()
     await env.tick()
-    env.chain.reorg(1, mine_again=[row.tx_id])
+    env.chain.reorg(1, mine_again=[row.tx_id], new_blocks=new_blocks)
     await env.mine(2 * env.chain.info.hashes_kept)
     await env.go_on(txn_id, until="filling")
     await env.mine()

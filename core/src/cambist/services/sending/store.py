@@ -83,12 +83,15 @@ async def pending_outflow(
 
 
 async def reorged(conn: AsyncConnection, chain_scope: ChainScope) -> set[int]:
-    """Return the mined transactions whose block is not the one that the watcher knows at its height."""
+    """Return the mined transactions whose block is not the one that the watcher knows at its height.
+
+    A height that it does not know counts while it would be remembered. One that is kept for longer says it for ever.
+    """
     rows = await conn.exec_driver_sql(
         "SELECT t.id FROM outbound_txs t JOIN chain_cursors c ON c.chain = t.chain AND c.scope = t.scope"
         " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
-        " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined' AND b.hash IS DISTINCT FROM t.block_hash"
-        " AND t.height >= c.height - $3",
+        " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined'"
+        " AND (b.hash <> t.block_hash OR b.hash IS NULL AND t.height >= c.height - $3)",
         (*chain_scope.key, chain_scope.info.hashes_kept),
     )
     return set(rows.scalars())
