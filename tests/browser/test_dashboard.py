@@ -252,6 +252,8 @@ async def fill_in_a_payment(page) -> None:
     await page.get_by_text("Priced in the token").click()
     await page.get_by_label("Amount").fill("25")
     await page.get_by_label("Order").fill("NC-1")
+    # It moves the button down: a press that began above it would not reach it.
+    await expect(page.get_by_text("The customer would pay now")).to_be_visible()
 
 
 async def test_a_payment_is_paid_mined_and_reorganized_on_its_own_page(open_page, url, axe):
