@@ -151,9 +151,12 @@ class Events:
         for claim in told:
             if claim is None or not same(from_word(claim.token), deposit.refund_contract):
                 continue
-            if same(from_word(claim.recipient), deposit.refund_to):
-                is_own = same(claim.caller, deposit.refund_to)
-                own, others = own + claim.amount * is_own, others + claim.amount * (not is_own)
+            if not same(from_word(claim.recipient), deposit.refund_to):
+                continue
+            if same(claim.caller, deposit.refund_to):
+                own += claim.amount
+            else:
+                others += claim.amount
         return own, others
 
     def _filled_slowly(self, here: Deployment, deposit: BridgeDeposit, receipt: Receipt) -> int:
