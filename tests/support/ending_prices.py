@@ -88,6 +88,17 @@ class EndingSwapper(SwapProvider):
         raise NotImplementedError
 
 
+@asynccontextmanager
+async def _opened(before: list[Connection]) -> AsyncIterator[Connection]:
+    """Give one more connection, whose work goes on for as long as it is open."""
+    connection = Connection(len(before) + 1)
+    before.append(connection)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(connection.run())
+        yield connection
+        running.cancel()
+
+
 class EndingPrices(PricePlugin[NoSettings]):
     """Its two sources are on one connection."""
 
@@ -98,11 +109,8 @@ class EndingPrices(PricePlugin[NoSettings]):
     @asynccontextmanager
     async def connect(self, config: NoSettings, context: PluginContext) -> AsyncIterator[Sequence[PriceSource]]:
         del config, context
-        OPENED.append(Connection(len(OPENED) + 1))
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(OPENED[-1].run())
-            yield [EndingSource(name, OPENED[-1]) for name in ("ending", "beside")]
-            running.cancel()
+        async with _opened(OPENED) as connection:
+            yield [EndingSource(name, connection) for name in ("ending", "beside")]
 
 
 class EndingSwaps(SwapPlugin[NoSettings]):
@@ -115,11 +123,8 @@ class EndingSwaps(SwapPlugin[NoSettings]):
     @asynccontextmanager
     async def connect(self, config: NoSettings, context: PluginContext) -> AsyncIterator[Sequence[SwapProvider]]:
         del config, context
-        SWAPS_OPENED.append(Connection(len(SWAPS_OPENED) + 1))
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(SWAPS_OPENED[-1].run())
-            yield [EndingSwapper(SWAPS_OPENED[-1])]
-            running.cancel()
+        async with _opened(SWAPS_OPENED) as connection:
+            yield [EndingSwapper(connection)]
 
     def readers(self, config: NoSettings) -> Sequence[CallReader]:
         del config
