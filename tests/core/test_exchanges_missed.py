@@ -58,6 +58,17 @@ async def test_a_refund_that_does_not_come_is_told_to_the_operator_and_still_cla
     await env.check_all_books()
 
 
+async def check_filled(env, txn_id):
+    """Expect the deposit to be read by the number that it has by now, and its fill to end the bridge."""
+    await env.mine()
+    await env.tick()
+    (deposit,) = env.routers["memory"].deposits()
+    assert (await env.row(txn_id)).bridge_deposit == deposit
+    env.other.fill(deposit)
+    assert (await env.go_on(txn_id)).status == "succeeded"
+    await env.check_all_books()
+
+
 async def test_a_deposit_is_read_from_the_block_that_its_call_is_final_in_and_no_earlier_one(env, monkeypatch):
     """Mined anew it has another number; a node that is behind tells of the block from before the reorg."""
     await env.opened(usdx=100 * USDX)
@@ -75,13 +86,7 @@ async def test_a_deposit_is_read_from_the_block_that_its_call_is_final_in_and_no
     with monkeypatch.context() as patch:
         patch.setattr(env.chain, "receipt", from_before)
         await env.go_on(txn_id, until="filling")
-    await env.mine()
-    await env.tick()
-    (deposit,) = env.routers["memory"].deposits()
-    assert (await env.row(txn_id)).bridge_deposit == deposit
-    env.other.fill(deposit)
-    assert (await env.go_on(txn_id)).status == "succeeded"
-    await env.check_all_books()
+    await check_filled(env, txn_id)
 
 
 @pytest.mark.parametrize("new_blocks", [1, 2])
@@ -95,13 +100,7 @@ async def test_a_deposit_is_read_whose_call_was_mined_anew_while_the_gateway_was
     env.chain.reorg(1, mine_again=[row.tx_id], new_blocks=new_blocks)
     await env.mine(2 * env.chain.info.hashes_kept)
     await env.go_on(txn_id, until="filling")
-    await env.mine()
-    await env.tick()
-    (deposit,) = env.routers["memory"].deposits()
-    assert (await env.row(txn_id)).bridge_deposit == deposit
-    env.other.fill(deposit)
-    assert (await env.go_on(txn_id)).status == "succeeded"
-    await env.check_all_books()
+    await check_filled(env, txn_id)
 
 
 async def test_a_fill_in_a_block_that_took_the_place_of_one_from_before_the_call_is_found(env):

@@ -239,14 +239,20 @@ async def test_another_seed_is_refused_and_leaves_the_database_to_the_right_one(
     assert (await money(empty)) == (await money(treasury.db))
 
 
-async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(treasury, empty, monkeypatch):
-    await busy(treasury)
+async def stopped(treasury, empty, monkeypatch):
+    """Begin a restore that ends as the chain cannot be read, and return its manifest."""
     manifest = await manifest_of(treasury)
     monkeypatch.setattr("cambist.services.recovery.restore.scan.PAUSE_FIRST_S", 0)
     treasury.chain.faults.unavailable = True
     with pytest.raises(RestoreError, match="goes on from there"):
         await run(treasury, empty, manifest)
     treasury.chain.faults.unavailable = False
+    return manifest
+
+
+async def test_it_goes_on_where_it_stopped_and_repeating_it_changes_nothing(treasury, empty, monkeypatch):
+    await busy(treasury)
+    manifest = await stopped(treasury, empty, monkeypatch)
     await run(treasury, empty, manifest)
     once, begin = await money(empty), await books_from(empty)
     summary, _ = await run(treasury, empty, manifest)
@@ -275,12 +281,7 @@ async def test_a_chain_that_a_worker_began_to_read_meanwhile_is_refused_and_not_
 ):
     """A worker begins at the head: a restore that went on from there would miss every deposit before, untold."""
     await treasury.receive("USDX", 1_000_000)
-    manifest = await manifest_of(treasury)
-    monkeypatch.setattr("cambist.services.recovery.restore.scan.PAUSE_FIRST_S", 0)
-    treasury.chain.faults.unavailable = True
-    with pytest.raises(RestoreError, match="goes on from there"):
-        await run(treasury, empty, manifest)
-    treasury.chain.faults.unavailable = False
+    manifest = await stopped(treasury, empty, monkeypatch)
     await Treasury(empty, treasury.clock, treasury.ids, treasury.folder, chain=treasury.chain).poll()
     with pytest.raises(RestoreError, match=r"memory is read by a worker already.* restore into another new database"):
         await run(treasury, empty, manifest)
