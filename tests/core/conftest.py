@@ -44,6 +44,15 @@ async def treasury(db, clock, ids, tmp_path):
 
 
 @pytest.fixture
+async def funded_treasury(db, clock, ids, tmp_path):
+    """Give a merchant to whom 500 USDX were paid, which lie where they were paid to."""
+    async with Treasury(db, clock, ids, tmp_path) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 500_000_000)
+        yield treasury
+
+
+@pytest.fixture
 async def cheap_treasury(db, clock, ids, tmp_path):
     """Give a merchant on a chain with low fees, where little is too small to be collected."""
     async with Treasury(db, clock, ids, tmp_path) as treasury:

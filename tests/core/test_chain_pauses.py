@@ -31,12 +31,9 @@ async def resume(db, pauses, what: Pausable) -> None:
 
 
 @pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
-        yield treasury
-        await treasury.check_books()
+async def treasury(funded_treasury):
+    yield funded_treasury
+    await funded_treasury.check_books()
 
 
 async def waits_for(treasury: Treasury, payout_id: str) -> tuple[str, str | None]:

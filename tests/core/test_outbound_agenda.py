@@ -19,12 +19,9 @@ AMOUNT = 5_000_000
 
 
 @pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
-        yield treasury
-        await treasury.check_books()
+async def treasury(funded_treasury):
+    yield funded_treasury
+    await funded_treasury.check_books()
 
 
 @pytest.fixture

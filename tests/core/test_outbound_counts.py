@@ -17,13 +17,10 @@ FAR = 1_000_000
 
 
 @pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
-        await treasury.ready()
-        yield treasury
-        await treasury.check_books()
+async def treasury(funded_treasury):
+    await funded_treasury.ready()
+    yield funded_treasury
+    await funded_treasury.check_books()
 
 
 async def waits_for(treasury: Treasury, payout_id: str) -> str | None:

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cambist.services.sending.engine import Engine
 from cambist_evm.testing import FaultyProxy
-from tests.support.anvil_treasury import CHAIN_ID, anvil_treasury
+from tests.support.anvil_treasury import CHAIN_ID, paying_treasury
 from tests.support.node_treasury import plugin_context
 from tests.support.payment_env import registry
 
@@ -18,13 +18,8 @@ ONE = 10**6
 
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
-    async with anvil_treasury(db, clock, ids, tmp_path, swept=False) as treasury:
-        await treasury.open()
-        await treasury.receive_many("USDT", [100 * ONE])
-        await treasury.pay_out("USDT", ONE, await treasury.stranger(9))
-        await treasury.work(treasury.engine())
+    async with paying_treasury(db, clock, ids, tmp_path) as treasury:
         yield treasury
-        await treasury.check_books()
 
 
 @pytest.mark.parametrize("is_alone", [True, False])

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cambist.plugin import SignedTx
-from tests.support.anvil_treasury import anvil_treasury
+from tests.support.anvil_treasury import paying_treasury
 
 pytestmark = pytest.mark.slow
 
@@ -16,14 +16,8 @@ ONE = 10**6
 
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
-    async with anvil_treasury(db, clock, ids, tmp_path, swept=False) as treasury:
-        await treasury.open()
-        await treasury.receive_many("USDT", [100 * ONE])
-        # The first one has the wallet get gas, for those to come as well.
-        await treasury.pay_out("USDT", ONE, await treasury.stranger(9))
-        await treasury.work(treasury.engine())
+    async with paying_treasury(db, clock, ids, tmp_path) as treasury:
         yield treasury
-        await treasury.check_books()
 
 
 async def signed(treasury) -> list[SignedTx]:

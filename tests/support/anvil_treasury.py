@@ -98,3 +98,15 @@ async def anvil_treasury(
             async with treasury:
                 assert treasury.station == station_address()
                 yield treasury
+
+
+@asynccontextmanager
+async def paying_treasury(db, clock, ids, folder) -> AsyncIterator[AnvilTreasury]:
+    """Open a treasury without a sweeper that has paid out once: the first payout has the wallet get gas for others."""
+    async with anvil_treasury(db, clock, ids, folder, swept=False) as treasury:
+        await treasury.open()
+        await treasury.receive_many("USDT", [100_000_000])
+        await treasury.pay_out("USDT", 1_000_000, await treasury.stranger(9))
+        await treasury.work(treasury.engine())
+        yield treasury
+        await treasury.check_books()
