@@ -58,7 +58,8 @@ class SpendableBalance(Struct, kw_only=True):
     else, as there is something to collect in its place. ``maybe_spent`` is what it may have beyond ``units``, unless
     the balance is older than the latest that left. ``counted_twice`` is the part of it, in native coin, that the
     balance may lack already because it waits to be mined. ``lacks_coin``: a reorg has taken what is being sent, so that
-    no gas that comes would be left for fees.
+    no gas that comes would be left for fees. ``reserved`` is what was set aside of it for the address to keep: once,
+    however many transactions name it, for none of them spends it.
     """
 
     units: dict[str | None, int]
@@ -67,6 +68,7 @@ class SpendableBalance(Struct, kw_only=True):
     counted_twice: int = 0
     kept: int = 0
     lacks_coin: bool = False
+    reserved: int = 0
 
     @property
     def for_fees(self) -> int:
@@ -182,17 +184,20 @@ def allocate(purpose: str, funding: Funding[T], plans: Sequence[Plan]) -> Alloca
         if plan.refused is not None or step is None:
             found.refused.append((intent, plan.refused or UNPLANNED))
             continue
+        more = max(0, step.fee.reserve - left.reserved)
         if purpose in RECEIVING:
-            step = structs.replace(step, fee=fee_within(step.fee, left.for_fees))
-        cost = step.fee.cost_max + step.fee.reserve + (intent.outgoing_units if purpose == "gas" else 0)
+            step = structs.replace(step, fee=fee_within(step.fee, left.for_fees - more))
+        cost = step.fee.cost_max + more + (intent.outgoing_units if purpose == "gas" else 0)
         if found.needs_gas or left.for_fees + left.counted_twice < cost:
             found.needs_gas.append((intent, step.fee))
         elif not left.reserve_fee(cost):
             found.maybe_spent.append(intent)
-        elif plan.loan:
-            found.needs_loan.append((intent, plan.loan))
         else:
-            found.ready.append((intent, step))
+            left.reserved += more
+            if plan.loan:
+                found.needs_loan.append((intent, plan.loan))
+            else:
+                found.ready.append((intent, step))
     if not (found.needs_gas or found.maybe_spent):
         # While it waits to be mined, that coin is missing to those that come next: they have theirs beside it.
         following = sum(step.fee.cost_max for _, step in found.ready)
@@ -245,4 +250,4 @@ def gas_needed(
         needed = sum(fee.cost_at(lean_price(fee)) for fee in fees)
     if purpose == "wallet":
         needed = max(needed, needed // len(fees) * wallet_transfers)
-    return needed + max(fee.reserve for fee in fees) - left.for_fees
+    return needed + max(0, max(fee.reserve for fee in fees) - left.reserved) - left.for_fees
