@@ -6,6 +6,8 @@ import pytest
 
 from cambist.services.accounting import ledger
 from cambist.testing.memory.blocks import Output
+from tests.support.payment_env import registry
+from tests.support.reserving import ReservingChain
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -207,3 +209,32 @@ async def test_of_several_collections_whose_coin_a_reorg_has_taken_each_is_given
     assert await treasury.on_chain(treasury.wallet.address, "USDX") == 100 * USDX
     assert (await gas_given(treasury))[0] <= 6
     assert await treasury.is_idle()
+
+
+async def test_a_reserve_that_stands_is_brought_once_however_much_is_sent(db, clock, ids, tmp_path):
+    """An address that keeps coin for ever needs it once, and it is no part of what lets the price be higher."""
+    known = registry()
+    chain = ReservingChain(known.chains["memory"])
+    async with Treasury(db, clock, ids, tmp_path, chain=chain, chains=known) as treasury:
+        await treasury.open(station=100 * COIN)
+        await treasury.receive("MEM", 4 * COIN)
+        to_addresses = [await treasury.stranger(number) for number in range(4)]
+        await treasury.pay_out_many("MEM", [(to_address, COIN) for to_address in to_addresses])
+        await treasury.work(treasury.engine())
+        assert [await treasury.on_chain(to_address, "MEM") for to_address in to_addresses] == [COIN] * 4
+        count, units = await gas_given(treasury)
+        assert (count, int(units) // COIN) == (2, 20), "one for the deposit's address, one for the wallet"
+        await treasury.check_books()
+
+
+async def test_gas_is_no_less_than_arrives(db, clock, ids, tmp_path):
+    """An address that holds tokens alone may be one that so little coin does not reach."""
+    known = registry({"memory": {"chains": {"memory": {"least_units": COIN // 2}}}})
+    async with Treasury(db, clock, ids, tmp_path, chains=known) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", 100 * USDX)
+        to_address = await treasury.stranger(1)
+        await treasury.pay_out("USDX", 50 * USDX, to_address)
+        await treasury.work(treasury.engine())
+        assert await treasury.on_chain(to_address, "USDX") == 50 * USDX
+        await treasury.check_books()

@@ -95,7 +95,7 @@ async def gas_left(conn: AsyncConnection, context: EngineContext, source: OwnPat
 async def ask_for_gas(
     conn: AsyncConnection, context: EngineContext, recipient: OwnPath, units: int, now: datetime
 ) -> bool:
-    """Have native coin sent to an address of ours, unless some is on its way.
+    """Have native coin sent to an address of ours, unless some is on its way: as much as arrives there, at least.
 
     False, and an alert for each that came, where what was brought was never enough and no more is brought for a while:
     each time costs the platform a fee, and where what is brought makes the fee higher by as much, it never would be.
@@ -110,8 +110,10 @@ async def ask_for_gas(
                 facts = {"times": row.times, "until": str(row.last_at + rest)}
                 context.alert("gas_never_enough", address=recipient.address, lacking=units, **facts)
             return False
-    station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-    await ask_station(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, units, now)
+    info = context.chain_scope.info
+    arriving = max(units, info.native.least_units)
+    station = await gas_station(conn, info.family, context.chain_scope.mode)
+    await ask_station(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, arriving, now)
     return True
 
 
