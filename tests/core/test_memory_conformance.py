@@ -19,6 +19,7 @@ from cambist.testing.memory import (
     memory_chain_info,
 )
 from tests.support.memory_calls import MemoryCallHarness
+from tests.support.reserving import ReservingChain
 
 
 class TestMemoryChain(ChainConformance):
@@ -47,11 +48,11 @@ class TestMemoryChainThatSignsPublicKeys(ChainConformance):
         return MemoryHarness(MemoryKeyedChain(memory_chain_info(), finality_lag_blocks=5))
 
 
-class TestMemoryChainThatTakesNoDust(ChainConformance):
+class TestMemoryChainOfAccountsThatKeepCoin(ChainConformance):
     @pytest.fixture
     async def harness(self) -> MemoryHarness:
-        info = memory_chain_info(config=MemoryChainConfig(least_units=1_000_000))
-        return MemoryHarness(MemoryChain(info, finality_lag_blocks=5))
+        info = memory_chain_info(config=MemoryChainConfig(least_units=ReservingChain.reserve))
+        return MemoryHarness(ReservingChain(info, finality_lag_blocks=5))
 
 
 class TestMemoryChainThatExpires(ChainConformance):

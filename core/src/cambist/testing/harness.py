@@ -167,12 +167,12 @@ class ChainHarness(ABC):
     async def coins_held(self) -> int:
         """Return how much native coin an account that the kit sends from is given, in the smallest unit.
 
-        Enough for all that one test sends, also of a coin with few decimals, and for what a new account must keep
-        beside its fees, which the chain itself says. Override it where fees need more than a hundred coins, or where so
-        many are more than there are.
+        Enough for all that one test sends, also of a coin with few decimals or of which little does not arrive, and for
+        what a new account must keep beside its fees, which the chain itself says. Override it where fees need more than
+        a hundred coins, or where so many are more than there are.
         """
         native = self.chain.info.native
-        held: int = max(COINS_HELD * 10**native.decimals, UNITS_HELD)
+        held: int = max(COINS_HELD * 10**native.decimals, UNITS_HELD) + COINS_HELD * (native.least_units - 1)
         if not self.abilities.activation:
             return held
         first = Intent(

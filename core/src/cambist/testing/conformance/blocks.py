@@ -11,9 +11,7 @@ from cambist.testing.blocking import blocking_noticed
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .helpers import answers_again, block_at, head_of, needs, scan
-
-AMOUNT = 6_543_210
+from .helpers import answers_again, block_at, head_of, needs, scan, some
 
 
 class BlockConformance(Conformance):
@@ -107,7 +105,7 @@ class BlockConformance(Conformance):
     async def test_nobody_else_waits_while_it_is_asked(self, harness: ChainHarness) -> None:
         """Every chain, merchant and webhook of a process shares its event loop: whoever blocks it stops them all."""
         native, recipient, chain = harness.chain.info.native, harness.fresh_address(), harness.chain
-        tx_id = await harness.transfer(native, recipient, AMOUNT)
+        tx_id = await harness.transfer(native, recipient, some(harness))
         await harness.mine()
         with blocking_noticed() as blocking:
             head = await head_of(harness)

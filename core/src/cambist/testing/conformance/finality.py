@@ -6,9 +6,7 @@ from cambist.plugin import StateUnavailableError
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .helpers import block_at, finalized, head_of, needs
-
-AMOUNT = 8_765_432
+from .helpers import block_at, finalized, head_of, needs, some
 
 
 class FinalityConformance(Conformance):
@@ -51,22 +49,22 @@ class FinalityConformance(Conformance):
         recipient, later = harness.fresh_address(), harness.fresh_address()
         tokens = harness.chain.info.tokens
         for token in tokens:
-            await harness.transfer(token, recipient, AMOUNT)
+            await harness.transfer(token, recipient, some(harness))
         await harness.mine()
         final = (await finalized(harness, (await head_of(harness)).height)).finalized_height
         head = await head_of(harness)
         if head.finalized_height != head.height:
             for token in tokens:
-                await harness.transfer(token, later, AMOUNT)
+                await harness.transfer(token, later, some(harness))
         wanted = [(address, token) for token in tokens for address in (recipient, later)]
-        assert list(await harness.chain.balances(wanted, final)) == [AMOUNT, 0] * len(tokens)
+        assert list(await harness.chain.balances(wanted, final)) == [some(harness), 0] * len(tokens)
 
     async def test_a_past_balance_is_exact_or_refused(self, harness: ChainHarness) -> None:
         """A node that keeps no old states says so, and never tells a newer balance for an older one."""
         recipient, before = harness.fresh_address(), await head_of(harness)
         token = harness.chain.info.tokens[-1]
         for _ in range(3):
-            await harness.transfer(token, recipient, AMOUNT)
+            await harness.transfer(token, recipient, some(harness))
             await harness.mine()
         for count in range(4):
             try:
@@ -74,5 +72,5 @@ class FinalityConformance(Conformance):
             except StateUnavailableError:
                 assert not harness.abilities.past_balances
             else:
-                assert told == count * AMOUNT
-        assert await harness.chain.balance(recipient, token) == 3 * AMOUNT
+                assert told == count * some(harness)
+        assert await harness.chain.balance(recipient, token) == 3 * some(harness)

@@ -12,6 +12,9 @@ from cambist.testing.watch import watching
 
 FINALITY_BLOCKS_MAX = 256
 
+SOME_UNITS = 9_876_543
+"""What the kit's tests transfer, where nothing depends on how much, and one unit arrives."""
+
 
 def needs(harness: ChainHarness, ability: str) -> None:
     """Skip the test where the harness cannot do this."""
@@ -25,6 +28,11 @@ def a_token(harness: ChainHarness) -> Token:
         if not token.is_native:
             return token
     pytest.skip("the chain has no token but its native coin")
+
+
+def some(harness: ChainHarness) -> int:
+    """Return how much of any token a test transfers: so much arrives wherever it goes."""
+    return SOME_UNITS + max(token.least_units for token in harness.chain.info.tokens) - 1
 
 
 async def head_of(harness: ChainHarness) -> Head:

@@ -11,7 +11,7 @@ from cambist.plugin import Movement, PluginError, Step, Units, UnreadablePayload
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
-from .helpers import a_token, block_at, head_of, needs
+from .helpers import a_token, block_at, head_of, needs, some
 from .sends import (
     all_prepared,
     an_intent,
@@ -28,7 +28,6 @@ from .sends import (
     with_key,
 )
 
-AMOUNT = 3_456_789
 STEPS_COUNT = 200
 FLIPS_COUNT = 200
 GARBAGE = (b"", b"\0", b"\x02", b"\xc0", b"{}", b"[]", b"null", b"\xff" * 100, b"0" * 100_000, bytes(range(256)))
@@ -39,7 +38,7 @@ class PayloadConformance(Conformance):
         """For small and enormous numbers, every token and many recipients: nothing is cut, rounded or mixed up."""
         sender, chance = await funded(harness), Random(0)
         for token in harness.chain.info.tokens:
-            likely = await planned(harness, sender, token, AMOUNT)
+            likely = await planned(harness, sender, token, some(harness))
             steps = [(_varied(harness, likely, chance), _sequence(harness, chance)) for _ in range(STEPS_COUNT)]
             unsigned = await all_prepared(harness, sender, steps)
             for (step, sequence), tx in zip(steps, unsigned, strict=True):
@@ -55,9 +54,9 @@ class PayloadConformance(Conformance):
         """The payload says it, or that there is none, for every token; it is mined with it."""
         needs(harness, "tags")
         for token in harness.chain.info.tokens:
-            sender = await funded(harness, *([] if token.is_native else [(token, 100 * AMOUNT)]))
+            sender = await funded(harness, *([] if token.is_native else [(token, 100 * some(harness))]))
             for tag in (None, *dict.fromkeys(harness.samples.tags.values())):
-                wanted = replace(an_intent(sender, harness.fresh_address(), token, AMOUNT), tag=tag)
+                wanted = replace(an_intent(sender, harness.fresh_address(), token, some(harness)), tag=tag)
                 (plan,) = await harness.chain.plan([wanted], sponsor=None)
                 step = step_of(plan)
                 assert step.tag == tag
@@ -69,8 +68,8 @@ class PayloadConformance(Conformance):
     async def test_what_is_paid_is_no_more_than_the_payload_allows(self, harness: ChainHarness) -> None:
         """Whatever is sent, and to whom: the signer counts the fee that it reads as if it were spent."""
         for token in harness.chain.info.tokens:
-            sender = await funded(harness, *([] if token.is_native else [(token, AMOUNT)]))
-            unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+            sender = await funded(harness, *([] if token.is_native else [(token, some(harness))]))
+            unsigned = await prepared(harness, sender, await planned(harness, sender, token, some(harness)))
             status = await mined(harness, sealed(harness, unsigned, sender))
             assert status.fee is not None
             assert status.fee <= harness.family.effects(harness.chain.info, unsigned.payload).fee_max
@@ -80,7 +79,7 @@ class PayloadConformance(Conformance):
         sender, info = await funded(harness), harness.chain.info
         assert harness.abilities.sequences != harness.abilities.expiry
         for token in info.tokens:
-            unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+            unsigned = await prepared(harness, sender, await planned(harness, sender, token, some(harness)))
             effects = harness.family.effects(info, unsigned.payload)
             assert (effects.sequence, effects.valid_until) == (unsigned.sequence, unsigned.valid_until)
             if harness.abilities.sequences:
@@ -94,7 +93,7 @@ class PayloadConformance(Conformance):
         """Wanted twice, it happens twice, prepared at once or one after the other: no two payloads are ever alike."""
         native = harness.chain.info.native
         sender = await funded(harness)
-        step = await planned(harness, sender, native, AMOUNT)
+        step = await planned(harness, sender, native, some(harness))
         first = sender.first_sequence
         sequences = range(first, first + 4) if harness.abilities.sequences else [None] * 4
         unsigned = [
@@ -104,13 +103,13 @@ class PayloadConformance(Conformance):
         txs = [sealed(harness, one, sender) for one in unsigned]
         assert len({tx.tx_id for tx in txs}) == len({tx.raw for tx in txs}) == len(txs)
         assert (await mined(harness, *txs)).state == "succeeded"
-        assert await harness.chain.balance(step.to_address, native) == len(txs) * AMOUNT
+        assert await harness.chain.balance(step.to_address, native) == len(txs) * some(harness)
 
     async def test_each_sender_is_prepared_for_with_its_own_key(self, harness: ChainHarness) -> None:
         """Several in one call, and one after the other: each payload takes its own sender's signature, and is mined."""
         native = harness.chain.info.native
         senders = [await funded(harness) for _ in range(3)]
-        steps = [with_key(harness, one, await planned(harness, one, native, AMOUNT)) for one in senders]
+        steps = [with_key(harness, one, await planned(harness, one, native, some(harness))) for one in senders]
         numbers = [await harness.chain.next_sequence(one.address) for one in senders]
         ready = list(zip(steps, numbers, strict=True))
         unsigned = [*await prepared_as_told(harness, ready[:2]), *await prepared_as_told(harness, ready[2:])]
@@ -131,7 +130,7 @@ class PayloadConformance(Conformance):
         """What a contract does that nobody registered cannot be told: at most, that it is called."""
         token, info = a_token(harness), harness.chain.info
         sender = await funded(harness)
-        unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+        unsigned = await prepared(harness, sender, await planned(harness, sender, token, some(harness)))
         assert harness.family.effects(info, unsigned.payload).movements[0].contract == token.contract
         without = replace(info, tokens=tuple(known for known in info.tokens if known != token))
         try:
@@ -146,7 +145,7 @@ class PayloadConformance(Conformance):
         """At every length; and one that has its signature already is no payload either."""
         sender = await funded(harness)
         for token in harness.chain.info.tokens[:2]:
-            unsigned = await prepared(harness, sender, await planned(harness, sender, token, AMOUNT))
+            unsigned = await prepared(harness, sender, await planned(harness, sender, token, some(harness)))
             whole = unsigned.payload
             raw = sealed(harness, unsigned, sender).raw
             for wrong in (*(whole[:end] for end in range(len(whole))), whole + b"\0", b"\0" + whole, whole * 2, raw):
@@ -181,14 +180,14 @@ class PayloadConformance(Conformance):
         once = harness.family.seal(unsigned, signature)
         assert once == harness.family.seal(unsigned, signature)
         assert unsigned.payload != once.raw
-        more = await prepared(harness, sender, replace(step, amount=Units(AMOUNT + 1)))
+        more = await prepared(harness, sender, replace(step, amount=Units(some(harness) + 1)))
         assert sealed(harness, more, sender).tx_id != once.tx_id
 
     async def test_nothing_but_the_senders_signature_is_taken(self, harness: ChainHarness) -> None:
         """Of a stranger, over something else, or with a bit changed: sealing it fails, or sending it; nothing moves."""
         sender, step, unsigned = await _native(harness)
         stranger = await harness.sender()
-        more = await prepared(harness, sender, replace(step, amount=Units(AMOUNT + 1)))
+        more = await prepared(harness, sender, replace(step, amount=Units(some(harness) + 1)))
         right = signature_of(harness, unsigned, sender.private_key)
         wrong = [
             signature_of(harness, unsigned, stranger.private_key),
@@ -227,7 +226,7 @@ def _sequence(harness: ChainHarness, chance: Random) -> int | None:
 
 async def _native(harness: ChainHarness) -> tuple[Sender, Step, UnsignedTx]:
     sender = await funded(harness)
-    step = await planned(harness, sender, harness.chain.info.native, AMOUNT)
+    step = await planned(harness, sender, harness.chain.info.native, some(harness))
     return sender, step, await prepared(harness, sender, step)
 
 

@@ -8,10 +8,9 @@ from cambist.plugin import Step, Units
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
-from .helpers import needs
+from .helpers import needs, some
 from .sends import an_intent, funded, mined, native_of, planned, prepared, sealed, signed, step_of, told
 
-AMOUNT = 6_543_210
 MANY = 16
 """Geth keeps as many of one sender's transactions waiting without question."""
 
@@ -31,7 +30,9 @@ class SequenceConformance(Conformance):
     async def test_many_of_one_sender_are_mined_in_order(self, harness: ChainHarness) -> None:
         """Broadcast at once, each to somebody else."""
         sender, step = await _ready(harness)
-        steps = [replace(step, to_address=harness.fresh_address(), amount=Units(AMOUNT + n)) for n in range(MANY)]
+        steps = [
+            replace(step, to_address=harness.fresh_address(), amount=Units(some(harness) + n)) for n in range(MANY)
+        ]
         txs = [await signed(harness, sender, one, sequence) for sequence, one in enumerate(steps)]
         assert (await mined(harness, *txs)).state == "succeeded"
         assert await harness.chain.next_sequence(sender.address) == sender.first_sequence + MANY
@@ -95,7 +96,7 @@ class SequenceConformance(Conformance):
         await harness.mine(2)
         found = await harness.chain.transactions([tx.tx_id for tx in txs])
         assert [status.state == "succeeded" for status in found] == [False, False, True]
-        assert await harness.chain.balance(step.to_address, step.token) == AMOUNT
+        assert await harness.chain.balance(step.to_address, step.token) == some(harness)
         assert (found[-1].fee or 0) <= bids[-1].fee.cost_max
 
     async def test_the_same_fee_does_not_replace(self, harness: ChainHarness) -> None:
@@ -125,4 +126,4 @@ class SequenceConformance(Conformance):
 async def _ready(harness: ChainHarness) -> tuple[Sender, Step]:
     needs(harness, "sequences")
     sender = await funded(harness)
-    return sender, await planned(harness, sender, harness.chain.info.native, AMOUNT)
+    return sender, await planned(harness, sender, harness.chain.info.native, some(harness))

@@ -6,9 +6,7 @@ from cambist.plugin import Token
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .helpers import a_token, block_at, head_of, needs, scan, transfers_above
-
-AMOUNT = 7_654_321
+from .helpers import a_token, block_at, head_of, needs, scan, some, transfers_above
 
 
 class StateConformance(Conformance):
@@ -16,10 +14,10 @@ class StateConformance(Conformance):
         """For each token apart, and zero for an address that nobody paid."""
         recipient, stranger = harness.fresh_address(), harness.fresh_address()
         for factor, token in enumerate(harness.chain.info.tokens, start=1):
-            await harness.transfer(token, recipient, factor * AMOUNT)
+            await harness.transfer(token, recipient, factor * some(harness))
         await harness.mine()
         for factor, token in enumerate(harness.chain.info.tokens, start=1):
-            assert await harness.chain.balance(recipient, token) == factor * AMOUNT
+            assert await harness.chain.balance(recipient, token) == factor * some(harness)
             assert await harness.chain.balance(stranger, token) == 0
 
     async def test_a_past_balance_is_what_it_was(self, harness: ChainHarness) -> None:
@@ -29,14 +27,14 @@ class StateConformance(Conformance):
             recipient = harness.fresh_address()
             await harness.mine()
             before = await head_of(harness)
-            await harness.transfer(token, recipient, AMOUNT)
+            await harness.transfer(token, recipient, some(harness))
             await harness.mine(2)
             balances = [await harness.chain.balance(recipient, token, before.height + n) for n in (0, 1, 2)]
-            assert balances == [0, AMOUNT, AMOUNT]
+            assert balances == [0, some(harness), some(harness)]
 
     async def test_an_unheard_of_transaction_is_unknown(self, harness: ChainHarness) -> None:
         """Which is no error, and says nothing of a block."""
-        tx_id = await harness.transfer(harness.chain.info.native, harness.fresh_address(), AMOUNT)
+        tx_id = await harness.transfer(harness.chain.info.native, harness.fresh_address(), some(harness))
         await harness.mine()
         status = await harness.chain.transaction(tx_id[:-1] + ("0" if tx_id[-1] != "0" else "1"))
         assert (status.state, status.block, status.fee) == ("unknown", None, None)
@@ -44,14 +42,14 @@ class StateConformance(Conformance):
     async def test_a_waiting_transaction_is_pending(self, harness: ChainHarness) -> None:
         """Until it is mined."""
         needs(harness, "pending")
-        tx_id = await harness.transfer(harness.chain.info.native, harness.fresh_address(), AMOUNT)
+        tx_id = await harness.transfer(harness.chain.info.native, harness.fresh_address(), some(harness))
         status = await harness.chain.transaction(tx_id)
         assert (status.state, status.block) == ("pending", None)
 
     async def test_a_mined_transaction_names_its_block(self, harness: ChainHarness) -> None:
         """Its header, and the fee where the chain tells it."""
         before = await head_of(harness)
-        tx_id = await harness.transfer(harness.chain.info.native, harness.fresh_address(), AMOUNT)
+        tx_id = await harness.transfer(harness.chain.info.native, harness.fresh_address(), some(harness))
         await harness.mine(2)
         status = await harness.chain.transaction(tx_id)
         assert status.state == "succeeded"
@@ -76,14 +74,14 @@ class StateConformance(Conformance):
         needs(harness, "reorgs")
         for token in harness.chain.info.tokens[:2]:
             recipient, before = harness.fresh_address(), await head_of(harness)
-            kept = await harness.transfer(token, recipient, AMOUNT)
+            kept = await harness.transfer(token, recipient, some(harness))
             await harness.mine()
-            lost = await harness.transfer(token, recipient, AMOUNT + 1)
+            lost = await harness.transfer(token, recipient, some(harness) + 1)
             await harness.mine()
             assert len(await transfers_above(harness, before.height, recipient)) == 2
             await harness.reorg(1)
             assert [found.tx_id for found in await transfers_above(harness, before.height, recipient)] == [kept]
-            assert await harness.chain.balance(recipient, token) == AMOUNT
+            assert await harness.chain.balance(recipient, token) == some(harness)
             assert (await harness.chain.transaction(lost)).state in ("unknown", "pending")
             assert (await harness.chain.transaction(kept)).state == "succeeded"
 
@@ -103,7 +101,9 @@ class StateConformance(Conformance):
         needs(harness, "several_per_tx")
         token, first, second = a_token(harness), harness.fresh_address(), harness.fresh_address()
         before = await head_of(harness)
-        tx_id = await harness.transfer_many(token, [(first, AMOUNT), (second, AMOUNT), (first, AMOUNT)])
+        tx_id = await harness.transfer_many(
+            token, [(first, some(harness)), (second, some(harness)), (first, some(harness))]
+        )
         await harness.mine(2)
         old = await transfers_above(harness, before.height, first, second)
         await harness.remine(2, tx_id)
@@ -116,16 +116,16 @@ class StateConformance(Conformance):
 
 async def _mined_again(harness: ChainHarness, token: Token) -> None:
     recipient, before = harness.fresh_address(), await head_of(harness)
-    tx_id = await harness.transfer(token, recipient, AMOUNT)
+    tx_id = await harness.transfer(token, recipient, some(harness))
     await harness.mine(2)
     old = (await transfers_above(harness, before.height, recipient))[0]
     await harness.remine(2, tx_id)
     found = await transfers_above(harness, before.height, recipient)
-    assert [(new.tx_id, new.position, new.amount) for new in found] == [(tx_id, old.position, AMOUNT)]
+    assert [(new.tx_id, new.position, new.amount) for new in found] == [(tx_id, old.position, some(harness))]
     new = found[0]
     assert new.block_hash != old.block_hash
     assert new.block_hash == (await block_at(harness, new.height)).hash
     assert (await scan(harness, new.height, new.height, recipient)).transfers[0] == new
-    assert await harness.chain.balance(recipient, token) == AMOUNT
+    assert await harness.chain.balance(recipient, token) == some(harness)
     status = await harness.chain.transaction(tx_id)
     assert (status.state, status.block and status.block.hash) == ("succeeded", new.block_hash)

@@ -6,10 +6,8 @@ from cambist.plugin import Token, Transfer
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
-from .helpers import a_token, block_at, head_of, needs, scan, transfers_above
+from .helpers import a_token, block_at, head_of, needs, scan, some, transfers_above
 from .sends import funded, mined, planned, signed
-
-AMOUNT = 1_234_567
 
 
 class TransferConformance(Conformance):
@@ -54,7 +52,7 @@ class TransferConformance(Conformance):
         """Equal transactions in one block have equal positions, so a position survives another order."""
         token, recipient = a_token(harness), harness.fresh_address()
         before = await head_of(harness)
-        tx_ids = [await harness.transfer(token, recipient, AMOUNT) for _ in range(3)]
+        tx_ids = [await harness.transfer(token, recipient, some(harness)) for _ in range(3)]
         await harness.mine()
         found = await transfers_above(harness, before.height, recipient)
         assert [transfer.tx_id for transfer in found] == tx_ids
@@ -89,8 +87,8 @@ class TransferConformance(Conformance):
         watched, other = harness.fresh_address(), harness.fresh_address()
         before = await head_of(harness)
         for token in harness.chain.info.tokens:
-            await harness.transfer(token, other, AMOUNT)
-            await harness.transfer(token, watched, AMOUNT)
+            await harness.transfer(token, other, some(harness))
+            await harness.transfer(token, watched, some(harness))
         await harness.mine()
         found = await transfers_above(harness, before.height, watched)
         assert [transfer.recipient for transfer in found] == [watched] * len(harness.chain.info.tokens)
@@ -98,21 +96,23 @@ class TransferConformance(Conformance):
     async def test_what_a_watched_address_sends_is_told(self, harness: ChainHarness) -> None:
         """Once, whoever gets it, also where both ends are watched."""
         for token in harness.chain.info.tokens:
-            sender = await funded(harness, *([] if token.is_native else [(token, AMOUNT)]))
+            sender = await funded(harness, *([] if token.is_native else [(token, some(harness))]))
             before = await head_of(harness)
-            step = await planned(harness, sender, token, AMOUNT)
+            step = await planned(harness, sender, token, some(harness))
             tx = await signed(harness, sender, step)
             assert (await mined(harness, tx)).state == "succeeded"
             for watched in ([sender.address], [sender.address, step.to_address]):
                 found = await transfers_above(harness, before.height, *watched)
                 told = [(one.tx_id, one.sender, one.recipient, one.contract, one.amount) for one in found]
-                assert told == [(tx.tx_id, sender.address, step.to_address, token.contract, AMOUNT)]
+                assert told == [(tx.tx_id, sender.address, step.to_address, token.contract, some(harness))]
 
     async def test_a_failed_transfer_is_not_taken(self, harness: ChainHarness) -> None:
         """Neither of the native coin nor of a token; the status says reverted."""
         needs(harness, "reverts")
         recipient, before = harness.fresh_address(), await head_of(harness)
-        tx_ids = [await harness.transfer_reverted(token, recipient, AMOUNT) for token in harness.chain.info.tokens]
+        tx_ids = [
+            await harness.transfer_reverted(token, recipient, some(harness)) for token in harness.chain.info.tokens
+        ]
         await harness.mine()
         assert await transfers_above(harness, before.height, recipient) == []
         for tx_id in tx_ids:
@@ -122,8 +122,8 @@ class TransferConformance(Conformance):
         """A contract that only shares the symbol is worth nothing; the real token beside it is found."""
         needs(harness, "impostors")
         token, recipient, before = a_token(harness), harness.fresh_address(), await head_of(harness)
-        await harness.transfer_impostor(token, recipient, AMOUNT)
-        real = await harness.transfer(token, recipient, AMOUNT)
+        await harness.transfer_impostor(token, recipient, some(harness))
+        real = await harness.transfer(token, recipient, some(harness))
         await harness.mine()
         assert [found.tx_id for found in await transfers_above(harness, before.height, recipient)] == [real]
 
@@ -139,7 +139,7 @@ class TransferConformance(Conformance):
 
 async def _send_and_check(harness: ChainHarness, token: Token) -> None:
     recipient, before = harness.fresh_address(), await head_of(harness)
-    tx_id = await harness.transfer(token, recipient, AMOUNT)
+    tx_id = await harness.transfer(token, recipient, some(harness))
     await harness.mine(2)
     found = await transfers_above(harness, before.height, recipient)
     assert len(found) == 1
@@ -154,14 +154,18 @@ async def _send_and_check(harness: ChainHarness, token: Token) -> None:
         contract=token.contract,
         amount=transfer.amount,
     )
-    assert transfer.amount == AMOUNT
+    assert transfer.amount == some(harness)
     assert transfer.position
     assert transfer.sender is None or harness.family.normalize_address(transfer.sender) == transfer.sender
 
 
 async def _several(harness: ChainHarness, token: Token, *, same_recipient: bool) -> None:
     first, second = harness.fresh_address(), harness.fresh_address()
-    payments = [(first, AMOUNT), (first if same_recipient else second, AMOUNT), (first, AMOUNT + 1)]
+    payments = [
+        (first, some(harness)),
+        (first if same_recipient else second, some(harness)),
+        (first, some(harness) + 1),
+    ]
     before = await head_of(harness)
     tx_id = await harness.transfer_many(token, payments)
     await harness.mine()
@@ -175,7 +179,7 @@ async def _several(harness: ChainHarness, token: Token, *, same_recipient: bool)
 async def _one_in_each_of_three_blocks(harness: ChainHarness) -> tuple[int, str]:
     recipient, before = harness.fresh_address(), await head_of(harness)
     for _ in range(3):
-        await harness.transfer(harness.chain.info.native, recipient, AMOUNT)
+        await harness.transfer(harness.chain.info.native, recipient, some(harness))
         await harness.mine()
     await harness.mine()
     return before.height, recipient

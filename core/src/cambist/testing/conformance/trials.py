@@ -9,6 +9,7 @@ from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness
 
 from .calling import AMOUNT, HELD, a_call, a_payment, an_approval, approved, calls_ready, check_logs, taken
+from .helpers import some
 from .sends import an_intent, funded, step_of
 
 
@@ -123,7 +124,7 @@ class TrialConformance(Conformance):
         call = Call(to_address=harness.fresh_address(), data=b"\1")
         approve = an_intent(sender, harness.fresh_address(), token, AMOUNT, "approve")
         calling = replace(an_intent(sender, call.to_address, token, AMOUNT, "call"), call=call)
-        transfer = an_intent(sender, harness.fresh_address(), native, AMOUNT)
+        transfer = an_intent(sender, harness.fresh_address(), native, some(harness))
         first, second, third = await harness.chain.plan([approve, calling, transfer], sponsor=None)
         assert (bool(first.refused), first.step, bool(second.refused), second.step) == (True, None, True, None)
         assert step_of(third).action == "transfer"
