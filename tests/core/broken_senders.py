@@ -400,6 +400,12 @@ class AllIsWell(MemoryChain):
         return [replace(status, state="succeeded") if status.block else status for status in found]
 
 
+@caught_by("test_what_comes_to_a_derived_address_can_be_sent")
+class Neighbours(MemoryFamily):
+    def derive_address(self, account_xpub, change, index) -> str:
+        return super().derive_address(account_xpub, change, index ^ 1)
+
+
 @caught_by("test_several_balances_are_the_single_ones")
 class EachOnce(MemoryChain):
     async def balances(self, wanted, at=None) -> Sequence[Units]:

@@ -103,7 +103,7 @@ async def test_what_the_harness_cannot_do_is_skipped_by_name_and_nothing_else_is
     harness = MemoryHarness()
     harness.abilities = Abilities()
     skipped = [name for name in KIT if await outcome(name, harness) == "skipped"]
-    assert 77 <= len(skipped) <= 100
+    assert 77 <= len(skipped) <= 101
 
 
 async def test_every_test_of_the_kit_runs_on_one_of_the_kinds_of_chains():

@@ -47,8 +47,9 @@ class Fee(Struct, frozen=True, kw_only=True):
     the least price at which the next block takes it, where that is less than ``price``: the gateway may pay less
     headroom than the plan offers, never less than this. ``covered`` is how much of the limit the sender need not pay
     for, out of what it has staked or was lent. ``reserve`` is what it must hold beside, and keeps: without it the
-    chain knows no such account. It is kept once, however many transactions name it. ``spare`` is more work, which it may come to by what others do meanwhile: the gateway
-    allows it beside the limit where the sender holds what it would cost, and never brings it coin for that.
+    chain knows no such account. It is kept once, however many transactions name it. ``spare`` is more work, which it
+    may come to by what others do meanwhile: the gateway allows it beside the limit where the sender holds what it would
+    cost, and never brings it coin for that.
     """
 
     limit: int

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from cambist.plugin import Movement, PluginError, Step, Units, UnreadablePayloadError, UnsignedTx
+from cambist.plugin import Movement, PluginError, SignatureError, Step, Units, UnreadablePayloadError, UnsignedTx
+from cambist.signer.bip32 import master_node
 from cambist.testing.guard import Conformance
 from cambist.testing.harness import ChainHarness, Sender
 
@@ -28,6 +29,9 @@ from .sends import (
     with_key,
 )
 
+SEED = b"the seed of the kit, worth nothing"
+OWN_PATHS = ((0, 7), (1, 0), (2, 3))
+"""A payment's address, a main wallet and an end user's, as change and index."""
 STEPS_COUNT = 200
 FLIPS_COUNT = 200
 GARBAGE = (b"", b"\0", b"\x02", b"\xc0", b"{}", b"[]", b"null", b"\xff" * 100, b"0" * 100_000, bytes(range(256)))
@@ -117,6 +121,27 @@ class PayloadConformance(Conformance):
         await mined(harness, *txs)
         states = [status.state for status in await harness.chain.transactions([tx.tx_id for tx in txs])]
         assert states == ["succeeded"] * len(senders)
+
+    async def test_what_comes_to_a_derived_address_can_be_sent(self, harness: ChainHarness) -> None:
+        """With the key at the same path, as the signer derives it: the money of all customers is at such addresses."""
+        native, family = harness.chain.info.native, harness.family
+        account = master_node(SEED).hardened(44).hardened(family.coin_type).hardened(3)
+        keys = [account.normal(change).normal(index).key for change, index in OWN_PATHS]
+        addresses = [family.derive_address(account.xpub(), *path) for path in OWN_PATHS]
+        needs(harness, "sending")
+        for address in addresses:
+            await harness.transfer(native, address, await harness.coins_held())
+        await harness.mine()
+        senders = [Sender(address=address, private_key=key) for address, key in zip(addresses, keys, strict=True)]
+        steps = [await planned(harness, sender, native, some(harness)) for sender in senders]
+        unsigned = [await prepared(harness, sender, step) for sender, step in zip(senders, steps, strict=True)]
+        try:
+            txs = [sealed(harness, tx, sender) for tx, sender in zip(unsigned, senders, strict=True)]
+        except SignatureError as error:
+            pytest.fail(f"the key of a path is not that of the address derived there: {error}")
+        await mined(harness, *txs)
+        arrived = [await harness.chain.balance(step.to_address, native) for step in steps]
+        assert arrived == [some(harness)] * len(steps)
 
     async def test_a_payload_for_another_chain_is_unreadable(self, harness: ChainHarness) -> None:
         """What is signed for one chain must be worth nothing on any other."""
