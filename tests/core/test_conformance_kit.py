@@ -23,7 +23,7 @@ from cambist.testing.conformance.expiry import ExpiryConformance
 from cambist.testing.conformance.lending import LendingConformance
 from cambist.testing.conformance.trials import TrialConformance
 from cambist.testing.harness import COINS_HELD, Abilities
-from cambist.testing.memory import MemoryChain, MemoryHarness, memory_chain_info
+from cambist.testing.memory import MemoryChain, MemoryFamily, MemoryHarness, memory_chain_info
 from cambist.testing.memory.rules import RESERVE, MemoryRules
 from tests.core import broken_sources
 from tests.core.broken_callers import BROKEN
@@ -70,6 +70,16 @@ def one_of_each_kind() -> list[MemoryHarness]:
 
 def test_for_each_test_of_the_kit_there_is_a_broken_chain():
     assert sorted(BROKEN) == KIT
+
+
+def test_tags_that_python_takes_for_numbers_are_caught():
+    class Numbers(MemoryFamily):
+        def normalize_tag(self, text) -> str:
+            super().normalize_tag(text.strip("+ ").replace("_", ""))
+            return str(int(text))
+
+    with pytest.raises(AssertionError):
+        ChainConformance().test_every_tag_has_one_normal_form(Numbers(), MemoryHarness().samples)
 
 
 async def test_a_chain_that_spends_outputs_and_prepares_without_them_is_caught():
@@ -182,7 +192,7 @@ def test_an_override_after_the_class_was_made_is_caught_when_the_kit_runs(monkey
 MODULE = """
 import pytest
 from cambist.plugin import PriceUnavailableError
-from cambist.plugin import ChainError
+from cambist.plugin import ChainError, InvalidAddressError
 from cambist.testing import conformance
 from cambist.testing.conformance import ChainConformance
 from cambist.testing.memory import MemoryChain, MemoryHarness, MemoryView, memory_chain_info
