@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
+from urllib.request import urlopen
 
+import msgspec
 import pytest
 
 import cambist
@@ -218,6 +221,22 @@ def test_types_have_nothing_to_say(project, known_types):
     assert checked.returncode == 0, checked.stdout
 
 
+def is_given_coins(project: Path, package: str, url: str) -> None:
+    """Have a chain that runs give coins to an address, as its README says, and wait for its next block."""
+    code = f"from {package}.addresses import spell; print(spell(bytes(20)))"
+    address = run(sys.executable, "-c", code, cwd=project, PYTHONPATH="src").stdout.strip()
+    port = url.rpartition(":")[2]
+    asked = run(sys.executable, "-m", f"{package}.testing", "--port", port, address, cwd=project, PYTHONPATH="src")
+    assert (asked.returncode, asked.stdout) == (0, f"the chain that runs on port {port} gives coins to {address}\n")
+    question = msgspec.json.encode({"wanted": [(address, None)], "height": None})
+    for _ in range(100):
+        with urlopen(f"{url}/balances", question, timeout=10) as answer:  # noqa: S310  on loopback
+            if msgspec.json.decode(answer.read()) != [0]:
+                return
+        time.sleep(0.1)
+    pytest.fail(f"{address} was given nothing")
+
+
 def test_its_example_runs_until_it_is_interrupted(project, kind):
     package = next(project.glob("src/cambist_*")).name
     environment = {"PYTHONPATH": "src", "PYTHONUNBUFFERED": "1"}
@@ -230,7 +249,10 @@ def test_its_example_runs_until_it_is_interrupted(project, kind):
     ) as process:
         assert process.stdout is not None
         try:
-            assert "listening on http://127.0.0.1:" in process.stdout.readline()
+            line = process.stdout.readline()
+            assert "listening on http://127.0.0.1:" in line
+            if kind == "chain":
+                is_given_coins(project, package, line.split()[2].rstrip(","))
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=30) == 0
         finally:

@@ -1,4 +1,7 @@
-"""Run the example chain: ``python -m cambist_florin.testing`` mines, and gives coins to the addresses it is told."""
+"""Run the example chain: ``python -m cambist_florin.testing`` mines, and gives coins to the addresses it is told.
+
+While one runs, the same command with addresses has that one give them coins: a chain that is started anew is another one.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+
+import aiohttp
 
 from ..addresses import parse_address
 from .node import ExampleNode
@@ -33,6 +38,19 @@ async def run(addresses: Sequence[str], port: int) -> None:
             node.ledger.mine()
 
 
+async def granted(addresses: Sequence[str], port: int) -> bool:
+    """Have the chain that runs on this port give coins to the addresses; False where none does."""
+    asked = {"addresses": addresses, "amount": COINS}
+    try:
+        async with (
+            aiohttp.ClientSession(raise_for_status=True) as session,
+            session.post(f"http://127.0.0.1:{port}/grant", json=asked),
+        ):
+            return True
+    except aiohttp.ClientConnectionError:
+        return False
+
+
 def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m cambist_florin.testing")
@@ -42,6 +60,9 @@ def main() -> None:
     for text in asked.addresses:
         if parse_address(text) is None:
             sys.exit(f"{text!r} is no address of this chain")
+    if asked.addresses and asked.port and asyncio.run(granted(asked.addresses, asked.port)):
+        print(f"the chain that runs on port {asked.port} gives coins to {', '.join(asked.addresses)}")
+        return
     asyncio.run(run(asked.addresses, asked.port))
 
 

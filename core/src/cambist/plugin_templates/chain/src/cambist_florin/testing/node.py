@@ -10,6 +10,7 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..addresses import parse_address
 from ..config import NETWORK
 from ..wire import NodeHead, NodeStatus, NodeVerdict
 from .ledger import Ledger
@@ -54,6 +55,13 @@ class SubmitAsked(Struct, frozen=True):
     """Signed transactions, in hex."""
 
     transactions: list[str]
+
+
+class GrantAsked(Struct, frozen=True):
+    """Addresses that are given coins, so many units each."""
+
+    addresses: list[str]
+    amount: int
 
 
 class ExampleNode:
@@ -119,7 +127,14 @@ class ExampleNode:
                 return [f"{one} is frozen" if one in ledger.frozen else None for _, one in asked]
             case "submit":
                 return self._submitted(msgspec.json.decode(body, type=SubmitAsked).transactions)
+            case "grant":
+                return self._granted(msgspec.json.decode(body, type=GrantAsked))
         raise ValueError(f"there is no method {method!r}")
+
+    def _granted(self, asked: GrantAsked) -> list[str]:
+        if any(parse_address(address) is None for address in asked.addresses) or asked.amount < 1:
+            raise ValueError("coins are given to addresses of this chain")
+        return [self.ledger.grant(None, address, asked.amount) for address in asked.addresses]
 
     def _submitted(self, transactions: list[str]) -> list[NodeVerdict]:
         return [submit(self.ledger, bytes.fromhex(raw)) for raw in transactions]
