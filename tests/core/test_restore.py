@@ -18,6 +18,7 @@ from cambist.services.recovery.unfinished import is_unfinished
 from cambist.signer.keystore import Keystore
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.payment_env import registry
+from tests.support.reserving import ReservingChain
 from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
 
@@ -81,6 +82,26 @@ async def test_addresses_money_and_where_it_lies_are_the_same(treasury, empty):
     restored = await addresses(empty)
     assert theirs.items() <= restored.items()
     assert (await reconcile_chain(empty, treasury.chain)).differences == []
+
+
+async def test_a_reserve_that_stands_is_no_deposit_that_was_not_collected(db, empty, clock, ids, tmp_path):
+    """What was brought to a deposit's address and is kept there for ever may be as much as was paid there."""
+    known = registry({"memory": {"chains": {"memory": {"least_units": ReservingChain.reserve}}}})
+    chain, coins = ReservingChain(known.chains["memory"]), ReservingChain.reserve // 10
+    async with Treasury(db, clock, ids, tmp_path, chain=chain, chains=known) as treasury:
+        await treasury.open(station=200 * coins)
+        for units in (15, 40):
+            await treasury.receive("MEM", units * coins)
+        await treasury.pay_out("MEM", 50 * coins, await treasury.stranger(1))
+        await treasury.work(treasury.engine())
+        await treasury.mine(treasury.info.confirmations + 1)
+        await treasury.receive("MEM", 12 * coins)
+        await treasury.check_books()
+        before, lay = await money(treasury.db), await lies(treasury.db)
+        assert lay["custody_deposits"] == 12 * coins
+        summary, told = await run(treasury, empty)
+        assert summary.agrees, told
+        assert (await money(empty), await lies(empty)) == (before, lay)
 
 
 async def test_what_was_paid_out_of_coin_for_fees_is_the_merchants_debt_and_no_coin_of_the_merchant(treasury, empty):
@@ -389,6 +410,24 @@ def test_what_is_left_are_the_newest_deposits_that_the_address_can_hold(held, le
 def test_of_the_coin_that_pays_fees_the_nearest_sum_is_what_is_left(held, left, surplus):
     deposits = [ConfirmedDeposit(1, 500, 500), ConfirmedDeposit(2, 1000, 1000)]
     remains = remains_of(deposits, held, pays_fees=True)
+    assert ([one.units for one in remains.left], remains.surplus) == (left, surplus)
+
+
+@pytest.mark.parametrize(
+    "held, left, surplus",
+    [
+        (0, [], 0),
+        (1001, [], 1001),
+        (1800, [600, 1200], 0),
+        (2803, [600, 1200], 1003),
+        (2201, [1200], 1001),
+        (1000, [], 1000),
+        (9000, [600, 1200], 7200),
+    ],
+)
+def test_what_an_account_keeps_is_none_of_its_deposits(held, left, surplus):
+    deposits = [ConfirmedDeposit(1, 600, 600), ConfirmedDeposit(2, 1200, 1200)]
+    remains = remains_of(deposits, held, pays_fees=True, least_units=1000)
     assert ([one.units for one in remains.left], remains.surplus) == (left, surplus)
 
 

@@ -2,7 +2,8 @@
 
 ::
 
-    on a payment's address    the newest deposits it can still hold are there; older ones were collected
+    on a payment's address    the newest deposits it can still hold are there, older ones were collected: an account's
+                              reserve, where the chain has such a thing, is beside them
                               more or less native coin than that is the platform's: fees, and what was sent for them
                               more of a token than that is the merchant's, from wherever it came
     on a main wallet          less than deposits and collections brought was paid out
@@ -141,7 +142,7 @@ async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts,
         # What counts for an account is available already.
         share.held += sum(one.held for one in deposits)
         if name == "deposits":
-            remains = remains_of(deposits, held, pays_fees=holding[1] is None)
+            remains = remains_of(deposits, held, pays_fees=holding[1] is None, least_units=info.native.least_units)
             share.deposited += deposited
             share.left += sum(one.units for one in remains.left)
             share.surplus += remains.surplus
@@ -164,19 +165,26 @@ async def rebuild_balances(conn: AsyncConnection, info: ChainInfo, facts: Facts,
     return True
 
 
-def remains_of(deposits: Sequence[ConfirmedDeposit], held: int, *, pays_fees: bool) -> Remains:
+def remains_of(deposits: Sequence[ConfirmedDeposit], held: int, *, pays_fees: bool, least_units: int = 1) -> Remains:
     """Tell the deposits that are still on their address from those that were collected.
 
     A collection takes all there are, so what is left are the newest ones: as many as what is held can be. Where
     fees are paid with it, what is held is a little more or less than that, and the nearest sum is the right one.
+    Whatever was brought for fees was ``least_units`` at least, which stay where an account keeps a reserve: so much is
+    there where anything was collected, and may be there where nothing was. Of two sums that are as near, more is left.
     """
-    first, units = len(deposits), 0
+    kept, total = least_units - 1, 0
+    first, units, nearest = len(deposits), 0, abs(held - kept)
     for number in range(len(deposits) - 1, -1, -1):
-        total = units + deposits[number].units
-        fits = abs(total - held) <= abs(units - held) if pays_fees else total <= held
-        if not fits:
+        total += deposits[number].units
+        distance = abs(held - kept - total)
+        if number == 0:
+            distance = min(distance, abs(held - total))
+        fits = distance <= nearest if pays_fees else total <= held
+        if fits:
+            first, units, nearest = number, total, distance
+        elif not pays_fees:
             break
-        first, units = number, total
     return Remains(collected=deposits[:first], left=deposits[first:], surplus=held - units)
 
 
