@@ -38,6 +38,21 @@ async def test_the_best_offer_wins_and_who_is_slow_or_broken_or_switched_off_is_
     assert offer.provider == "fair"
 
 
+async def test_an_offer_that_cannot_be_meant_keeps_no_other_from_being_taken(env):
+    """As of a provider that counts in another token's decimals: its calls never give so much, and it won each time."""
+    await env.opened(usdx=100 * USDX)
+    dreamer = PricedSwaps(PricedService(env.prices.board))
+    dreamer.name, dreamer.service.fee_bps = "dreamer", -(10**7)
+    env.context = type(env.context)(
+        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates, swaps=[dreamer, env.swaps]
+    )
+    _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
+    assert offer.provider == "fair"
+    await env.set(exchanges={"providers": {"fair": False}})
+    _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
+    assert offer.provider == "dreamer"
+
+
 async def test_a_bad_bargain_is_refused_by_our_own_prices_or_by_the_operators_rate(env):
     await env.opened(usdx=100 * USDX)
     env.swap_service.fee_bps = 400

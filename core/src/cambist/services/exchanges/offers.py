@@ -33,6 +33,8 @@ from .requests import Wish
 from .simulated import Quoting
 
 PROVIDERS_MAX = 20
+TIMES_LEAST_MAX = 4
+"""An offer of more than so many times the least that is no bad bargain is a mistake or a lie: others come before it."""
 REASON_CHARS_MAX = 200
 LATEST = 32_503_680_000
 """The year 3000, in seconds since 1970 UTC: no deadline is later."""
@@ -75,7 +77,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 async def best_offer(context: ExchangeContext, settings: PlatformSettings, wish: Wish, terms: Terms) -> Offer:
-    """Return the offer with the highest output.
+    """Return the offer with the highest output, but one that cannot be meant only where there is no other.
 
     Raises InvalidError where nobody will do it, or only as a bad bargain, UnavailableError where nobody answers now.
     """
@@ -106,7 +108,11 @@ async def best_offer(context: ExchangeContext, settings: PlatformSettings, wish:
     ]
     if not offers:
         raise _refusal([answer for answer in answers if isinstance(answer, ServiceError)])
-    name, quote = max(offers, key=lambda offer: offer[1].units)
+    meant = [offer for offer in offers if offer[1].units <= TIMES_LEAST_MAX * least]
+    if meant and len(meant) < len(offers):
+        unmeant = [name for name, quote in offers if quote.units > TIMES_LEAST_MAX * least]
+        log.warning("exchange_offer_not_meant", providers=unmeant, least=str(least))
+    name, quote = max(meant or offers, key=lambda offer: offer[1].units)
     if quote.units < least:
         said = format_units(quote.units, wish.dest.token.decimals)
         wanted = format_units(least, wish.dest.token.decimals)
