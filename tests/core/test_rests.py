@@ -80,6 +80,15 @@ def test_who_failed_long_ago_and_has_nothing_left_lengthens_nobodys_pause(clock)
     assert not is_failing(rests, 10)
 
 
+def test_what_failed_while_the_clock_was_ahead_is_tried_once_it_is_right_again(clock):
+    rests, now = Rests(), clock.now()
+    fail(rests, 1, now + timedelta(days=30))
+    fail(rests, 2, now)
+    assert rests.is_resting(1, now)
+    rests.forget_past(now)
+    assert (rests.is_resting(1, now), rests.is_resting(2, now)) == (False, True)
+
+
 def test_what_waits_for_long_keeps_no_other_failure_from_being_forgotten(clock):
     rests, now = Rests(), clock.now()
     for pk in range(1, TRIED_MAX):
@@ -192,7 +201,7 @@ def test_what_waits_by_itself_is_told_from_what_waits_no_more(clock):
 
 def test_of_what_another_process_had_let_wait_some_of_each_sender_are_tried_by_themselves_after_the_others(clock):
     rests, now = Rests(), clock.now()
-    dues = {pk: now + pk * PAUSE for pk in range(1, TRIED_MAX + 1)}
+    dues = {pk: now + pk * PAUSE / 5 for pk in range(1, TRIED_MAX + 1)}
     assert rests.learn(1, dues) == list(range(1, APART_MAX + 1))
     assert rests.learn(2, {5_000: now + PAUSE}) == [5_000]
     assert rests.in_order([1, 2, 3]) == [3, 1, 2]

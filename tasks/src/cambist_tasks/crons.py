@@ -24,6 +24,7 @@ from cambist.settings import PriceSettings
 from .jobs.account_keys import derive_account_keys
 from .jobs.audit import seal_audit_log
 from .jobs.conversions import convert_coins
+from .jobs.due_times import bring_back_due_times
 from .jobs.forgotten import queue_forgotten
 from .jobs.gas_stations import check_gas_stations
 from .jobs.payouts import derive_payout_minimums, queue_auto_payouts
@@ -76,6 +77,7 @@ CRONS: Sequence[Cron] = (
     Cron(name="auto_converts", work=convert_coins, every_s=30),
     Cron(name="gas_stations", work=check_gas_stations, every_s=30),
     Cron(name="changes", work=forget_changes, every_s=MINUTE_S),
+    Cron(name="due_times", work=bring_back_due_times, every_s=MINUTE_S),
     Cron(name="audit_seals", work=seal_audit_log, every_s=MINUTE_S),
     Cron(name="allowances", work=give_allowances, every_s=MINUTE_S),
     Cron(name="cpt_months", work=give_months, every_s=5 * MINUTE_S, tries=3),

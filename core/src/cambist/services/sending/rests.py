@@ -126,8 +126,13 @@ class Rests:
         return list(islice(dues, APART_MAX))
 
     def forget_past(self, now: datetime) -> None:
-        """Forget failures of what was due long ago, and has not failed since: it is planned, gone, or lacks money."""
-        for pk in [pk for pk, sender in self._failing.items() if sender.until + PAUSE_MAX <= now]:
+        """Forget failures of what was due long ago, and has not failed since: it is planned, gone, or lacks money.
+
+        Likewise of what nothing is put off for so long: the clock was ahead when it failed, and no longer is.
+        """
+        latest = now + SUSPECT_PAUSE_MAX + PAUSE
+        over = [pk for pk, one in self._failing.items() if one.until + PAUSE_MAX <= now or one.until > latest]
+        for pk in over:
             del self._failing[pk]
 
     def in_order(self, source_pks: Iterable[int]) -> Sequence[int]:

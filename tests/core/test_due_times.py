@@ -1,0 +1,96 @@
+"""What a clock that was ahead has put off is due once it is right again; what waits its time goes on waiting."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist.services import due_times
+from cambist.settings import WebhookSettings
+
+# $1 tells rows apart, $2 is how long each waits, and $3 when it was written; both as seconds from now on.
+ROWS = {
+    "outbound_intents": """
+        INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_pk, to_address, token,
+            decimals, units, due_at, created_at, updated_at)
+        SELECT 'payout:' || $1::int, 'payout', 'live', 'memory', 0, 1, 'mem1to', 'MEM', 18, 1, due, written, written
+    """,
+    "exchanges": """
+        INSERT INTO exchanges (txn_id, kind, made_for, project_pk, merchant_pk, mode, scope, provider, source_chain,
+            source_token, source_decimals, source_pk, units, dest_chain, dest_token, dest_decimals, recipient,
+            quoted_units, units_min, slippage_bps, due_at, give_up_at, created_at, updated_at)
+        SELECT 'xch_' || $1::int, 'swap', 'manual', 1, 1, 'live', 0, 'fair', 'memory', 'MEM', 18, 1, 1, 'memory',
+            'USDX', 6, 'mem1to', 1, 1, 100, due, written, written, written
+    """,
+    "webhook_deliveries": """
+        INSERT INTO webhook_deliveries (delivery_id, project_pk, event_pk, event, resource_id, due_at, created_at)
+        SELECT 'evt_' || $1::int, 1, $1, 'payment.paid', 'pay', due, written
+    """,
+    "deferred_stages": """
+        INSERT INTO deferred_stages (stage_pk, chain, scope, movement_pk, due_at)
+        SELECT $1, 'memory', 0, extract(epoch FROM written - now())::bigint, due
+    """,
+    "jobs": """
+        INSERT INTO jobs (job_id, kind, arguments, requested_by, due_at, created_at)
+        SELECT 'job_' || $1::int, 'reconcile', '{}', 'operator', due, written
+    """,
+}
+TIMES = """
+    FROM (SELECT now() + $2::float8 * interval '1 second' AS due, now() + $3::float8 * interval '1 second' AS written) t
+"""
+HOURS_S = 5 * 3_600
+WAITS_ITS_TIME_S = {
+    "outbound_intents": 2 * 86_400, "exchanges": 3_600, "webhook_deliveries": 20, "deferred_stages": 3_600, "jobs": 600,
+}  # fmt: skip
+
+
+@pytest.fixture
+def store(db):
+    async def store(table, number, due_s, written_s=0):
+        async with db.transaction() as conn:
+            # What a row refers to does not matter here, and need not be there.
+            await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+            await conn.exec_driver_sql(ROWS[table] + TIMES, (number, due_s, written_s))
+
+    return store
+
+
+@pytest.fixture
+def due(db):
+    async def due(table):
+        async with db.autocommit() as conn:
+            found = await conn.exec_driver_sql(f"SELECT count(*) FROM {table} WHERE due_at <= now()")  # noqa: S608  one of ours
+            return found.scalar_one()
+
+    return due
+
+
+@pytest.mark.parametrize("table", ROWS)
+async def test_what_a_clock_that_was_ahead_has_put_off_is_due_once_it_is_right_again(db, store, due, table):
+    await store(table, 1, WAITS_ITS_TIME_S[table])
+    await store(table, 2, HOURS_S, HOURS_S)
+    await store(table, 3, 365 * 86_400, 365 * 86_400)
+    assert await due(table) == 0
+    changed = await due_times.bring_back(db, WebhookSettings())
+    assert {name: count for name, count in changed.items() if count} == {table: 2}
+    assert await due(table) == 2
+    assert not any((await due_times.bring_back(db, WebhookSettings())).values())
+
+
+async def test_a_transaction_that_a_clock_ahead_has_sent_is_sent_again_and_replaced_in_its_time(db):
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql(
+            "INSERT INTO outbound_txs (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
+            " state, created_at, sent_at, tried_at) SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, 0, 'sent',"
+            " now(), at, at FROM (VALUES (1, now()), (2, now() + interval '1 year')) AS t (n, at)"
+        )
+    assert (await due_times.bring_back(db, WebhookSettings()))["outbound_txs"] == 1
+    async with db.autocommit() as conn:
+        found = await conn.exec_driver_sql("SELECT tried_at IS NULL, sent_at <= now() FROM outbound_txs ORDER BY id")
+        assert [tuple(row) for row in found] == [(False, True), (True, True)]
+
+
+async def test_webhooks_whose_retries_are_days_apart_wait_for_them(db, store):
+    await store("webhook_deliveries", 1, 2 * 86_400)
+    rare = WebhookSettings(retries=7, base_delay_ms=3_600_000)
+    assert not any((await due_times.bring_back(db, rare)).values())
