@@ -225,6 +225,15 @@ async def test_five_wrong_codes_lock_even_the_right_one_out_for_a_quarter_of_an_
     await two_factor.require_code(ada, phone.code())
 
 
+async def test_a_lock_of_a_clock_that_was_ahead_ends_once_it_is_right_again(two_factor, ada, phone, clock):
+    right = clock.now()
+    clock.set(right + timedelta(days=365))
+    for _ in range(5):
+        await refusal(two_factor.require_code(ada, phone.wrong_code()))
+    clock.set(right)
+    await two_factor.require_code(ada, phone.code())
+
+
 async def test_of_many_guesses_at_once_five_are_looked_at(two_factor, db, ada, phone):
     wrong = phone.wrong_code()
     outcomes = await all_at_once(db, ada, [two_factor.require_code(ada, wrong) for _ in range(20)])

@@ -46,7 +46,7 @@ from cambist.services.identity.people import P, People, Principal, V
 
 from . import refusals
 from .codes import Enrolment, enrolment, new_recovery_code, recovery_hash, step_of
-from .state import State, change, count_wrong, forget, forgive, read
+from .state import LOCK_S_MAX, State, change, count_wrong, forget, forgive, read
 
 SECRET_BYTES = 20
 RECOVERY_CODES = 10
@@ -274,7 +274,9 @@ class TwoFactor(Generic[V, P]):
     async def _judge(self, conn: AsyncConnection, person_pk: int, state: State, key: bytes, code: str) -> int:
         """Return the step that the code is of, or refuse it. The state's row is locked."""
         now = self._clock.now()
-        if state.locked_until is not None and now < state.locked_until:
+        # What lies further ahead than any lock does was set by a clock that was ahead, and no longer is.
+        latest = now + timedelta(seconds=2 * LOCK_S_MAX)
+        if state.locked_until is not None and now < state.locked_until < latest:
             wait_s = math.ceil((state.locked_until - now).total_seconds())
             words = "Too many wrong codes. Wait a while, or use a recovery code if you have one."
             raise TooManyError("TOO_MANY_CODES", words, retry_after_s=wait_s)
