@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -17,6 +18,7 @@ from cambist.ports import SystemClock, system_ids
 from cambist.services.addresses.account_keys import fill_stock
 from cambist.services.recovery import unfinished
 from cambist.settings import KeySettings, Settings
+from cambist.signer.files import why_not_written
 from cambist.signer.keystore import Keystore, save_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist.signer.store import FILE, VERSION, Store
@@ -97,8 +99,9 @@ def test_files_without_which_a_worker_does_not_start_or_loses_what_it_writes_are
     assert "cannot be used: file is not a database" in problem
     (store / FILE).unlink()
     (tmp_path / "file").touch()
-    (problem,) = doctor(more='data_dir = "file/data"')
-    assert problem.startswith("data_dir: the recovery manifest cannot be written to ")
+    manifest, signed = doctor(more='data_dir = "file/data"')
+    assert manifest.startswith("data_dir: the recovery manifest cannot be written to ")
+    assert signed.startswith("signer.store: what was signed cannot be written to ")
 
 
 @pytest.mark.slow
@@ -113,11 +116,48 @@ async def test_stored_settings_that_are_not_read_are_told(doctor, db):
     assert problem == "platform settings: this version does not read moon: 'cambist settings' says why"
 
 
+@pytest.mark.slow
+async def test_a_database_that_is_full_or_read_only_is_told(doctor, db):
+    """PostgreSQL says that its disk is full to whoever needs more room, and answers all that is read: as here."""
+    async with db.transaction() as conn:
+        name = (await conn.exec_driver_sql("SELECT current_database()")).scalar_one()
+        await conn.exec_driver_sql(
+            "CREATE FUNCTION full_disk() RETURNS event_trigger LANGUAGE plpgsql AS $$"
+            " BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$"
+        )
+        await conn.exec_driver_sql("CREATE EVENT TRIGGER full_disk ON ddl_command_start EXECUTE FUNCTION full_disk()")
+    try:
+        (problem,) = await asyncio.to_thread(doctor)
+        assert problem == "database: its disk is full: nothing is written to it until there is room"
+    finally:
+        async with db.transaction() as conn:
+            await conn.exec_driver_sql("DROP EVENT TRIGGER full_disk")
+            await conn.exec_driver_sql("DROP FUNCTION full_disk")
+            await conn.exec_driver_sql(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    try:
+        (problem,) = await asyncio.to_thread(doctor)
+        assert problem == "database: it takes no writes: it is read-only"
+    finally:
+        async with db.transaction() as conn:
+            await conn.exec_driver_sql(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+
+
+def test_a_folder_that_takes_no_more_is_told(tmp_path):
+    assert why_not_written(tmp_path) is None
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    try:
+        assert why_not_written(tmp_path) == "takes no more: File too large"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_standby_a_clock_that_is_wrong_and_tables_that_are_closed_are_told(clock):
     now = clock.now()
-    row = SimpleNamespace(is_standby=False, at=now, account="app", closed=None)
+    row = SimpleNamespace(is_standby=False, is_read_only=False, at=now, account="app", closed=None)
     assert _of_server(row, now + timedelta(seconds=60)) == []
-    told = SimpleNamespace(is_standby=True, at=now, account="app", closed="jobs, merchants")
+    told = SimpleNamespace(is_standby=True, is_read_only=True, at=now, account="app", closed="jobs, merchants")
     assert [finding.text for finding in _of_server(told, now - timedelta(seconds=61)) if finding.problem] == [
         "it is a standby, which takes no writes: name the primary",
         "this machine's clock is 61 s behind the database's; set both right",
@@ -133,4 +173,4 @@ async def test_the_tables_are_looked_at_with_the_rights_of_the_account(db):
         await conn.exec_driver_sql("SET LOCAL ROLE doctor_of_this_test")
         row = (await conn.exec_driver_sql(_SERVER)).one()
         await conn.rollback()
-    assert (row.is_standby, row.account, row.closed) == (False, "doctor_of_this_test", "jobs")
+    assert (row.is_standby, row.is_read_only, row.account, row.closed) == (False, False, "doctor_of_this_test", "jobs")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .bootstrap import open_database, open_redis, plugin_context, secrets_box
 from .db.migrations import current_revision, newest_revision
+from .db.room import is_full
 from .db.structs import AnyRow
 from .logs import redact_text
 from .plugin import Chain
@@ -30,15 +30,12 @@ from .services.recovery.unfinished import is_unfinished
 from .services.stored_settings import list_stored
 from .settings import Settings, SettingsError
 from .signer import SignerUnavailableError, XpubSource
-from .signer.files import KeystoreError
+from .signer.files import KeystoreError, why_not_written
 from .signer.keystore import MODES, open_keystore
 from .signer.local import KeystoreXpubs
 from .signer.remote import RemoteSigner
 from .signer.rules import load_rules, said_unlimited, unlimited
-from .signer.startup import answers_key
-from .signer.store import FILE as STORE_FILE
-from .signer.store import StoreError
-from .signer.store_schema import check as check_store
+from .signer.startup import signer_problems
 
 CHAIN_TIMEOUT_S = 30
 SIGNER_TIMEOUT_S = 10
@@ -151,7 +148,11 @@ async def _stored(settings: Settings, registry: Registry, xpubs: XpubSource | No
     database = open_database(settings, "doctor")
     try:
         async with database.autocommit() as conn:
-            found = _of_server((await conn.exec_driver_sql(_SERVER)).one(), SystemClock().now())
+            server = (await conn.exec_driver_sql(_SERVER)).one()
+            found = _of_server(server, SystemClock().now())
+            if not server.is_read_only and await is_full(database):
+                text = "its disk is full: nothing is written to it until there is room"
+                found.append(Finding("database", text, problem=True))
             if await is_unfinished(conn):
                 text = "a restore of it has not come to its end, and workers wait for that: run 'cambist restore' again"
                 found.append(Finding("database", text, problem=True))
@@ -171,6 +172,7 @@ async def _stored(settings: Settings, registry: Registry, xpubs: XpubSource | No
 
 _SERVER = """
 SELECT pg_is_in_recovery() AS is_standby, clock_timestamp() AS at, current_user AS account,
+    current_setting('transaction_read_only')::bool AS is_read_only,
     (SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_class c
         WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p')
             AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT'))
@@ -182,6 +184,8 @@ def _of_server(row: AnyRow, now: datetime) -> list[Finding]:
     found = []
     if row.is_standby:
         found.append(Finding("database", "it is a standby, which takes no writes: name the primary", problem=True))
+    elif row.is_read_only:  # as hosts make it whose disk is nearly full
+        found.append(Finding("database", "it takes no writes: it is read-only", problem=True))
     apart_s = round((now - row.at).total_seconds())
     if abs(apart_s) > CLOCKS_APART_S_MAX:
         side = "ahead of" if apart_s > 0 else "behind"
@@ -231,30 +235,19 @@ def _keystore(settings: Settings) -> tuple[Finding, XpubSource | None]:
 
 def _files(settings: Settings) -> list[Finding]:
     """Say which files cannot be used that nobody opens before the gateway runs."""
-    found = [] if settings.signer_socket is not None else _signers_files(settings)
+    in_worker = settings.signer_socket is None
+    found = [Finding("signer", problem, problem=True) for problem in (signer_problems(settings) if in_worker else ())]
     wanted = [("data_dir", settings.data_dir, "the recovery manifest")]
+    if in_worker:
+        wanted.append(("signer.store", settings.signer_store, "what was signed"))
     if settings.audit.seals_file is not None:
         wanted.append(("audit.seals_file", settings.audit.seals_file, "seals of the audit log"))
     for setting, path, what in wanted:
         there = next(one for one in (path, *path.parents) if one.exists())
         is_right = there.is_file() if there == settings.audit.seals_file else there.is_dir()
-        if not is_right or not os.access(there, os.W_OK):
-            reason = "may not be written to" if is_right else "is not what it has to be"
+        reason = why_not_written(there) if is_right else "is not what it has to be"
+        if reason is not None:
             found.append(Finding(setting, f"{what} cannot be written to {path}: {there} {reason}", problem=True))
-    return found
-
-
-def _signers_files(settings: Settings) -> list[Finding]:
-    """Look at what the worker signs with besides the keystore: without it, it does not start."""
-    found = []
-    try:
-        check_store(settings.signer_store / STORE_FILE)
-    except StoreError as error:
-        found.append(Finding("signer", str(error), problem=True))
-    try:
-        answers_key(settings)
-    except SettingsError as error:
-        found.append(Finding("signer", str(error), problem=True))
     return found
 
 
@@ -266,6 +259,7 @@ async def _signer(path: Path, group: str | None, registry: Registry) -> Finding:
     try:
         for coin_type in {family.coin_type for family in registry.families.values()}:
             await signer.account_xpub("live", coin_type, 0)
+        await signer.report()  # for which its store has to be read and written
     except SignerUnavailableError as error:
         return Finding("signer", str(error), problem=True)
     finally:

@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+ROOM_BYTES = 256 * 1_024
+
 
 class KeystoreError(Exception):
     """The keystore cannot be used; the message is a sentence for the operator and holds nothing secret."""
@@ -36,6 +38,18 @@ def write_whole(path: Path, content: bytes) -> None:
     finally:
         partial.unlink()
     sync_folder(path.parent)
+
+
+def why_not_written(path: Path) -> str | None:
+    """Say why nothing more can be written to a folder, or to the folder of a file; None where something can be."""
+    if not os.access(path, os.W_OK):
+        return "may not be written to"
+    try:
+        with tempfile.TemporaryFile(dir=path if path.is_dir() else path.parent) as stream:
+            stream.write(bytes(ROOM_BYTES))
+    except OSError as error:
+        return f"takes no more: {error.strerror}"
+    return None
 
 
 def sync_folder(path: Path) -> None:

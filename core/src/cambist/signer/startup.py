@@ -19,7 +19,8 @@ from .protocol import Signer, SignerUnavailableError
 from .reading import Reader
 from .remote import RemoteSigner
 from .rules import check_caps, load_rules
-from .store import Store, StoreError, StoreUnavailableError
+from .store import FILE, Store, StoreError, StoreUnavailableError
+from .store_schema import check
 
 
 @asynccontextmanager
@@ -93,3 +94,17 @@ def answers_key(settings: Settings) -> bytes | None:
     if key is None:
         raise SettingsError("signer.approvals_by_api is on, and nobody has a secret: run 'cambist signer enrol' first.")
     return key
+
+
+def signer_problems(settings: Settings) -> list[str]:
+    """Say what of its files, besides the keystore, keeps a signer in this process from starting."""
+    found = []
+    try:
+        check(settings.signer_store / FILE)
+    except StoreError as error:
+        found.append(str(error))
+    try:
+        answers_key(settings)
+    except SettingsError as error:
+        found.append(str(error))
+    return found

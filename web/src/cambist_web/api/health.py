@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import Any
 
-import structlog
 from litestar import Controller, Response, get, route
 from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency
@@ -17,23 +16,18 @@ from msgspec import UNSET, Struct, UnsetType
 from prometheus_client import CONTENT_TYPE_LATEST
 from redis.exceptions import RedisError
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.db.engine import had_no_room
 from cambist.db.migrations import current_revision, newest_revision
+from cambist.db.room import is_full
 from cambist.services.errors import NotFoundError
 from cambist.services.webhooks.urls import is_public_address
 from cambist_web.context import Web
 from cambist_web.request_metrics import exposition
 from cambist_web.schemas import Answer
 
-log = structlog.get_logger(__name__)
-
 CHECK_TIMEOUT_S = 2.0
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
-_SOME_ROOM = """
-    CREATE TEMPORARY TABLE room_tried ON COMMIT DROP AS SELECT md5(i::text) FROM generate_series(1, 20000) AS i
-"""
 _FAILURES = (SQLAlchemyError, RedisError, OSError, TimeoutError)
 
 
@@ -127,23 +121,11 @@ async def _migrated(web: Web) -> str:
     if read_only == "on":
         return "read-only"
     if web.had_no_room:
-        # Whoever reads is answered as ever, so it takes writing to see whether that is over: nobody may be sent here.
-        if await _is_full(web):
+        # Nobody may be sent here before that is over.
+        if await is_full(web.db):
             return "disk full"
         web.had_no_room = False
     return "ok" if revision == _newest() else "not migrated"
-
-
-async def _is_full(web: Web) -> bool:
-    """Say whether there is no room for a megabyte of a table, which is gone at the end."""
-    try:
-        async with web.db.transaction() as conn:
-            await conn.execute(text(_SOME_ROOM))
-    except DBAPIError as error:
-        if had_no_room(error):
-            return True
-        log.warning("room_not_tried", error=repr(error.orig))  # by an account that may make no such table, say
-    return False
 
 
 async def _redis(web: Web) -> str:
