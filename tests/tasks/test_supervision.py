@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from structlog.testing import capture_logs
 
 from cambist.db.engine import connect
+from cambist.signer import SignerUnavailableError
 from cambist_tasks.supervision import Backoff, keep_running, run_all
 
 pytestmark = pytest.mark.slow
@@ -56,6 +57,9 @@ async def test_a_server_that_is_away_is_told_in_a_line_and_a_defect_with_its_tra
     strange = urlsplit(database_url)._replace(netloc="cambist:hunter2@").geturl()
     told: dict[str | None, Exception] = {
         "Connection refused.": RedisConnectionError("Connection refused."),
+        "The signer's store cannot be used: disk is full.": SignerUnavailableError(
+            "The signer's store cannot be used: disk is full."
+        ),
         None: ValueError("a defect"),
     }
     for why, url in (

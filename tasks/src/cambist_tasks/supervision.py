@@ -13,6 +13,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from sqlalchemy.exc import SQLAlchemyError
 
 from cambist.db.engine import why_unreached
+from cambist.signer import SignerUnavailableError
 
 log = structlog.get_logger(__name__)
 
@@ -66,8 +67,8 @@ async def keep_running(name: str, work: Callable[[], Coroutine[Any, Any, None]])
 
 
 def _why_away(error: BaseException) -> str | None:
-    """Return why PostgreSQL or Redis is away, where that is what the error says."""
-    if isinstance(error, RedisConnectionError | RedisTimeoutError):
+    """Return why PostgreSQL, Redis or the signer is away, where that is what the error says."""
+    if isinstance(error, RedisConnectionError | RedisTimeoutError | SignerUnavailableError):
         return str(error)
     return why_unreached(error) if isinstance(error, OSError | SQLAlchemyError | PostgresError) else None
 
