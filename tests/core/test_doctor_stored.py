@@ -10,6 +10,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from redis import Redis
 
 from cambist.bootstrap import secrets_box
 from cambist.db.engine import connect
@@ -23,6 +24,7 @@ from cambist.signer.keystore import Keystore, save_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist.signer.store import FILE, VERSION, Store
 from tests.support.command import run_command
+from tests.support.valkey import mortal_valkey
 
 WORDS = " ".join(["abandon"] * 11 + ["about"])
 OTHER_WORDS = " ".join(["zoo"] * 11 + ["wrong"])
@@ -44,9 +46,9 @@ def doctor(tmp_path, database_url, redis_url):
 
     asyncio.run(fill())
 
-    def told(keystore="k.json", key=KEY, more="", signer=""):
+    def told(keystore="k.json", key=KEY, more="", signer="", redis=redis_url):
         (tmp_path / "cambist.toml").write_text(
-            f'{more}\n[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis_url}"\n[signer]\n{signer}\n'
+            f'{more}\n[database]\nurl = "{database_url}"\n[redis]\nurl = "{redis}"\n[signer]\n{signer}\n'
             f'[keys]\nkeystore = "{keystore}"\npassphrase = "{PASSPHRASE}"\napplication_key = "{key}"\n'
         )
         answer = run_command("doctor", cwd=tmp_path)
@@ -102,6 +104,20 @@ def test_files_without_which_a_worker_does_not_start_or_loses_what_it_writes_are
     manifest, signed = doctor(more='data_dir = "file/data"')
     assert manifest.startswith("data_dir: the recovery manifest cannot be written to ")
     assert signed.startswith("signer.store: what was signed cannot be written to ")
+
+
+@pytest.mark.slow
+def test_a_redis_that_takes_no_writes_is_told(doctor, tmp_path):
+    (tmp_path / "redis").mkdir()
+    with mortal_valkey(tmp_path / "redis") as valkey, Redis.from_url(valkey.url) as client:
+        client.config_set("maxmemory", "1")
+        (problem,) = doctor(redis=valkey.url)
+        assert problem.startswith("redis: this Valkey takes no writes, so that no job runs: ")
+        assert problem.endswith("command not allowed when used memory > 'maxmemory'.")
+        client.config_set("maxmemory", "0")
+        client.replicaof("127.0.0.1", 1)
+        (problem,) = doctor(redis=valkey.url)
+        assert problem == "redis: this Valkey is a replica, which takes no writes: name the primary"
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 from cambist.services.recovery import unfinished
 from cambist.settings import RateLimitSettings
 from tests.support.checkout import serving
+from tests.support.valkey import mortal_valkey
 from tests.support.web import Merchant, lent_app, memory_gateway, refused, web_client, web_settings
 
 
@@ -88,6 +89,16 @@ async def test_losing_redis_costs_nothing_but_the_word_ready(database_url, clock
         assert answer.json()["checks"] == {"database": "ok", "redis": "degraded"}
         merchant = await Merchant(client).open()
         assert (await client.get("/api/merchant/wallet", headers=merchant.key)).status_code == 200
+
+
+async def test_a_redis_that_takes_no_writes_is_as_good_as_lost(database_url, clock, ids, tmp_path):
+    with mortal_valkey(tmp_path) as valkey:
+        settings = web_settings(database_url, valkey.url, rate_limits=RateLimitSettings())
+        async with memory_gateway(settings, clock, ids) as gateway, web_client(gateway) as client:
+            assert (await client.get("/health/ready")).json()["checks"]["redis"] == "ok"
+            await gateway.redis.config_set("maxmemory", "1")
+            answer = await client.get("/health/ready")
+            assert (answer.status_code, answer.json()["checks"]["redis"]) == (200, "degraded")
 
 
 async def test_metrics_name_routes_by_template(client, merchant):

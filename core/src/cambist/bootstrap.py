@@ -200,6 +200,14 @@ def open_redis(url: str) -> Redis:
     return client
 
 
+async def write_to(redis: Redis) -> None:
+    """Write something that is soon gone. One that is full, cannot save, or is a replica answers all that is read.
+
+    Raises RedisError and OSError.
+    """
+    await redis.set("cambist:tried", 1, px=1_000)
+
+
 def open_listening(url: str) -> Redis:
     """Return a client for who waits as long as nothing happens, which a timeout would take for an outage."""
     keepalive: dict[str, Any] = {"socket_keepalive": True, "socket_keepalive_options": tcp_options()}

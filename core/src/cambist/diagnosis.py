@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from .bootstrap import open_database, open_redis, plugin_context, secrets_box
+from .bootstrap import open_database, open_redis, plugin_context, secrets_box, write_to
 from .db.migrations import current_revision, newest_revision
 from .db.room import is_full
 from .db.structs import AnyRow
@@ -123,7 +123,7 @@ async def _redis(settings: Settings) -> Finding:
     if settings.redis.url is None:
         return Finding("redis", "no address is configured; 'cambist up' starts an embedded one")
     try:
-        info = await _server_info(settings.redis.url)
+        info, refusal = await _server_info(settings.redis.url)
     except (RedisError, OSError) as error:
         return Finding("redis", f"it cannot be reached: {_words(error)}", problem=True)
     except Exception as error:  # noqa: BLE001  likewise
@@ -131,16 +131,23 @@ async def _redis(settings: Settings) -> Finding:
     name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
     if info.get("role") == "slave":
         return Finding("redis", f"this {name} is a replica, which takes no writes: name the primary", problem=True)
+    if refusal is not None:
+        return Finding("redis", f"this {name} takes no writes, so that no job runs: {_words(refusal)}", problem=True)
     return Finding("redis", f"{name} {info[version]}")
 
 
-async def _server_info(url: str) -> Mapping[str, Any]:
-    client = open_redis(url)
+async def _server_info(url: str) -> tuple[Mapping[str, Any], RedisError | None]:
+    """Return what it says of itself, and why it takes no writes: it is full, or cannot save, say."""
+    client, refusal = open_redis(url), None
     try:
         info: Mapping[str, Any] = await client.info()
+        try:
+            await write_to(client)
+        except RedisError as error:
+            refusal = error
     finally:
         await client.aclose()
-    return info
+    return info, refusal
 
 
 async def _stored(settings: Settings, registry: Registry, xpubs: XpubSource | None) -> list[Finding]:

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from cambist.bootstrap import write_to
 from cambist.db.migrations import current_revision, newest_revision
 from cambist.db.room import is_full
 from cambist.services.errors import NotFoundError
@@ -129,7 +130,7 @@ async def _migrated(web: Web) -> str:
 
 
 async def _redis(web: Web) -> str:
-    await web.gateway.redis.ping()
+    await write_to(web.gateway.redis)
     return "ok"
 
 
