@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { asApiError, type ApiError } from "../../api/errors";
 import { api, unwrap } from "../api";
 import { useSearchValues } from "../../ui/address";
 import { Confirm } from "../../ui/Confirm";
@@ -30,13 +31,27 @@ export function TwoFactor() {
   const { t } = useTranslation();
   const query = useQuery(twoFactorQuery);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
+  const [foundOn, setFoundOn] = useState<ApiError | null>(null);
   return (
     <Section title={t("twoFactor.title")}>
       <div className="stack">
+        {foundOn !== null && <ErrorNote error={foundOn} />}
         {codes !== null && <RecoveryCodes codes={codes} />}
         {query.data?.enabled === true && <Back />}
         <QueryView query={query} lines={2}>
-          {(status) => (status.enabled ? <On status={status} onCodes={setCodes} /> : <Off onCodes={setCodes} />)}
+          {(status) =>
+            status.enabled ? (
+              <On
+                status={status}
+                onCodes={setCodes}
+                onChanged={() => {
+                  setFoundOn(null);
+                }}
+              />
+            ) : (
+              <Off onCodes={setCodes} onFoundOn={setFoundOn} />
+            )
+          }
         </QueryView>
       </div>
     </Section>
@@ -59,21 +74,45 @@ interface OnCodes {
   readonly onCodes: (codes: readonly string[] | null) => void;
 }
 
-function Off({ onCodes }: OnCodes) {
+interface OffProps extends OnCodes {
+  /** It is on already: the answer that said so was lost, or it was turned on in another page. */
+  readonly onFoundOn: (refused: ApiError) => void;
+}
+
+function Off({ onCodes, onFoundOn }: OffProps) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [enrolled, setEnrolled] = useState<Schemas["Enrolled"] | null>(null);
-  const enrol = useAct(async () => {
-    setEnrolled(await unwrap(api.POST("/api/dashboard/two-factor/enrol", { body: { password } })));
-  });
-  const confirm = useAct(async () => {
-    const body = { totpCode: code.trim() };
-    onCodes((await unwrap(api.POST("/api/dashboard/two-factor/confirm", { body }))).recoveryCodes);
-    void client.invalidateQueries(twoFactorQuery);
-    void client.invalidateQueries(meQuery);
-  });
+  async function readAnew(): Promise<void> {
+    await Promise.all([client.invalidateQueries(twoFactorQuery), client.invalidateQueries(meQuery)]);
+  }
+
+  /** What is known to be on is shown so: this form goes, and what it was refused with stays. */
+  async function unlessOn(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      const refused = asApiError(error);
+      if (refused.code !== "TWO_FACTOR_ON") throw refused;
+      onFoundOn(refused);
+      await readAnew();
+    }
+  }
+
+  const enrol = useAct(() =>
+    unlessOn(async () => {
+      setEnrolled(await unwrap(api.POST("/api/dashboard/two-factor/enrol", { body: { password } })));
+    }),
+  );
+  const confirm = useAct(() =>
+    unlessOn(async () => {
+      const body = { totpCode: code.trim() };
+      onCodes((await unwrap(api.POST("/api/dashboard/two-factor/confirm", { body }))).recoveryCodes);
+      void readAnew();
+    }),
+  );
   if (enrolled === null) {
     return (
       <form className="stack" onSubmit={enrol.submit}>
@@ -125,7 +164,12 @@ function Off({ onCodes }: OnCodes) {
   );
 }
 
-function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusView"] }) {
+interface OnProps extends OnCodes {
+  readonly status: Schemas["StatusView"];
+  readonly onChanged: () => void;
+}
+
+function On({ status, onCodes, onChanged }: OnProps) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const { fields, body, clear } = usePasswordAndCode();
@@ -133,6 +177,7 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
 
   async function renew(): Promise<void> {
     onCodes((await unwrap(api.POST("/api/dashboard/two-factor/recovery-codes", { body }))).recoveryCodes);
+    onChanged();
     clear();
     void client.invalidateQueries(twoFactorQuery);
   }
@@ -140,6 +185,7 @@ function On({ status, onCodes }: OnCodes & { readonly status: Schemas["StatusVie
   async function disable(): Promise<void> {
     await unwrap(api.POST("/api/dashboard/two-factor/disable", { body }));
     onCodes(null);
+    onChanged();
     void client.invalidateQueries(twoFactorQuery);
     void client.invalidateQueries(meQuery);
   }

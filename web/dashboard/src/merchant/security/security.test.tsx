@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 
-import { json, show, type Answer } from "../../testing/render";
+import { json, refused, show, type Answer } from "../../testing/render";
 
 import { SecurityPage } from "./SecurityPage";
 
@@ -77,6 +77,35 @@ it.each([
   expect(await screen.findByText("10 recovery codes left")).toBeTruthy();
   expect(leading()).toBe(back);
 });
+
+it.each(["enrol", "confirm"])(
+  "shows that it is on where %s finds that it is already, and goes on saying so",
+  async (refusing) => {
+    let isOn = false;
+    const on = () => {
+      isOn = true;
+      return refused(409, "TWO_FACTOR_ON");
+    };
+    await show(SecurityPage, {
+      path: "security",
+      answers: {
+        [`GET ${FACTOR}`]: () => json({ success: true, enabled: isOn, recoveryCodesLeft: 10 }),
+        [`POST ${FACTOR}/enrol`]: { success: true, secret: "JBSWY3DPEHPK3PXP", qrCode: "data:," },
+        [`POST ${FACTOR}/${refusing}`]: on,
+        "GET /api/auth/sessions": { success: true, sessions: [] },
+      },
+    });
+    const section = within(await screen.findByRole("region", { name: "Second factor" }));
+    fireEvent.change(await section.findByLabelText(/^Password/), { target: { value: "a long password" } });
+    fireEvent.click(section.getByRole("button", { name: "Turn it on" }));
+    if (refusing === "confirm") {
+      fireEvent.change(await section.findByLabelText(/^Code/), { target: { value: "123456" } });
+      fireEvent.click(section.getByRole("button", { name: "Confirm" }));
+    }
+    expect(await section.findByText("10 recovery codes left")).toBeTruthy();
+    expect(section.getByRole("alert").textContent).toContain("TWO_FACTOR_ON");
+  },
+);
 
 it("offers to end all other sessions only where there are any", async () => {
   await open({ "GET /api/auth/sessions": { success: true, sessions: [HERE] } });

@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { asApiError, type ApiError } from "../../api/errors";
 import { AuthCard } from "../../ui/AuthCard";
 import { Copyable } from "../../ui/Copyable";
 import { ErrorNote } from "../../ui/Feedback";
@@ -15,10 +16,12 @@ interface EnrolProps {
   readonly email: string;
   readonly password: string;
   readonly onSignedIn: (signed: Schemas["OperatorSignedIn"]) => Promise<void>;
+  /** An authenticator is set up already: the answer that said so was lost, or it was done in another page. */
+  readonly onFoundOn: (refused: ApiError) => void;
 }
 
 /** The first sign-in: an authenticator is set up, and the codes for when it is lost are shown, this once. */
-export function Enrol({ email, password, onSignedIn }: EnrolProps) {
+export function Enrol({ email, password, onSignedIn, onFoundOn }: EnrolProps) {
   const { t } = useWords();
   const [code, setCode] = useState("");
   const [enrolled, setEnrolled] = useState<Schemas["OperatorEnrolled"] | null>(null);
@@ -34,7 +37,13 @@ export function Enrol({ email, password, onSignedIn }: EnrolProps) {
   );
   const confirm = useAct(async () => {
     const body = { email, password, totpCode: code.trim() };
-    setEnrolled(await unwrap(api.POST("/api/admin/auth/two-factor/confirm", { body })));
+    try {
+      setEnrolled(await unwrap(api.POST("/api/admin/auth/two-factor/confirm", { body })));
+    } catch (error) {
+      const refused = asApiError(error);
+      if (refused.code !== "TWO_FACTOR_ON") throw refused;
+      onFoundOn(refused);
+    }
   });
   const enter = useAct(async () => {
     if (enrolled !== null) await onSignedIn(enrolled);

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Suspense, lazy, useState } from "react";
 
-import { asApiError } from "../../api/errors";
+import { asApiError, type ApiError } from "../../api/errors";
 import { useSearchValues } from "../../ui/address";
 import { AuthCard } from "../../ui/AuthCard";
 import { ErrorNote, Loading } from "../../ui/Feedback";
@@ -26,6 +26,7 @@ export function SignIn() {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [wants, setWants] = useState<"password" | "code" | "authenticator">("password");
+  const [foundOn, setFoundOn] = useState<ApiError | null>(null);
   // The codes for when an authenticator is lost are shown this once.
   useSignedInElsewhere(wants === "authenticator" ? null : operatorSession, next);
 
@@ -56,7 +57,15 @@ export function SignIn() {
           </AuthCard>
         }
       >
-        <Enrol email={email} password={password} onSignedIn={enter} />
+        <Enrol
+          email={email}
+          password={password}
+          onSignedIn={enter}
+          onFoundOn={(refused) => {
+            setFoundOn(refused);
+            setWants("code");
+          }}
+        />
       </Suspense>
     );
   }
@@ -93,7 +102,7 @@ export function SignIn() {
             onText={setCode}
           />
         )}
-        {signIn.error !== null && <ErrorNote error={signIn.error} />}
+        {(signIn.error ?? foundOn) !== null && <ErrorNote error={signIn.error ?? foundOn} />}
         <Button type="submit" size="md" loading={signIn.isRunning}>
           {t("common:signIn.act")}
         </Button>

@@ -12,21 +12,30 @@ it("the first sign-in sets an authenticator up, keeps a code that was wrong, and
   const bodies: unknown[] = [];
   const signed: unknown[] = [];
   let answers = 0;
-  await showOperator(() => <Enrol {...WHO} onSignedIn={(one) => Promise.resolve(void signed.push(one))} />, {
-    path: "sign-in",
-    answers: {
-      [`POST ${AUTH}/two-factor/enrol`]: async (request) => {
-        bodies.push(await request.json());
-        return json({ secret: "JBSWY3DPEHPK3PXP", qrCode: "data:image/png;base64,AA==" });
-      },
-      [`POST ${AUTH}/two-factor/confirm`]: async (request) => {
-        bodies.push(await request.json());
-        answers += 1;
-        if (answers === 1) return refused(401, "TWO_FACTOR_INVALID");
-        return json({ accessToken: "token", expiresIn: 900, recoveryCodes: ["4k2m7-qvx4d", "9zt3c-1bnw8"] });
+  await showOperator(
+    () => (
+      <Enrol
+        {...WHO}
+        onSignedIn={(one) => Promise.resolve(void signed.push(one))}
+        onFoundOn={() => expect.unreachable()}
+      />
+    ),
+    {
+      path: "sign-in",
+      answers: {
+        [`POST ${AUTH}/two-factor/enrol`]: async (request) => {
+          bodies.push(await request.json());
+          return json({ secret: "JBSWY3DPEHPK3PXP", qrCode: "data:image/png;base64,AA==" });
+        },
+        [`POST ${AUTH}/two-factor/confirm`]: async (request) => {
+          bodies.push(await request.json());
+          answers += 1;
+          if (answers === 1) return refused(401, "TWO_FACTOR_INVALID");
+          return json({ accessToken: "token", expiresIn: 900, recoveryCodes: ["4k2m7-qvx4d", "9zt3c-1bnw8"] });
+        },
       },
     },
-  });
+  );
   expect(await screen.findByText("JBSWY3DPEHPK3PXP")).toBeTruthy();
   const code = screen.getByRole<HTMLInputElement>("textbox");
   fireEvent.change(code, { target: { value: " 123456 " } });

@@ -80,6 +80,27 @@ it("says so where somebody is there as the session has ended", async () => {
   expect(await screen.findByText(/You have been signed out/)).toBeTruthy();
 });
 
+it("asks for a code where an authenticator turns out to be set up already, and says so", async () => {
+  await showOperator(SignIn, {
+    path: "sign-in",
+    answers: {
+      "POST /api/admin/auth/sign-in": () => refused(403, "TWO_FACTOR_NOT_ENROLLED"),
+      "POST /api/admin/auth/two-factor/enrol": { secret: "JBSWY3DPEHPK3PXP", qrCode: "data:image/png;base64,AA==" },
+      "POST /api/admin/auth/two-factor/confirm": () => refused(409, "TWO_FACTOR_ON"),
+    },
+  });
+  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
+  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
+  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+  expect(await screen.findByText("JBSWY3DPEHPK3PXP")).toBeTruthy();
+  fireEvent.change(screen.getByRole("textbox"), { target: { value: "123456" } });
+  fireEvent.click(screen.getByRole("button", { name: "Confirm" }));
+  expect(await screen.findByRole("button", { name: "Sign in" })).toBeTruthy();
+  expect(screen.getByRole("alert").textContent).toContain("TWO_FACTOR_ON");
+  const code = screen.getByLabelText<HTMLInputElement>(/^Code/);
+  expect([code.value, document.activeElement]).toEqual(["", code]);
+});
+
 it("stays with the codes that are shown this once, whoever signs in in another page", async () => {
   await showOperator(SignIn, {
     path: "sign-in",
