@@ -295,3 +295,57 @@ async def test_a_form_of_payouts_has_fields_of_one_width_and_nothing_bright_stan
         shade = await beside.evaluate("one => getComputedStyle(one).backgroundColor")
         ground = await page.locator("body").evaluate("one => getComputedStyle(one).backgroundColor")
         assert shade not in {ground, "rgba(0, 0, 0, 0)"}
+
+
+BEHIND_HEADER = """() => {
+  scrollTo(0, document.body.scrollHeight);
+  const header = document.querySelector("#main").previousElementSibling.getBoundingClientRect();
+  return [...document.querySelectorAll("main :is(a, button, [tabindex='0'])")].reverse().filter((one) => {
+    one.focus();
+    const { top, bottom } = one.getBoundingClientRect();
+    return one.checkVisibility() && top < header.bottom && bottom > header.top;
+  }).map((one) => one.innerText);
+}"""
+"""What lies behind the header while it has the focus, on the way back from a page's end."""
+
+
+async def test_whoever_goes_back_by_keys_sees_where_they_are(chromium):
+    gateway = DescribedGateway("merchant", rows=25)
+    async with described_page(chromium, gateway, viewport={"width": 1280, "height": 600}) as page:
+        assert await page.evaluate(BEHIND_HEADER) == []
+        await page.evaluate("document.documentElement.style.scrollPadding = 0")
+        assert await page.evaluate(BEHIND_HEADER) != []
+
+
+ENLARGED = {"width": 320, "height": 215}
+"""A window of 1280 by 860 pixels, at four times the size."""
+
+SHOWN_SIZE = "one => [one.offsetWidth, one.offsetHeight, one.closest('thead').offsetHeight]"
+
+
+async def test_enlarged_four_times_a_page_has_room_below_its_header_and_shows_what_sorts_once_keys_come_to_it(chromium):
+    gateway = DescribedGateway("merchant", rows=3)
+    find = gateway.answers.find
+
+    def with_digits(method, path):
+        found = find(method, path)
+        if not path.endswith("/refunds/one_1"):
+            return found
+        return {**found, "refund": {**found["refund"], "amount": "123456789012345.123456789012345678"}}
+
+    gateway.answers.find = with_digits
+    async with described_page(chromium, gateway, viewport=ENLARGED) as page:
+        header = page.get_by_role("region", name="Search and account")
+        await expect(header).to_be_in_viewport()
+        await page.mouse.wheel(0, 400)
+        await expect(header).not_to_be_in_viewport()
+        await go(page, f"{gateway.home}/payments")
+        sort = page.get_by_role("table", name="Payments").locator("th button").first
+        await page.get_by_role("search").get_by_role("button", name="Filters").focus()
+        await page.keyboard.press("Tab")
+        await expect(sort).to_be_focused()
+        width, height, room = await sort.evaluate(SHOWN_SIZE)
+        assert width > 40
+        assert room >= height > 10
+        await go(page, f"{gateway.home}/refunds/one_1")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= ENLARGED["width"]
