@@ -32,6 +32,23 @@ describe("a request", () => {
     expect(seen).toEqual(["Bearer old", "Bearer new"]);
   });
 
+  it("says that nothing was done where the session has ended, before it is sent and after it was refused", async () => {
+    const ended = new Session(MERCHANT_PATHS, () => Promise.resolve(answer(401, { code: "SESSION_ENDED" })));
+    let sent = 0;
+    const send = authorized(ended, () => {
+      sent += 1;
+      return Promise.resolve(answer(401, { code: "INVALID_TOKEN" }));
+    });
+    for (const [expiresIn, soFar] of [
+      [900, 1],
+      [0, 1],
+    ] as const) {
+      ended.begin({ accessToken: "old", expiresIn });
+      await expect(send(request())).rejects.toMatchObject({ status: 401, code: "SESSION_ENDED" });
+      expect(sent).toBe(soFar);
+    }
+  });
+
   it("asks for a code where it needs one, and is then sent again, body and all", async () => {
     const bodies: string[] = [];
     let isSteppedUp = false;

@@ -1,7 +1,7 @@
 /** Clients of the API, whose types are generated from its own description, and what every request has in common. */
 import createClient, { type Client } from "openapi-fetch";
 
-import { asApiError, errorOf } from "./errors";
+import { ApiError, asApiError, errorOf } from "./errors";
 import { inTime } from "./inTime";
 import type { Session } from "./session";
 
@@ -21,11 +21,13 @@ export function onStepUp(ask: AskForStepUp): void {
  */
 export function authorized(session: Session, send: typeof fetch = (...request) => fetch(...request)) {
   return async (request: Request): Promise<Response> => {
+    const { state } = session;
     const token = await session.token();
+    if (token === null && state === "signed-in") throw hasEnded();
     let answer = await send(withToken(request, token));
     if (answer.status === 401 && token !== null && (await codeOf(answer)) !== "TWO_FACTOR_INVALID") {
       const renewed = await session.renew(token);
-      if (renewed === null) return answer;
+      if (renewed === null) throw hasEnded();
       answer = await send(withToken(request, renewed));
     }
     if (answer.status === 403 && (await codeOf(answer)) === "STEP_UP_REQUIRED" && (await askForStepUp())) {
@@ -33,6 +35,11 @@ export function authorized(session: Session, send: typeof fetch = (...request) =
     }
     return answer;
   };
+}
+
+/** The session ended before this was sent, or was refused for it: nothing was done. */
+function hasEnded(): ApiError {
+  return new ApiError(401, "SESSION_ENDED", "This session has ended. Sign in again.");
 }
 
 function withToken(request: Request, token: string | null): Request {

@@ -59,6 +59,7 @@ export class Session {
   #state: SessionState = "unknown";
   #notEnded: ApiError | null = null;
   #hasEnded = false;
+  #isRefused = false;
   #renewing: Promise<string | null> | null = null;
   readonly #listeners = new Set<() => void>();
   readonly #others: BroadcastChannel | null;
@@ -69,7 +70,7 @@ export class Session {
     readonly paths: SignInPaths,
     send?: typeof fetch,
     private readonly now: () => number = Date.now,
-    private readonly reload: () => void = () => {
+    readonly reload: () => void = () => {
       location.reload();
     },
   ) {
@@ -101,6 +102,16 @@ export class Session {
     return this.#hasEnded;
   }
 
+  /** Whether it was the gateway that ended it: nobody in this browser wanted that. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  /** Who it is of, or was of last; null where no token said so. */
+  get whose(): string | null {
+    return this.#whose;
+  }
+
   /** Take what signing in or registering answered, and say so to the browser's other pages: they share the cookie. */
   enter(signed: Signed): void {
     this.begin(signed);
@@ -113,6 +124,7 @@ export class Session {
     this.#whose = whoseIs(signed.accessToken) ?? this.#whose;
     this.#endsAt = this.now() + signed.expiresIn * 1000;
     this.#hasEnded = false;
+    this.#isRefused = false;
     this.#become("signed-in");
   }
 
@@ -181,7 +193,7 @@ export class Session {
     }
     // Anything but a refusal is no news of the session: it is tried again with the next request.
     if (answer.status !== 401) throw await errorOf(answer);
-    this.#forget();
+    this.#forget({ isRefused: true });
     return null;
   }
 
@@ -214,7 +226,8 @@ export class Session {
     this.#tell();
   }
 
-  #forget({ isWished = false } = {}): void {
+  #forget({ isWished = false, isRefused = false } = {}): void {
+    this.#isRefused = isRefused;
     this.#hasEnded = !isWished && (this.#hasEnded || this.#state === "signed-in");
     this.#token = null;
     this.#notEnded = null;

@@ -9,6 +9,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 
+import { onDemand } from "../ui/onDemand";
 import { readNext } from "../ui/next";
 import { NoSuchPage } from "../ui/NotFound";
 import { PAGES_OF_BOTH, pagesBelow, withAllTexts } from "../ui/routes";
@@ -24,6 +25,8 @@ const BASE_PATH = "/dashboard";
 function ofMerchant(): unknown {
   return undefined;
 }
+
+const SignInAgain = onDemand(async () => (await import("./auth/SignInAgain")).SignInAgain);
 
 export function makeRouter(client: QueryClient) {
   const root = createRootRoute({ component: Outlet, notFoundComponent: NoSuchPage });
@@ -69,7 +72,7 @@ export function makeRouter(client: QueryClient) {
       if (token === null) throw redirect({ to: "/sign-in", search: { next: location.href } });
       await client.query({ ...meQuery, staleTime: "static" });
     },
-    component: () => <SignedIn session={merchantSession} basePath={BASE_PATH} />,
+    component: () => <SignedIn session={merchantSession} basePath={BASE_PATH} SignInAgain={SignInAgain} />,
   });
   const home = createRoute({
     getParentRoute: () => signedIn,

@@ -9,6 +9,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 
+import { onDemand } from "../ui/onDemand";
 import { readNext } from "../ui/next";
 import { NoSuchPage } from "../ui/NotFound";
 import { PAGES_OF_BOTH, pagesBelow, withAllTexts } from "../ui/routes";
@@ -20,6 +21,8 @@ import { meQuery } from "./queries";
 
 /** Where the gateway serves the operators' pages. */
 const BASE_PATH = "/operator";
+
+const SignInAgain = onDemand(async () => (await import("./auth/SignInAgain")).SignInAgain);
 
 export function makeRouter(client: QueryClient) {
   const root = createRootRoute({ component: Outlet, notFoundComponent: NoSuchPage });
@@ -45,7 +48,7 @@ export function makeRouter(client: QueryClient) {
       if (token === null) throw redirect({ to: "/sign-in", search: { next: location.href } });
       await client.query({ ...meQuery, staleTime: "static" });
     },
-    component: () => <SignedIn session={operatorSession} basePath={BASE_PATH} />,
+    component: () => <SignedIn session={operatorSession} basePath={BASE_PATH} SignInAgain={SignInAgain} />,
   });
   const layout = createRoute({
     getParentRoute: () => signedIn,

@@ -12,10 +12,12 @@ interface AuthCardProps {
   readonly foot?: ReactNode;
   /** Whether people are here as their session has ended, which is said. */
   readonly hasEnded?: boolean;
+  /** Whether what they have typed waits below this. */
+  readonly isAgain?: boolean;
 }
 
 /** What people see who are not signed in. */
-export function AuthCard({ title, children, foot, hasEnded = false }: AuthCardProps) {
+export function AuthCard({ title, children, foot, hasEnded = false, isAgain = false }: AuthCardProps) {
   const { t } = useTranslation();
   return (
     <main className={styles.ground}>
@@ -25,7 +27,7 @@ export function AuthCard({ title, children, foot, hasEnded = false }: AuthCardPr
       <div className={styles.card}>
         <img src="/dashboard-assets/mark.svg" alt="Cambist" width="40" height="40" />
         <Page title={title}>
-          {hasEnded && <p role="status">{t("signIn.ended")}</p>}
+          {hasEnded && <p role="status">{t(isAgain ? "signIn.kept" : "signIn.ended")}</p>}
           {children}
         </Page>
       </div>

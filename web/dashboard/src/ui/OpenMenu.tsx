@@ -8,13 +8,23 @@ interface OpenMenuProps extends Pick<MenuProps, "position" | "width" | "returnFo
   readonly children: ReactNode;
 }
 
+/** A menu is opened last, so it lies above everything, also above where somebody signs in again. */
+const ABOVE_ALL = 600;
+
 /** A menu below a button that was there before it. */
 export function OpenMenu({ of, children, ...place }: OpenMenuProps) {
   // It opens once it is there: so it knows where the focus was, and gives it back.
   const isOpened = useDeferredValue(of.isOpen, false);
   return (
     // The first item takes the focus: a placeholder for it would be a child that no menu may have.
-    <Menu id={of.id} opened={isOpened} onChange={of.onOpen} withInitialFocusPlaceholder={false} {...place}>
+    <Menu
+      id={of.id}
+      opened={isOpened}
+      onChange={of.onOpen}
+      withInitialFocusPlaceholder={false}
+      zIndex={ABOVE_ALL}
+      {...place}
+    >
       <Menu.Target>
         <Its button={of.button} />
       </Menu.Target>

@@ -13,15 +13,22 @@ import { AuthCard } from "../../ui/AuthCard";
 import { destination, readNext } from "../../ui/next";
 import { useEmailBefore } from "../../ui/signInAs";
 import { useSignedInElsewhere } from "../../ui/useSignedInElsewhere";
+import { meQuery } from "../queries";
+
+interface SignInProps {
+  /** Whether it lies over a page that goes on once they have signed in: nobody is led anywhere then. */
+  readonly isAgain?: boolean;
+}
 
 /** Signing in: password first, and a code where the member has a second factor. */
-export function SignIn() {
+export function SignIn({ isAgain = false }: SignInProps) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const client = useQueryClient();
   const { next } = readNext(useSearchValues());
-  const known = useEmailBefore();
-  useSignedInElsewhere(merchantSession, next);
+  const before = useEmailBefore();
+  const known = isAgain ? (client.getQueryData(meQuery.queryKey)?.member.email ?? "") : before;
+  useSignedInElsewhere(isAgain ? null : merchantSession, next);
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
@@ -36,9 +43,9 @@ export function SignIn() {
     try {
       const body = { email, password, ...(wantsCode ? { totpCode: code.trim() } : {}) };
       const signed = await unwrap(api.POST("/api/auth/login", { body }));
-      client.clear(); // whoever was signed in before may have been somebody else
+      if (!isAgain) client.clear(); // whoever was signed in before may have been somebody else
       merchantSession.enter(signed);
-      await navigate(destination(next));
+      if (!isAgain) await navigate(destination(next));
     } catch (refused) {
       setSending(false);
       if (asApiError(refused).code === "TWO_FACTOR_REQUIRED" && !wantsCode) setWantsCode(true);
@@ -50,6 +57,7 @@ export function SignIn() {
     <AuthCard
       title={t("signIn.title")}
       hasEnded={merchantSession.hasEnded}
+      isAgain={isAgain}
       foot={
         <>
           {t("signIn.noAccount")} <Link to="/sign-up">{t("signUp.title")}</Link>
@@ -63,6 +71,7 @@ export function SignIn() {
           autoComplete="username"
           required
           autoFocus={known === ""}
+          data-autofocus={known === "" || undefined}
           value={email}
           onChange={(event) => {
             setEmail(event.currentTarget.value);
@@ -73,6 +82,7 @@ export function SignIn() {
           autoComplete="current-password"
           required
           autoFocus={known !== ""}
+          data-autofocus={known !== "" || undefined}
           value={password}
           visibilityToggleButtonProps={{ "aria-label": t("signIn.show") }}
           onChange={(event) => {

@@ -11,29 +11,36 @@ import { destination, readNext } from "../../ui/next";
 import { Text } from "../../ui/Text";
 import { useAct } from "../../ui/useAct";
 import { useSignedInElsewhere } from "../../ui/useSignedInElsewhere";
+import { meQuery } from "../queries";
 import { api, operatorSession, unwrap, useWords, type Schemas } from "../api";
 
 // Nobody does it twice.
 const Enrol = lazy(async () => ({ default: (await import("./Enrol")).Enrol }));
 
+interface SignInProps {
+  /** Whether it lies over a page that goes on once they have signed in: nobody is led anywhere then. */
+  readonly isAgain?: boolean;
+}
+
 /** Signing in: password first, then a code; whoever has no authenticator yet sets one up. */
-export function SignIn() {
+export function SignIn({ isAgain = false }: SignInProps) {
   const { t } = useWords();
   const navigate = useNavigate();
   const client = useQueryClient();
   const { next } = readNext(useSearchValues());
-  const [email, setEmail] = useState("");
+  const known = isAgain ? (client.getQueryData(meQuery.queryKey)?.operator.email ?? "") : "";
+  const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [wants, setWants] = useState<"password" | "code" | "authenticator">("password");
   const [foundOn, setFoundOn] = useState<ApiError | null>(null);
   // The codes for when an authenticator is lost are shown this once.
-  useSignedInElsewhere(wants === "authenticator" ? null : operatorSession, next);
+  useSignedInElsewhere(isAgain || wants === "authenticator" ? null : operatorSession, next);
 
   async function enter(signed: Schemas["OperatorSignedIn"]): Promise<void> {
-    client.clear(); // whoever was signed in before may have been somebody else
+    if (!isAgain) client.clear(); // whoever was signed in before may have been somebody else
     operatorSession.enter(signed);
-    await navigate(destination(next));
+    if (!isAgain) await navigate(destination(next));
   }
 
   const signIn = useAct(async () => {
@@ -70,14 +77,15 @@ export function SignIn() {
     );
   }
   return (
-    <AuthCard title={t("signIn.title")} hasEnded={operatorSession.hasEnded}>
+    <AuthCard title={t("signIn.title")} hasEnded={operatorSession.hasEnded} isAgain={isAgain}>
       <form className="stack" onSubmit={signIn.submit}>
         <Text
           label={t("common:signIn.email")}
           type="email"
           autoComplete="username"
           required
-          autoFocus
+          autoFocus={known === ""}
+          data-autofocus={known === "" || undefined}
           value={email}
           onText={setEmail}
         />
@@ -85,6 +93,8 @@ export function SignIn() {
           label={t("common:signIn.password")}
           autoComplete="current-password"
           required
+          autoFocus={known !== ""}
+          data-autofocus={known !== "" || undefined}
           value={password}
           visibilityToggleButtonProps={{ "aria-label": t("common:signIn.show") }}
           onChange={(event) => {
