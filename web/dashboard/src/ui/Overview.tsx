@@ -60,14 +60,15 @@ export type SpanName = (typeof SPANS)[number];
 
 /** How far back; the gateway knows the others by its own clock. */
 const DAYS: Readonly<Partial<Record<SpanName, number>>> = { week: 7, year: 365 };
-const DAY_MS = 86_400_000;
-
 /** Return what the API is asked for: whole days or hours of the reader's own time zone. */
 export function askedFor(span: SpanName, now: number) {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const days = DAYS[span];
+  // Some days have 23 or 25 hours: the calendar knows which.
+  const from = new Date(now);
+  if (days !== undefined) from.setDate(from.getDate() - (days - 1));
   return {
-    ...(days === undefined ? {} : { from: new Date(now - (days - 1) * DAY_MS).toISOString() }),
+    ...(days === undefined ? {} : { from: from.toISOString() }),
     step: span === "hours" ? ("hour" as const) : ("day" as const),
     timeZone,
   };

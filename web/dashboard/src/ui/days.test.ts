@@ -1,6 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { timesOf } from "./days";
+import { askedFor } from "./Overview";
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 describe("days of an address", () => {
   it("are from the beginning of the first to the end of the last, wherever one is", () => {
@@ -15,4 +20,13 @@ describe("days of an address", () => {
     expect(timesOf("", "20261-01-01")).toEqual({});
     expect(timesOf("0002-01-31", undefined)).toEqual({});
   });
+});
+
+it.each([
+  ["2026-03-13T04:30:00.000Z", "2026-03-07"],
+  ["2026-11-07T04:30:00.000Z", "2026-10-31"],
+])("seven days are seven of the calendar's at %s, of which one has 23 or 25 hours", (now, first) => {
+  vi.stubEnv("TZ", "America/New_York");
+  const { from = "" } = askedFor("week", Date.parse(now));
+  expect(new Date(from).toLocaleDateString("en-CA")).toBe(first);
 });
