@@ -1,6 +1,7 @@
 /** Clients of the API, whose types are generated from its own description, and what every request has in common. */
 import createClient, { type Client } from "openapi-fetch";
 
+import { learnTime } from "./clock";
 import { ApiError, asApiError, errorOf } from "./errors";
 import { inTime } from "./inTime";
 import type { Session } from "./session";
@@ -25,6 +26,7 @@ export function authorized(session: Session, send: typeof fetch = (...request) =
     const token = await session.token();
     if (token === null && state === "signed-in") throw hasEnded();
     let answer = await send(withToken(request, token));
+    learnTime(answer);
     if (answer.status === 401 && token !== null && (await codeOf(answer)) !== "TWO_FACTOR_INVALID") {
       const renewed = await session.renew(token);
       if (renewed === null) throw hasEnded();

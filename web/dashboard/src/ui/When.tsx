@@ -1,5 +1,7 @@
 import { useSyncExternalStore } from "react";
 
+import { gatewayNow } from "../api/clock";
+
 import { showAge, showTime } from "./format";
 import { useHint } from "./useHint";
 import { usePageLanguage } from "./language";
@@ -8,14 +10,14 @@ import { usePageLanguage } from "./language";
 // the second. Were it right to the millisecond, every row of a list would find it changed by the next one.
 const TICK_MS = 10_000;
 const EXACT_MS = 1_000;
-let now = Date.now();
+let now = gatewayNow();
 let ticking: ReturnType<typeof setInterval> | undefined;
 const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   ticking ??= setInterval(() => {
-    now = Date.now();
+    now = gatewayNow();
     for (const one of listeners) one();
   }, TICK_MS);
   return () => {
@@ -27,12 +29,13 @@ function subscribe(listener: () => void): () => void {
 }
 
 function read(): number {
-  const moment = Date.now();
+  const moment = gatewayNow();
   // A clock that is set back counts as well.
   if (Math.abs(moment - now) >= EXACT_MS) now = moment;
   return now;
 }
 
+/** Return what time it is at the gateway, as the page goes on. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, read);
 }

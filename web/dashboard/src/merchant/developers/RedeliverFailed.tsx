@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { gatewayNow } from "../../api/clock";
 import { momentOf, typedMoment } from "../../ui/days";
 import { Confirm } from "../../ui/Confirm";
 import { Text } from "../../ui/Text";
@@ -38,7 +39,7 @@ function Dialog({ from, onClose }: DialogProps) {
   const { t } = useTranslation();
   const projectId = useProjectId();
   const client = useQueryClient();
-  const [typed, setTyped] = useState(() => typedMoment(from === undefined ? Date.now() - DAY_MS : Date.parse(from)));
+  const [typed, setTyped] = useState(() => typedMoment(from === undefined ? gatewayNow() - DAY_MS : Date.parse(from)));
   const [done, setDone] = useState<{ readonly queued: number; readonly more: boolean } | null>(null);
   const [typedEnd, setTypedEnd] = useState("");
   const [endpointId, setEndpointId] = useState<string | null>(null);

@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
+import { gatewayNow } from "../../api/clock";
 import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
@@ -20,7 +21,7 @@ export interface EventAsSent {
 export function untilEventTried(events: readonly Event[]): number | false {
   // Changes tell of attempts that failed, and not of a first one that arrives.
   const attempts = events.flatMap(({ deliveries }) => deliveries.map((one) => one.nextAttemptAt));
-  return untilTried(attempts, Date.now());
+  return untilTried(attempts, gatewayNow());
 }
 
 export function eventListQuery(projectId: string, query: EventFilters) {

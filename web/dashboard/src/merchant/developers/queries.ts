@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
+import { gatewayNow } from "../../api/clock";
 import { api, unwrap } from "../api";
 import type { operations } from "../../api/generated/dashboard";
 import { listed, type Listed } from "../../ui/List";
@@ -94,6 +95,6 @@ export function deliveryQuery(projectId: string, deliveryId: string) {
       return { delivery, body: rawAt(text, ["delivery", "payload"]) ?? "" };
     },
     // Changes tell of attempts that failed, and not of a first one that arrives.
-    refetchInterval: ({ state }) => untilTried([state.data?.delivery.nextAttemptAt ?? null], Date.now()),
+    refetchInterval: ({ state }) => untilTried([state.data?.delivery.nextAttemptAt ?? null], gatewayNow()),
   });
 }

@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { gatewayNow } from "../../api/clock";
 import { AttentionView } from "../../ui/Attention";
 import { Fiat } from "../../ui/Amount";
 import { Earlier } from "../../ui/Earlier";
@@ -34,7 +35,7 @@ export function OverviewPage() {
     refetchInterval: POLL_MS,
     meta: { restMs: REST_MS },
     queryFn: ({ signal }) => {
-      const asked = { ...askedFor(span, Date.now()), mode, project: projectId };
+      const asked = { ...askedFor(span, gatewayNow()), mode, project: projectId };
       return unwrap(api.GET("/api/dashboard/overview", { params: { query: asked }, signal }));
     },
   });

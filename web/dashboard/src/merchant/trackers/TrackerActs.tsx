@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { gatewayNow } from "../../api/clock";
 import { Confirm } from "../../ui/Confirm";
 import { useOpened } from "../../ui/useOpened";
 import { api, unwrap } from "../api";
@@ -28,7 +29,7 @@ export function TrackerActs({ tracker }: { readonly tracker: Tracker }) {
   if ((open === "activate" || open === "deactivate") && open !== to) close();
 
   async function redeliver(): Promise<void> {
-    const body = { since: new Date(Date.now() - 24 * HOUR_MS).toISOString() };
+    const body = { since: new Date(gatewayNow() - 24 * HOUR_MS).toISOString() };
     setQueued((await unwrap(api.POST(`${base}/redeliver`, { params, body }))).queued);
     await forget();
   }

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { gatewayNow } from "../../api/clock";
 import { AttentionView } from "../../ui/Attention";
 import { ChainName } from "../../ui/ChainName";
 import { Amount, Fiat } from "../../ui/Amount";
@@ -45,7 +46,7 @@ export function OverviewPage() {
     refetchInterval: POLL_MS,
     meta: { restMs: REST_MS },
     queryFn: ({ signal }) =>
-      unwrap(api.GET("/api/admin/overview", { params: { query: { mode, ...askedFor(span, Date.now()) } }, signal })),
+      unwrap(api.GET("/api/admin/overview", { params: { query: { mode, ...askedFor(span, gatewayNow()) } }, signal })),
   });
   return (
     <Page

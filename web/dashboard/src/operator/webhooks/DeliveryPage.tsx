@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
+import { gatewayNow } from "../../api/clock";
 import { usePathPart } from "../../ui/address";
 import { Copyable } from "../../ui/Copyable";
 import { Empty, ErrorNote } from "../../ui/Feedback";
@@ -34,7 +35,7 @@ export function DeliveryPage() {
       return (await unwrap(api.GET("/api/admin/webhooks/deliveries/{deliveryId}", { params, signal }))).delivery;
     },
     // Changes tell of attempts that failed, and not of a first one that arrives.
-    refetchInterval: ({ state }) => untilTried([state.data?.nextAttemptAt ?? null], Date.now()),
+    refetchInterval: ({ state }) => untilTried([state.data?.nextAttemptAt ?? null], gatewayNow()),
   });
   return (
     <QueryPage title={t("common:webhooks.delivery")} query={query}>

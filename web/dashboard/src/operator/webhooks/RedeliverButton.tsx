@@ -1,6 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { gatewayNow } from "../../api/clock";
 import { Text } from "../../ui/Text";
 import { ActButton } from "../ActButton";
 import { api, unwrap, useWords } from "../api";
@@ -26,7 +27,7 @@ export function RedeliverButton() {
         setMerchantId(NOT_CHOSEN);
       }}
       onConfirm={async () => {
-        const since = new Date(Date.now() - Number(hours) * HOUR_MS).toISOString();
+        const since = new Date(gatewayNow() - Number(hours) * HOUR_MS).toISOString();
         const of = merchantId === null || merchantId === NOT_CHOSEN ? {} : { merchantId };
         const { job } = await unwrap(api.POST("/api/admin/webhooks/redeliver", { body: { since, ...of } }));
         await navigate({ to: `/jobs/${job.jobId}` });
