@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go
+from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go, resize
 from tests.browser.test_filled_pages import DESKTOP, PHONE
 
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
@@ -130,6 +130,12 @@ async def test_no_value_stands_on_the_one_beside_it_on_a_phone_that_is_read_from
     async with described_page(chromium, gateway, viewport=PHONE, locale="ar") as page:
         assert await page.evaluate("document.documentElement.dir") == "rtl"
         wrong = await found_on_every_page(page, gateway, View(PHONE, False, (OVERFLOWING,)))
+        await resize(page, LARGE)
+        for path in ("payments/new", "payments/one_1"):
+            await go(page, f"{gateway.home}/{path}")
+        await resize(page, PHONE)
+        # What measures a field that grows is as wide as that was.
+        assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert not wrong, "\n".join(wrong)
 
 
