@@ -26,6 +26,7 @@ from cambist.services.chains.following import INTERVAL_S
 from cambist.services.chains.setups import TOPIC
 from cambist.services.errors import ServiceError
 from cambist.services.identity import operators
+from cambist.services.kept_answers import AnsweredBefore
 from cambist.services.webhooks.sender import Sender, open_sender
 from cambist.settings import WebSettings
 
@@ -35,6 +36,7 @@ from .context import Web
 from .errors import on_busy, on_http_error, on_service_error, on_unexpected
 from .lists import provide_asked, provide_period
 from .live.hub import Live
+from .once import on_answered_before, provide_once
 from .openapi.description import DecimalNumbers, openapi_config
 from .openapi.pages import Swagger
 from .origin import provide_audit
@@ -111,9 +113,11 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
             "live": Provide(_live, sync_to_thread=False),
             "asked": Provide(provide_asked),
             "period": Provide(provide_period),
+            "once": Provide(provide_once),
         },
         middleware=[RequestMetrics(), BodyDeadline(), RefuseUnstorable(), RefuseWhileRestored()],
         exception_handlers={
+            AnsweredBefore: on_answered_before,
             ServiceError: on_service_error,
             HTTPException: on_http_error,
             BusyError: on_busy,

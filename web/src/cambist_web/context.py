@@ -51,6 +51,9 @@ OVERVIEWS_PER_MINUTE = 60
 OVERVIEWS_AT_ONCE = 3
 """How many one process sums up at once; the others wait, without a connection that somebody else could use."""
 
+AROUND_AT_ONCE = 3
+"""How many acts one process has under way that keep a connection for their key while they work on others."""
+
 FILES_PER_MINUTE = 10
 """How many lists a merchant may have as files. All that a list has is counted first, and looked through."""
 
@@ -209,6 +212,7 @@ class Web:
         self.told_until: dict[str, float] = {}  # when the log may be told the next time, by its event
         self.had_no_room = False  # whether the database had no room left on its disk when something was written last
         self.overviews = asyncio.Semaphore(OVERVIEWS_AT_ONCE)
+        self.around = asyncio.Semaphore(AROUND_AT_ONCE)
         self.files = FilePermits(gateway.db)
         self.sandbox = Sandbox(
             db=gateway.db,

@@ -61,8 +61,7 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
     async def json(self) -> Any:  # noqa: ANN401  it is what the handler says it is
         """Return the body as the handler's type. Raises InvalidError, naming the field where there is one."""
         if self._json is Empty:
-            if len(self.headers.getall(IDEMPOTENCY_KEY, ())) > 1:
-                raise InvalidError.field(IDEMPOTENCY_KEY, "is there more than once")
+            refuse_two_keys(self)
             body = await self.body()
             if len(body) > LARGE_BYTES:
                 self._json = await asyncio.to_thread(self._decode, body)
@@ -75,6 +74,12 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
         if self.content_type[0] != "application/json":
             raise UnsupportedMediaTypeError
         return decode_json(body, field.annotation if field is not None else object)
+
+
+def refuse_two_keys(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+    """Refuse a request with several idempotency keys: whatever read it before us may have judged another one."""
+    if len(connection.headers.getall(IDEMPOTENCY_KEY, ())) > 1:
+        raise InvalidError.field(IDEMPOTENCY_KEY, "is there more than once")
 
 
 def decode_json(body: bytes, body_type: object) -> object:

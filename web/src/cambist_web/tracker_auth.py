@@ -16,6 +16,7 @@ from cambist.services.actor import Actor
 from cambist.services.errors import UnauthenticatedError, merchant_suspended
 from cambist.services.identity.api_keys import key_hash
 from cambist.services.identity.sessions import SessionPrincipal
+from cambist.services.kept_answers import replay
 from cambist.services.trackers import credentials
 from cambist.services.trackers.credentials import TrackerAccess
 
@@ -30,8 +31,13 @@ from .auth import (
 )
 from .context import Web, web_of
 from .errors import AnyRequest
+from .once import keyed_request, of_token
 from .operator_auth import require_admin_key
 from .origin import Connection, address_of
+from .requests import IDEMPOTENCY_KEY
+
+TOKEN_ENDS = "token_ends"  # noqa: S105  the name of an option
+"""In a handler's ``opt``: the token is invalid after it, and good for a repetition under the same key all the same."""
 
 
 class Creator(Struct, frozen=True, kw_only=True):
@@ -41,13 +47,13 @@ class Creator(Struct, frozen=True, kw_only=True):
     session: SessionPrincipal | None
 
 
-async def require_tracker(connection: Connection, _: BaseRouteHandler) -> None:
+async def require_tracker(connection: Connection, handler: BaseRouteHandler) -> None:
     """Let in whoever has a tracker's token. A guard; sets the request's ``tracker``.
 
     Every request looks the token up: a replaced one is invalid at once, in every worker.
     """
     web = web_of(connection.app)
-    tracker = await _tracker_of(web, connection.headers.get("x-auth-token", ""), connection)
+    tracker = await _tracker_of(web, connection.headers.get("x-auth-token", ""), connection, handler)
     connection.state.tracker = tracker
     await web.limiter.take(web.limits.of_tracker(tracker.requests_per_minute), tracker.webhook_id)
     if tracker.suspended:
@@ -55,8 +61,11 @@ async def require_tracker(connection: Connection, _: BaseRouteHandler) -> None:
     refuse_inactive(connection, tracker.actor)
 
 
-async def _tracker_of(web: Web, token: str, connection: Connection) -> TrackerAccess:
-    """Return the tracker. Guesses are counted before they are looked up, as API keys are."""
+async def _tracker_of(web: Web, token: str, connection: Connection, handler: BaseRouteHandler) -> TrackerAccess:
+    """Return the tracker. Guesses are counted before they are looked up, as API keys are.
+
+    Raises AnsweredBefore for a repetition of what made the token invalid, under the same key.
+    """
     limit, who = web.limits.bad_credentials, address_of(connection)
     if not credentials.is_token(token):
         await web.limiter.take(limit, who)
@@ -73,6 +82,9 @@ async def _tracker_of(web: Web, token: str, connection: Connection) -> TrackerAc
         web.good_tokens.forget(hashed)
         if not counted:
             await web.limiter.take(limit, who)
+        if handler.opt.get(TOKEN_ENDS) and (key := connection.headers.get(IDEMPOTENCY_KEY)):
+            async with web.db.autocommit() as conn:
+                await replay(conn, web.gateway.secrets, keyed_request(connection, of_token(hashed), key))
         raise credentials.no_such_token()
     if counted:
         await web.limiter.give_back(limit, who)

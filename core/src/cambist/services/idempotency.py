@@ -155,8 +155,13 @@ def refuse_other_use(claim: Claim, used: UsedKey) -> str:
         raise ConflictError(
             "IDEMPOTENCY_KEY_OTHER_PROJECT", "This idempotency key is already bound to a different project."
         )
-    if used.request_hash != claim.request_hash:
+    refuse_other_content(claim.request_hash, used.request_hash)
+    return used.resource_id
+
+
+def refuse_other_content(asked: bytes, used: bytes) -> None:
+    """Raise ConflictError where a key was used for a request of another hash."""
+    if asked != used:
         raise ConflictError(
             "IDEMPOTENCY_KEY_REUSED", "This idempotency key was already used for a request with another content."
         )
-    return used.resource_id

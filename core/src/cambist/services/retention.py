@@ -1,6 +1,6 @@
 """Deleting what is over, in small batches: nothing that a balance, an open case or a repeated request depends on.
 
-Idempotency keys stay for ever: a payout that is asked for again after years must still be the same payout.
+Idempotency keys of money stay for ever: a payout that is asked for again after years must still be the same payout.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from cambist.db.engine import Database
+from cambist.services.kept_answers import KEPT
 from cambist.services.webhooks.outbox import TELLS_OF
 from cambist.settings import RetentionSettings
 
@@ -81,6 +82,11 @@ DELETE FROM password_resets r USING (
     SELECT token_hash FROM password_resets WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
 ) AS over WHERE r.token_hash = over.token_hash
 """
+_ANSWERS = """
+DELETE FROM kept_answers k USING (
+    SELECT id FROM kept_answers WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS over WHERE k.id = over.id
+"""
 _OPERATOR_SESSIONS = _SESSIONS.replace("sessions", "operator_sessions")
 _OPERATOR_LINKS = _RESETS.replace("password_resets", "operator_links")
 _JOBS = """
@@ -133,6 +139,7 @@ async def delete_batch(db: Database, settings: RetentionSettings, now: datetime)
         ("password_resets", _RESETS, settings.sessions_days),
         ("operator_sessions", _OPERATOR_SESSIONS, settings.sessions_days),
         ("operator_links", _OPERATOR_LINKS, settings.sessions_days),
+        ("kept_answers", _ANSWERS, KEPT.days),
         ("jobs", _JOBS, settings.jobs_days),
         ("cron_runs", _CRON_RUNS, settings.cron_runs_days),
         ("usage_records", _USAGE, settings.usage_days),

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-import { authorized, onStepUp, unwrap } from "./client";
+import { authorized, keyed, onStepUp, unwrap } from "./client";
 import { ApiError } from "./errors";
 import { MERCHANT_PATHS, Session } from "./session";
 
@@ -69,6 +69,35 @@ describe("a request", () => {
     const refused = await authorized(session(), send)(request());
     expect(refused.status).toBe(403);
     expect(send).toHaveBeenCalledTimes(1);
+  });
+
+  it("has a key of its own for each press, and the same again where no answer came", async () => {
+    const keys: (string | null)[] = [];
+    let isLost = true;
+    const send = keyed(
+      authorized(session(), (sent) => {
+        keys.push((sent as Request).headers.get("Idempotency-Key"));
+        if (isLost) return Promise.reject(new TypeError("Failed to fetch"));
+        return Promise.resolve(answer(keys.length === 2 ? 401 : 201, { code: "SESSION_ENDED" }));
+      }),
+    );
+    await expect(send(request())).rejects.toBeInstanceOf(TypeError);
+    isLost = false;
+    await send(request());
+    await send(request());
+    expect(keys[0]).toMatch(/^[\da-f-]{36}$/);
+    expect(keys.slice(1, 3)).toEqual([keys[0], keys[0]]);
+    expect(keys[3]).not.toBe(keys[0]);
+  });
+
+  it("is left alone where it has a key in its body, or only reads", async () => {
+    const own = { method: "POST", body: '{"idempotencyKey":"a"}' };
+    for (const init of [own, {}]) {
+      const send = vi.fn((sent: Request) => Promise.resolve(answer(200, [...sent.headers.keys()])));
+      expect(await (await keyed(send)(new Request("https://gateway.example/api", init))).json()).not.toContain(
+        "idempotency-key",
+      );
+    }
   });
 
   it("throws what the API refused, with its code and fields", async () => {

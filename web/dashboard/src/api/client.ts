@@ -44,6 +44,30 @@ function hasEnded(): ApiError {
   return new ApiError(401, "SESSION_ENDED", "This session has ended. Sign in again.");
 }
 
+/** Under which key an act was sent that has no answer yet, by what it asks for. */
+const unanswered = new Map<string, string>();
+
+/**
+ * Return a `fetch` that sends what acts under an idempotency key, one for each press: a browser repeats a request by
+ * itself when a connection breaks. Where no answer came, the same act is sent under the same key again. A body that has
+ * a key of its own is left alone.
+ */
+export function keyed(send: (request: Request) => Promise<Response>) {
+  return async (request: Request): Promise<Response> => {
+    if (request.method !== "POST") return send(request);
+    const body = await request.clone().text();
+    if (body.includes(`"idempotencyKey":`)) return send(request);
+    const what = `${request.url} ${body}`;
+    const key = unanswered.get(what) ?? crypto.randomUUID();
+    unanswered.set(what, key);
+    const copy = new Request(request, { headers: request.headers });
+    copy.headers.set("Idempotency-Key", key);
+    const answer = await send(copy);
+    unanswered.delete(what);
+    return answer;
+  };
+}
+
 function withToken(request: Request, token: string | null): Request {
   const copy = request.clone();
   if (token !== null) copy.headers.set("Authorization", `Bearer ${token}`);
@@ -80,5 +104,5 @@ type Json = "application/json";
 
 /** Return a client of the API for whoever the session is of. */
 export function clientOf<Paths extends object>(session: Session): Client<Paths, Json> {
-  return createClient<Paths, Json>({ fetch: authorized(session, inTime()) });
+  return createClient<Paths, Json>({ fetch: keyed(authorized(session, inTime())) });
 }

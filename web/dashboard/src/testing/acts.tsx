@@ -24,8 +24,6 @@ export interface Act extends Place {
   readonly asks: `${Method} /${string}`;
   /** What is sent with it; nothing where the address says all. */
   readonly body?: object;
-  /** Whether it goes under a key by which it happens once, however often it is sent. */
-  readonly isKeyed?: boolean;
 }
 
 interface Acts {
@@ -104,7 +102,7 @@ export function declareActs({ app, sources, rows, elsewhere }: Acts): void {
     const text = await request.text();
     if (row.body === undefined) expect(text).toBe("");
     else expect(JSON.parse(text)).toEqual(row.body);
-    expect(request.headers.has("Idempotency-Key")).toBe(row.isKeyed === true);
+    expect(request.headers.has("Idempotency-Key")).toBe(request.method === "POST" && !text.includes("idempotencyKey"));
     if (row.says === null) return;
     // What was refused is still there, with all that was typed: to be mended, and sent again.
     const kept = dialogOf();

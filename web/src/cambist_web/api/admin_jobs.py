@@ -27,6 +27,7 @@ from cambist.services.listing import Listed, Part, Period, Sort
 from cambist.services.paging import check_period, parse_moment
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -159,7 +160,11 @@ class Jobs(Controller):
 
     @post("/", status_code=201, summary="Ask for a statement as a file", opt=permits("jobs.change"))
     async def ask(
-        self, data: JSONBody[AskStatement], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        data: JSONBody[AskStatement],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> JobAnswer:
         """Have a worker make a merchant's statement. While the same is being made, the answer is that job."""
         since, until = parse_moment("since", data.since), parse_moment("until", data.until)
@@ -168,6 +173,7 @@ class Jobs(Controller):
         arguments = {name: moment.isoformat() for name, moment in moments.items() if moment is not None}
         unique_key = requests.statement_key(data.merchant_id, data.mode, arguments)
         async with web.db.transaction() as conn:
+            await once.take(conn)
             new = NewJob(
                 kind=Kind.STATEMENT_EXPORT,
                 arguments=arguments | {"merchant_id": data.merchant_id},
@@ -177,8 +183,9 @@ class Jobs(Controller):
                 mode=data.mode,
             )
             job = await ask_for(conn, web, audit, new)
+            answer = await once.keep(conn, JobAnswer(job=job_view(job, web.clock.now())))
         await web.gateway.hints.publish(requests.TOPIC)
-        return JobAnswer(job=job_view(job, web.clock.now()))
+        return answer
 
     @get("/{job_id:str}", summary="Read a job", opt=permits("jobs.read"))
     async def read(self, job_id: FromPath[str], web: NamedDependency[Web]) -> JobAnswer:

@@ -16,6 +16,7 @@ from cambist.services.identity.members import MEMBERS
 from cambist.services.identity.merchants import Name
 from cambist_web.context import Web
 from cambist_web.dashboard.links import password_link
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -94,7 +95,11 @@ class NewMerchants(Controller):
 
     @post("/merchants", status_code=201, summary="Make a merchant", opt=permits("merchants.add"))
     async def make(
-        self, data: JSONBody[NewMerchant], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        data: JSONBody[NewMerchant],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> MerchantMade:
         """Add a merchant without a password, and return a link that sets one, once and soon.
 
@@ -105,6 +110,7 @@ class NewMerchants(Controller):
         # Nobody knows this one.
         password_hash = await web.passwords.hash(web.ids.hex_secret())
         async with web.db.transaction() as conn:
+            await once.take(conn)
             merchant = await members.register(
                 conn, email=email, name=name, password_hash=password_hash, ids=web.ids, now=now, live=data.live
             )
@@ -112,8 +118,9 @@ class NewMerchants(Controller):
             made = merchant.merchant_id
             live = data.live or None
             await audit.record(conn, Action.MERCHANT_MADE, subject=made, merchant_id=made, email=email, live=live)
-        view = MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name)
-        return MerchantMade(merchant=view, link=password_link(web.settings.web, token), expires_in=lifetime_s)
+            view = MerchantView(merchant_id=merchant.merchant_id, email=merchant.email, name=merchant.name)
+            link = password_link(web.settings.web, token)
+            return await once.keep(conn, MerchantMade(merchant=view, link=link, expires_in=lifetime_s))
 
 
 class Grants(Controller):

@@ -26,6 +26,7 @@ from cambist.services.supported import find_chain
 from cambist.services.whole_lists import part_of
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -121,7 +122,11 @@ class Reconcile(Controller):
 
     @post("/", status_code=201, summary="Compare books and chains", opt=permits("reconcile.start"))
     async def start(
-        self, data: JSONBody[AskReconcile], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        data: JSONBody[AskReconcile],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> ReconcileRunAnswer:
         """Have a worker compare every balance, one chain after the other. It changes nothing.
 
@@ -138,9 +143,11 @@ class Reconcile(Controller):
             unique_key=" ".join(chains) or "all",
         )
         async with web.db.transaction() as conn:
+            await once.take(conn)
             job = await ask_for(conn, web, audit, new)
+            answer = await once.keep(conn, ReconcileRunAnswer(run=_run(web, job)))
         await web.gateway.hints.publish(requests.TOPIC)
-        return ReconcileRunAnswer(run=_run(web, job))
+        return answer
 
     @get("/", summary="List comparisons", opt=permits("reconcile.read"))
     async def list(

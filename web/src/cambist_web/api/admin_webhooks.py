@@ -31,6 +31,7 @@ from cambist.services.webhooks.bulk import Failed
 from cambist.services.webhooks.redelivery import REDELIVERED_MAX
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -135,14 +136,21 @@ class AllWebhooks(Controller):
         opt=permits("webhooks.redeliver"),
     )
     async def redeliver_one(
-        self, delivery_id: FromPath[str], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        delivery_id: FromPath[str],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> OperatorDeliveryDetail:
         """Make the delivery due at once, with a fresh set of attempts. 409 while it is still being delivered."""
         async with web.db.transaction() as conn:
-            await redelivery.redeliver(conn, None, delivery_id, now=web.clock.now())
+            is_new = await once.take(conn)
+            if is_new:
+                await redelivery.redeliver(conn, None, delivery_id, now=web.clock.now())
             found = await all_deliveries.get_delivery(conn, delivery_id)
-            whose = audit.about(found.merchant_id, found.project_id)
-            await whose.record(conn, Action.DELIVERY_SENT_AGAIN, subject=delivery_id, event=found.event)
+            if is_new:
+                whose = audit.about(found.merchant_id, found.project_id)
+                await whose.record(conn, Action.DELIVERY_SENT_AGAIN, subject=delivery_id, event=found.event)
         await web.gateway.hints.publish("webhooks")
         return OperatorDeliveryDetail(delivery=found)
 
@@ -161,7 +169,11 @@ class AllWebhooks(Controller):
 
     @post("/redeliver", status_code=201, summary="Send again in bulk", opt=permits("webhooks.redeliver"))
     async def redeliver(
-        self, data: JSONBody[RedeliverMany], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        data: JSONBody[RedeliverMany],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> JobAnswer:
         """Have a worker send again what was dropped, and what had no target then and has one now.
 
@@ -171,6 +183,7 @@ class AllWebhooks(Controller):
         failed = data.failed()
         arguments = to_builtins(failed)
         async with web.db.transaction() as conn:
+            await once.take(conn)
             await _check_named(conn, failed)
             new = NewJob(
                 kind=Kind.WEBHOOK_REDELIVERY,
@@ -179,8 +192,9 @@ class AllWebhooks(Controller):
                 unique_key=" ".join(f"{name}={value}" for name, value in sorted(arguments.items())),
             )
             job = await ask_for(conn, web, audit, new)
+            answer = await once.keep(conn, JobAnswer(job=job_view(job, web.clock.now())))
         await web.gateway.hints.publish(requests.TOPIC)
-        return JobAnswer(job=job_view(job, web.clock.now()))
+        return answer
 
 
 async def _check_named(conn: AsyncConnection, failed: Failed) -> None:

@@ -17,6 +17,7 @@ from cambist.services.listing import Sort
 from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.origin import Audit
 from cambist_web.permissions import scopes_of
 from cambist_web.schemas import Answer, CursorPageAnswer
@@ -40,12 +41,13 @@ class Keys(Controller):
     tags = ("API keys",)
 
     @post("/", status_code=201, summary="Issue an API key", opt=needs(member="keys", step_up=True))
-    async def issue(
+    async def issue(  # noqa: PLR0913, PLR0917  who asks, the body, and what the use case needs
         self,
         actor: NamedDependency[Actor],
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
         data: JSONBody[NewKey | None] = None,
     ) -> KeyIssued:
         """Return a new key, `ck_live_...` or `ck_test_...` as the project is. It is shown this once.
@@ -53,6 +55,7 @@ class Keys(Controller):
         Leave `scopes` out for a key that may do all that you may; give it no more than its program needs.
         """
         async with web.db.transaction() as conn:
+            await once.take(conn)
             session = await still(conn, session, "keys", actor)
             issued = await api_keys.issue(
                 conn,
@@ -73,7 +76,7 @@ class Keys(Controller):
                 allowed_ips=key.allowed_ips or None,
                 expires_at=None if key.expires_at is None else key.expires_at.isoformat(),
             )
-        return KeyIssued(key=issued.key, api_key=issued.secret)
+            return await once.keep(conn, KeyIssued(key=issued.key, api_key=issued.secret))
 
     @get("/", summary="List API keys", opt=needs(member="read"))
     async def list(

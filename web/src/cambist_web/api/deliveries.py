@@ -22,6 +22,7 @@ from cambist.services.webhooks.sender import AttemptResult, Message, Sender
 from cambist_web.auth import needs, owned_project_routes, project_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.ratelimit import RateLimit
 from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter
 
@@ -117,11 +118,18 @@ class Deliveries(Controller):
         "/{delivery_id:str}/redeliver", status_code=200, summary="Send a delivery again", opt=needs(member="webhooks")
     )
     async def redeliver(
-        self, delivery_id: FromPath[str], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        delivery_id: FromPath[str],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
     ) -> DeliveryDetail:
         """Make the delivery due at once, with a fresh set of attempts. 409 while it is still being delivered."""
         async with web.db.transaction() as conn:
-            delivery = await redelivery.redeliver(conn, actor.project_pk, delivery_id, now=web.clock.now())
+            if await once.take(conn):
+                delivery = await redelivery.redeliver(conn, actor.project_pk, delivery_id, now=web.clock.now())
+            else:
+                delivery = await delivery_log.get_delivery(conn, actor.project_pk, delivery_id)
         await web.gateway.hints.publish("webhooks")
         return DeliveryDetail(delivery=delivery)
 

@@ -20,6 +20,7 @@ from cambist.services.webhooks.events import EventAnswer, EventFilters
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.schemas import Answer, Body, CursorPageAnswer
 
 Names = Annotated[
@@ -125,6 +126,7 @@ class Events(Controller):
         event_id: FromPath[str],
         actor: NamedDependency[Actor],
         web: NamedDependency[Web],
+        once: NamedDependency[Once],
         data: JSONBody[RedeliverEvent | None] = None,
     ) -> EventDetail:
         """Send the event again to each of its targets, or to one endpoint, with a fresh set of attempts.
@@ -133,15 +135,22 @@ class Events(Controller):
         """
         endpoint_id = None if data is None else data.endpoint_id
         async with web.db.transaction() as conn:
-            event = await redelivery.redeliver_event(
-                conn, actor.project_pk, event_id, endpoint_id=endpoint_id, now=web.clock.now()
-            )
+            if await once.take(conn):
+                event = await redelivery.redeliver_event(
+                    conn, actor.project_pk, event_id, endpoint_id=endpoint_id, now=web.clock.now()
+                )
+            else:
+                event = await events.get_event(conn, actor.project_pk, event_id)
         await web.gateway.hints.publish("webhooks")
         return EventDetail(event=event)
 
     @post("/redeliver", status_code=200, summary="Send again what failed", opt=needs("payments"))
     async def redeliver_failed(
-        self, data: JSONBody[RedeliverFailed], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        data: JSONBody[RedeliverFailed],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
     ) -> FailedRedelivered:
         """Send again all events of a time that were dropped, or had no target then: up to 10,000, the oldest first.
 
@@ -150,12 +159,14 @@ class Events(Controller):
         now = web.clock.now()
         since, until = data.moments()
         async with web.db.transaction() as conn:
+            await once.take(conn)
             done = await redelivery.redeliver_failed(
                 conn, actor.project_pk, since=since, until=until, endpoint_id=data.endpoint_id, now=now
             )
+            answer = await once.keep(conn, FailedRedelivered(queued=done.queued, more=done.more))
         if done.queued:
             await web.gateway.hints.publish("webhooks")
-        return FailedRedelivered(queued=done.queued, more=done.more)
+        return answer
 
 
 controllers = [key_routes("/api/events", Events), project_routes("/events", Events)]

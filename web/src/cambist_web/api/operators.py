@@ -19,6 +19,7 @@ from cambist.services.identity.operators import OperatorView, Role
 from cambist.services.listing import Sort
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -61,9 +62,11 @@ class OperatorList(CursorPageAnswer, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def _acting(web: Web, audit: Audit) -> AsyncIterator[AsyncConnection]:
+async def _acting(web: Web, audit: Audit, once: Once | None = None) -> AsyncIterator[AsyncConnection]:
     """Open a transaction for whoever asks and manages operators still: the guard's answer may be out of date."""
     async with web.db.transaction() as conn:
+        if once is not None:
+            await once.take(conn)
         await operators.acting(conn, audit.operator_id, audit.origin.session_id)
         yield conn
 
@@ -81,14 +84,18 @@ class Operators(Controller):
 
     @post("/", status_code=201, summary="Invite an operator", opt=permits("operators.manage"))
     async def invite(
-        self, data: JSONBody[NewOperator], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        data: JSONBody[NewOperator],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> OperatorInvited:
         """Add an operator without a password, and return a link that sets one, once and soon."""
         email, name = merchants.normalize_email(data.email), merchants.check_name(data.name)
         # Nobody knows this one.
         password_hash = await web.passwords.hash(web.ids.hex_secret())
         now = web.clock.now()
-        async with _acting(web, audit) as conn:
+        async with _acting(web, audit, once) as conn:
             made = await operators.add(
                 conn, email=email, name=name, role=data.role, password_hash=password_hash, ids=web.ids, now=now
             )
@@ -98,10 +105,8 @@ class Operators(Controller):
             )
             told = {"email": email, "role": data.role}
             await audit.record(conn, Action.OPERATOR_MADE, subject=made.operator_id, **told)
-            view = await operators.read(conn, made.operator_id)
-        return OperatorInvited(
-            operator=view, link=operators.password_link(web.settings.web, token), expires_in=lifetime_s
-        )
+            view, link = await operators.read(conn, made.operator_id), operators.password_link(web.settings.web, token)
+            return await once.keep(conn, OperatorInvited(operator=view, link=link, expires_in=lifetime_s))
 
     @patch("/{operator_id:str}", summary="Change an operator's role", opt=permits("operators.manage"))
     async def change(

@@ -20,6 +20,7 @@ from cambist.services.listing import Sort
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -95,14 +96,20 @@ class Plans(Controller):
 
     @post("/plans", status_code=201, summary="Make a plan", opt=permits("plans.change"))
     async def make(
-        self, data: JSONBody[NewPlan], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        data: JSONBody[NewPlan],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> PlanAnswer:
         """Add a plan. With `isDefault` it is from now on the plan of all who were given no other."""
         async with web.db.transaction() as conn:
+            await once.take(conn)
             made = await plan_catalog.make_plan(conn, web.gateway.registry, data, ids=web.ids, now=web.clock.now())
             await audit.record(conn, Action.PLAN_MADE, subject=made.plan_id, changed=sent(data))
+            answer = await once.keep(conn, PlanAnswer(plan=made))
         web.key_cache.clear()
-        return PlanAnswer(plan=made)
+        return answer
 
     @patch("/plans/{plan_id:str}", summary="Change or archive a plan", opt=permits("plans.change"))
     async def change(

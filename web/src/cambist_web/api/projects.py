@@ -24,6 +24,7 @@ from cambist.services.webhooks.secrets import OVERLAP_MINUTES_MAX, Rotation
 from cambist_web.auth import needs, owned_project_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, CursorPageAnswer, sent
 from cambist_web.standing import still
@@ -135,10 +136,12 @@ class Projects(Controller):
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> ProjectAnswer:
         """Add a live or sandbox project. `webhookSecret`, 64 hexadecimal characters, is shown this once."""
         name = merchants.check_name(data.name)
         async with web.db.transaction() as conn:
+            await once.take(conn)
             await still(conn, session, "projects.add")
             project, secret = await web.projects.create(
                 conn,
@@ -149,7 +152,8 @@ class Projects(Controller):
                 now=web.clock.now(),
             )
             await audit.record(conn, Action.PROJECT_MADE, subject=project.project_id, changed=sent(data))
-        return ProjectAnswer(project=project_view(project, web.clock.now()), webhook_secret=secret)
+            shown = project_view(project, web.clock.now())
+            return await once.keep(conn, ProjectAnswer(project=shown, webhook_secret=secret))
 
     @get("/", summary="List projects", opt=needs(member="read"))
     async def list(

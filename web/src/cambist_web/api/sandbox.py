@@ -19,6 +19,7 @@ from cambist.services.sandbox.requests import AdvanceTime, Deposit, FailExchange
 from cambist.services.sandbox.service import SimulatedTip
 from cambist_web.auth import key_routes, needs, project_routes
 from cambist_web.context import Web
+from cambist_web.once import Once
 from cambist_web.schemas import Answer
 
 
@@ -65,28 +66,54 @@ class SandboxChains(Controller):
 
     @post("/deposit", status_code=200, summary="Pay a payment, or to an account", opt=needs("payments"))
     async def deposit(
-        self, data: JSONBody[Deposit], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        data: JSONBody[Deposit],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
     ) -> DepositAnswer:
         """Send money to an address of a payment or an account, in a block of its own."""
-        made = await web.sandbox.deposit(actor, data)
-        return DepositAnswer(
-            **msgspec.structs.asdict(made.state),
-            tx_hash=made.tx_id,
-            payment=made.payment or UNSET,
-            deposit=made.deposit or UNSET,
-        )
+
+        async def deposit() -> DepositAnswer:
+            made = await web.sandbox.deposit(actor, data)
+            return DepositAnswer(
+                **msgspec.structs.asdict(made.state),
+                tx_hash=made.tx_id,
+                payment=made.payment or UNSET,
+                deposit=made.deposit or UNSET,
+            )
+
+        return await once.around(deposit)
 
     @post("/mine", status_code=200, summary="Mine blocks", opt=needs("payments"))
-    async def mine(self, data: JSONBody[Mine], actor: NamedDependency[Actor], web: NamedDependency[Web]) -> ChainAnswer:
+    async def mine(
+        self,
+        data: JSONBody[Mine],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
+    ) -> ChainAnswer:
         """Mine blocks, so that transfers get confirmations."""
-        return ChainAnswer(**msgspec.structs.asdict(await web.sandbox.mine(actor, data)))
+
+        async def mine() -> ChainAnswer:
+            return ChainAnswer(**msgspec.structs.asdict(await web.sandbox.mine(actor, data)))
+
+        return await once.around(mine)
 
     @post("/reorg", status_code=200, summary="Replace blocks", opt=needs("payments"))
     async def reorg(
-        self, data: JSONBody[Reorg], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        data: JSONBody[Reorg],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
     ) -> ChainAnswer:
         """Replace the newest blocks by others; what stood in them is dropped, or mined again in the next block."""
-        return ChainAnswer(**msgspec.structs.asdict(await web.sandbox.reorg(actor, data)))
+
+        async def reorg() -> ChainAnswer:
+            return ChainAnswer(**msgspec.structs.asdict(await web.sandbox.reorg(actor, data)))
+
+        return await once.around(reorg)
 
     @post("/fail-payout", status_code=200, summary="Have a payout fail", opt=needs("payouts"))
     async def fail_payout(
@@ -106,10 +133,18 @@ class SandboxChains(Controller):
 
     @post("/advance-time", status_code=200, summary="Let time pass", opt=needs("payments"))
     async def advance_time(
-        self, data: JSONBody[AdvanceTime], actor: NamedDependency[Actor], web: NamedDependency[Web]
+        self,
+        data: JSONBody[AdvanceTime],
+        actor: NamedDependency[Actor],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
     ) -> ChainsAnswer:
         """Let time pass, so that payments expire: everything on the chains becomes so much older."""
-        return ChainsAnswer(chains=await web.sandbox.advance_time(actor, data))
+
+        async def pass_time() -> ChainsAnswer:
+            return ChainsAnswer(chains=await web.sandbox.advance_time(actor, data))
+
+        return await once.around(pass_time)
 
 
 controllers = [key_routes("/api/sandbox", SandboxChains), project_routes("/sandbox", SandboxChains)]

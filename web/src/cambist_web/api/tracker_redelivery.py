@@ -10,21 +10,24 @@ from cambist.services.trackers.credentials import TrackerAccess
 from cambist.services.webhooks import redelivery
 from cambist_web.auth import needs, project_routes
 from cambist_web.context import Web
+from cambist_web.once import Once
 from cambist_web.tracker_auth import tracker_routes
 
 from .events import FailedRedelivered, FailedSince
 from .trackers import OWNED
 
 
-async def _redeliver(web: Web, tracker: TrackerAccess, data: FailedSince) -> FailedRedelivered:
+async def _redeliver(web: Web, once: Once, tracker: TrackerAccess, data: FailedSince) -> FailedRedelivered:
     since, until = data.moments()
     async with web.db.transaction() as conn:
+        await once.take(conn)
         done = await redelivery.redeliver_of_tracker(
             conn, tracker.actor.project_pk, tracker.pk, since=since, until=until, now=web.clock.now()
         )
+        answer = await once.keep(conn, FailedRedelivered(queued=done.queued, more=done.more))
     if done.queued:
         await web.gateway.hints.publish("webhooks")
-    return FailedRedelivered(queued=done.queued, more=done.more)
+    return answer
 
 
 class Redelivery(Controller):
@@ -32,14 +35,18 @@ class Redelivery(Controller):
 
     @post("/", status_code=200, summary="Send a tracker again what failed")
     async def redeliver(
-        self, data: JSONBody[FailedSince], tracker: NamedDependency[TrackerAccess], web: NamedDependency[Web]
+        self,
+        data: JSONBody[FailedSince],
+        tracker: NamedDependency[TrackerAccess],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
     ) -> FailedRedelivered:
         """Send again all deliveries of a time that were dropped: up to 10,000, the oldest first.
 
         What is still being delivered is not started twice, so the request can be repeated. 409 while it is switched
         off.
         """
-        return await _redeliver(web, tracker, data)
+        return await _redeliver(web, once, tracker, data)
 
 
 class ProjectRedelivery(Controller):
@@ -55,10 +62,14 @@ class ProjectRedelivery(Controller):
         opt=needs("trackers"),
     )
     async def redeliver(
-        self, data: JSONBody[FailedSince], tracker: NamedDependency[TrackerAccess], web: NamedDependency[Web]
+        self,
+        data: JSONBody[FailedSince],
+        tracker: NamedDependency[TrackerAccess],
+        web: NamedDependency[Web],
+        once: NamedDependency[Once],
     ) -> FailedRedelivered:
         """Send again all deliveries of a time that were dropped: up to 10,000, the oldest first."""
-        return await _redeliver(web, tracker, data)
+        return await _redeliver(web, once, tracker, data)
 
 
 controllers = [

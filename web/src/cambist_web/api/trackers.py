@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated
 
 from litestar import Controller, Response, delete, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, JSONBody, QueryParameter
-from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.actor import Actor
@@ -18,47 +16,26 @@ from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.listing import Sort
 from cambist.services.trackers import changes, create, credentials, read, testing
 from cambist.services.trackers.changes import ChangeTracker
-from cambist.services.trackers.create import CreatedTracker, CreateTracker, NewTracker
+from cambist.services.trackers.create import CreateTracker, NewTracker
 from cambist.services.trackers.credentials import TrackerAccess
 from cambist.services.trackers.read import TrackerView, TrackerWithToken
 from cambist.services.webhooks.sender import Sender
 from cambist_web.auth import needs, project_routes, session_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, CursorPageAnswer, sent
 from cambist_web.standing import still
-from cambist_web.tracker_auth import Creator, creator_routes, tracker_routes
+from cambist_web.tracker_auth import TOKEN_ENDS, Creator, creator_routes, tracker_routes
+from cambist_web.tracker_views import SHOWN_ONCE, CredentialsReplaced, FreshCredentials, TrackerMade, issued
 
 from .deliveries import TESTS, TestResult, told_of_test
 
-SHOWN_ONCE = (
-    "Keep authToken and secretKey in a safe place: this answer is the only one that shows secretKey. "
-    "Whoever has authToken can change this webhook and its list."
-)
+RANDOM_CHARS_LEAST = 32
+"""Of a key that gives the new token to whoever has the old one: a UUID has 36."""
 
 ProjectFilter = Annotated[str | None, QueryParameter(name="projectId", min_length=1, max_length=64)]
-
-
-class IssuedTracker(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A new tracker with its credentials: `authToken` manages it, `secretKey` verifies its deliveries."""
-
-    webhook_id: str
-    auth_token: str
-    secret_key: str
-    url: str
-    name: str
-    chain: str
-    start_block: int
-    max_addresses: int
-    project_id: str
-
-
-class TrackerMade(Answer, frozen=True, kw_only=True):
-    """A new tracker. Its credentials are shown this once."""
-
-    webhook: IssuedTracker
-    warning: str
 
 
 class TrackerAnswer(Answer, frozen=True, kw_only=True):
@@ -79,23 +56,9 @@ class TokenList(CursorPageAnswer, frozen=True, kw_only=True):
     webhooks: Sequence[TrackerWithToken]
 
 
-class FreshCredentials(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The credentials of a tracker from now on."""
-
-    webhook_id: str
-    auth_token: str
-    secret_key: str
-    rotated_at: datetime
-
-
-class CredentialsReplaced(Answer, frozen=True, kw_only=True):
-    """New credentials, shown this once. The old ones are invalid."""
-
-    webhook: FreshCredentials
-    warning: str
-
-
-async def _make(conn: AsyncConnection, web: Web, audit: Audit, project: Actor, new: NewTracker) -> TrackerMade:
+async def _make(  # noqa: PLR0913, PLR0917  what a request has, and what it asks for
+    conn: AsyncConnection, web: Web, audit: Audit, once: Once, project: Actor, new: NewTracker
+) -> TrackerMade:
     made = await create.create_tracker(conn, web.trackers, project, new)
     told = {"name": made.name, "chain": new.chain, "url": made.url, "startBlock": made.start_block}
     await audit.record(
@@ -106,21 +69,7 @@ async def _make(conn: AsyncConnection, web: Web, audit: Audit, project: Actor, n
         project=project.project_id,
         **told,
     )
-    return TrackerMade(webhook=_issued(made), warning=SHOWN_ONCE)
-
-
-def _issued(made: CreatedTracker) -> IssuedTracker:
-    return IssuedTracker(
-        webhook_id=made.tracker.webhook_id,
-        auth_token=made.credentials.auth_token,
-        secret_key=made.credentials.secret_key,
-        url=made.url,
-        name=made.name,
-        chain=made.tracker.chain,
-        start_block=made.start_block,
-        max_addresses=made.max_addresses,
-        project_id=made.tracker.actor.project_id,
-    )
+    return await once.keep(conn, TrackerMade(webhook=issued(made), warning=SHOWN_ONCE))
 
 
 class NewTrackers(Controller):
@@ -133,6 +82,7 @@ class NewTrackers(Controller):
         creator: NamedDependency[Creator],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> TrackerMade:
         """Make a watch list with a URL that hears of what moves there. `authToken` and `secretKey` are shown this once.
 
@@ -141,6 +91,7 @@ class NewTrackers(Controller):
         newest block on that the gateway knows.
         """
         async with web.db.transaction() as conn:
+            await once.take(conn)
             if creator.actor is not None:
                 project = creator.actor
             elif creator.session is not None:
@@ -148,7 +99,7 @@ class NewTrackers(Controller):
                 project = await create.owner_in_person(conn, session, data.project_id)
             else:
                 project = await create.owner_for_operator(conn, data.project_id, data.merchant_id)
-            return await _make(conn, web, audit, project, data)
+            return await _make(conn, web, audit, once, project, data)
 
 
 class OwnTrackers(Controller):
@@ -212,22 +163,37 @@ class Trackers(Controller):
         """Stop its deliveries at once, those under way excepted. The token still works."""
         return await _switch(web, audit, tracker, on=False)
 
-    @post("/regenerate-secret", status_code=200, summary="Replace a tracker's token and secret")
+    @post(
+        "/regenerate-secret",
+        status_code=200,
+        summary="Replace a tracker's token and secret",
+        opt={TOKEN_ENDS: True},
+    )
     async def regenerate(
-        self, tracker: NamedDependency[TrackerAccess], web: NamedDependency[Web], audit: NamedDependency[Audit]
+        self,
+        tracker: NamedDependency[TrackerAccess],
+        web: NamedDependency[Web],
+        audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> CredentialsReplaced:
-        """Return a new `authToken` and `secretKey`, shown this once. The old ones are invalid at once."""
+        """Return a new `authToken` and `secretKey`, shown this once. The old ones are invalid at once.
+
+        The idempotency key has at least 32 characters here, chosen by chance: with it, the old token gets the same
+        answer once more, for a day.
+        """
+        once.check_length(RANDOM_CHARS_LEAST)
         now = web.clock.now()
         async with web.db.transaction() as conn:
+            await once.take(conn)
             fresh = await credentials.regenerate(conn, tracker, web.trackers.secrets, web.ids, now)
             await audit.record(conn, Action.TRACKER_CREDENTIALS_REPLACED, subject=tracker.webhook_id)
-        webhook = FreshCredentials(
-            webhook_id=tracker.webhook_id,
-            auth_token=fresh.auth_token,
-            secret_key=fresh.secret_key,
-            rotated_at=now,
-        )
-        return CredentialsReplaced(webhook=webhook, warning=SHOWN_ONCE)
+            webhook = FreshCredentials(
+                webhook_id=tracker.webhook_id,
+                auth_token=fresh.auth_token,
+                secret_key=fresh.secret_key,
+                rotated_at=now,
+            )
+            return await once.keep(conn, CredentialsReplaced(webhook=webhook, warning=SHOWN_ONCE))
 
     @post("/test", status_code=200, summary="Send a test delivery")
     async def test(
@@ -280,18 +246,20 @@ class ProjectTrackers(Controller):
         return await query.answer(TrackerList, lambda conn, part: read.list_of_project(conn, actor.project_pk, part))
 
     @post("/", status_code=201, summary="Make a tracker for a project", opt=needs("trackers"))
-    async def create(
+    async def create(  # noqa: PLR0913, PLR0917  the body, and what the use case needs
         self,
         data: JSONBody[NewTracker],
         actor: NamedDependency[Actor],
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> TrackerMade:
         """Make a tracker for this project. `authToken` and `secretKey` are shown this once."""
         async with web.db.transaction() as conn:
+            await once.take(conn)
             await still(conn, session, "trackers", actor)
-            return await _make(conn, web, audit, actor, data)
+            return await _make(conn, web, audit, once, actor, data)
 
     @get("/{webhook_id:str}", summary="Read a project's tracker", opt=needs("read"))
     async def read(self, tracker: NamedDependency[TrackerAccess], web: NamedDependency[Web]) -> TrackerAnswer:

@@ -23,6 +23,7 @@ from cambist.services.webhooks.sender import Sender
 from cambist_web.auth import needs, owned_project_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.origin import Audit
 from cambist_web.schemas import Answer, Body, CursorPageAnswer, NonEmptyFilter, sent
 from cambist_web.standing import still
@@ -89,23 +90,26 @@ class WebhookEndpoints(Controller):
     tags = ("Webhooks",)
 
     @post("/", status_code=201, summary="Add a webhook endpoint", opt=needs(member="webhooks", step_up=True))
-    async def create(
+    async def create(  # noqa: PLR0913, PLR0917  the body, and what the use case needs
         self,
         data: JSONBody[CreateEndpoint],
         actor: NamedDependency[Actor],
         session: NamedDependency[SessionPrincipal],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> EndpointMade:
         """Add a URL that hears of the project's events from now on. `webhookSecret` is shown this once."""
         now = web.clock.now()
         async with web.db.transaction() as conn:
+            await once.take(conn)
             await still(conn, session, "webhooks", actor)
             endpoint, secret = await web.endpoints.create(
                 conn, actor.project_pk, url=data.url, events=data.events, paused=data.paused, now=now
             )
             await audit.record(conn, Action.ENDPOINT_ADDED, subject=endpoint.endpoint_id, changed=sent(data))
-        return EndpointMade(endpoint=endpoint_view(endpoint, now), webhook_secret=secret)
+            made = EndpointMade(endpoint=endpoint_view(endpoint, now), webhook_secret=secret)
+            return await once.keep(conn, made)
 
     @get("/", summary="List webhook endpoints", opt=needs(member="read"))
     async def list(

@@ -292,6 +292,8 @@ def codes_of(path: str, method: str, operation: Mapping[str, Any], opt: Mapping[
         parts.append(_OF_BODY)
     if any(one["name"] == "format" for one in operation.get("parameters", ())):
         parts.append({400: ["EXPORT_TOO_LARGE"]})
+    if any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", ())):
+        parts.append({409: ["IDEMPOTENCY_KEY_REUSED"]})
     if "{projectId}" in path:
         parts.append(_OF_PROJECT)
     parts += [codes for prefix, methods, codes in _OF_NOUN if prefix.search(path) and method.startswith(methods)]

@@ -22,7 +22,7 @@ from .merchants import (
 )
 from .operators import Operator, OperatorLink, OperatorRecoveryCode, OperatorSession, OperatorTwoFactor
 from .outbound import GasStation, OutboundIntent, OutboundSender, OutboundSlot, OutboundTx
-from .payments import Address, IdempotencyKey, Payment
+from .payments import Address, IdempotencyKey, KeptAnswer, Payment
 from .payouts import ApprovedAddress, CoinSettings, Payout, PayoutBatch, RefundPart
 from .people import PasswordLink, Person, PersonRecoveryCode, PersonSession, PersonTwoFactor
 from .plans import CptMonth, Plan

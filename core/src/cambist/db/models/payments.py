@@ -156,3 +156,21 @@ class IdempotencyKey(Base):
     request_hash: Mapped[bytes]
     resource_id: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class KeptAnswer(Base):
+    """What a request under a key was answered, sealed, for a day. ``asker`` is whose key it is: see ``Once``.
+
+    An answer that is kept is there when the transaction ends that has inserted the row.
+    """
+
+    __tablename__ = "kept_answers"
+    __table_args__ = (UniqueConstraint("asker", "operation", "key"), Index(None, "created_at"))
+
+    id: Mapped[PrimaryKey]
+    asker: Mapped[str]
+    operation: Mapped[str]
+    key: Mapped[str]
+    request_hash: Mapped[bytes]
+    answer_encrypted: Mapped[bytes | None]
+    created_at: Mapped[datetime]

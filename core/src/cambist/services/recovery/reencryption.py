@@ -20,6 +20,7 @@ from cambist.db.models import (
     AccountKey,
     Address,
     ChainEndpoint,
+    KeptAnswer,
     OperatorTwoFactor,
     Project,
     Tracker,
@@ -28,6 +29,7 @@ from cambist.db.models import (
 )
 from cambist.db.structs import AnyRow
 from cambist.secrets import SecretsBox
+from cambist.services import kept_answers
 from cambist.services.addresses import account_keys
 from cambist.services.addresses.macs import AddressMacs
 from cambist.services.chains import setups as chain_setups
@@ -90,6 +92,13 @@ COLUMNS = (
         chain_setups.URL_FIELD,
         lambda row: str(row.endpoint_id),
         (ChainEndpoint.endpoint_id,),
+    ),
+    SealedColumn(
+        KeptAnswer.answer_encrypted,
+        KeptAnswer.id,
+        kept_answers.FIELD,
+        kept_answers.row_name,
+        (KeptAnswer.asker, KeptAnswer.operation, KeptAnswer.key),
     ),
     SealedColumn(
         AccountKey.xpub_encrypted,

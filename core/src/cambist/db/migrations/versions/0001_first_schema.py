@@ -748,6 +748,20 @@ TABLES = (
     )
     """,
     """
+    CREATE TABLE kept_answers (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        asker TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        key TEXT NOT NULL,
+        request_hash BYTEA NOT NULL,
+        answer_encrypted BYTEA,
+        created_at TIMESTAMP WITH TIME ZONE NOT NULL,
+        CONSTRAINT pk_kept_answers PRIMARY KEY (id),
+        CONSTRAINT uq_kept_answers_asker_operation_key UNIQUE (asker, operation, key)
+    )
+    """,
+    "CREATE INDEX ix_kept_answers_created_at ON kept_answers (created_at)",
+    """
     CREATE TABLE ledger_movements (
         id BIGINT GENERATED ALWAYS AS IDENTITY,
         transaction_pk BIGINT NOT NULL,
