@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import gzip
 import json
 import re
 import time
@@ -174,6 +175,9 @@ async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
             response = await client.request(
                 method, url, content=b"a=b", headers={**headers, "Content-Type": "application/x-www-form-urlencoded"}
             )
+            refused(response, 415, "UNSUPPORTED_MEDIA_TYPE")
+            packed = {**headers, "Content-Type": "application/json", "Content-Encoding": "gzip"}
+            response = await client.request(method, url, content=gzip.compress(b"{}"), headers=packed)
             refused(response, 415, "UNSUPPORTED_MEDIA_TYPE")
             large = json.dumps({"name": "x" * (5_000_000 if path.endswith("-bulk") else 300_000)}).encode()
             response = await client.request(

@@ -65,7 +65,7 @@ HTTP_ERRORS: Mapping[int, tuple[str, str]] = {
     405: ("METHOD_NOT_ALLOWED", "This path does not take this method."),
     408: ("REQUEST_TIMEOUT", "The body of the request did not arrive in time."),
     413: ("BODY_TOO_LARGE", "The body is larger than what is accepted here."),
-    415: ("UNSUPPORTED_MEDIA_TYPE", "Bodies are JSON: send Content-Type: application/json."),
+    415: ("UNSUPPORTED_MEDIA_TYPE", "Bodies are JSON, and not compressed: send Content-Type: application/json."),
     429: ("RATE_LIMITED", "Too many requests."),
     503: ("UNAVAILABLE", "The service is not available right now."),
 }
@@ -102,7 +102,7 @@ class ErrorBody(Struct, frozen=True, kw_only=True):
 
 
 class UnsupportedMediaTypeError(HTTPException):
-    """The body is not declared as JSON."""
+    """The body is not declared as JSON, or as compressed."""
 
     status_code = 415
 

@@ -41,6 +41,9 @@ LARGE_BYTES = 64 * 1024
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
+AS_IT_IS = "identity"
+"""How a body must be encoded, where a request says so: what is compressed is read by nobody here."""
+
 JUDGED_ELSEWHERE = ("password", "amount", "address", "threshold")
 OF_ROWS = ("addresses", "destinations")
 """Rows of a bulk request: what is wrong with one of them is said of it alone, by who reads it."""
@@ -71,7 +74,7 @@ class JsonRequest(Request[UserT, AuthT, StateT]):
 
     def _decode(self, body: bytes) -> object:
         field = self.route_handler.parsed_data_field
-        if self.content_type[0] != "application/json":
+        if self.content_type[0] != "application/json" or self.headers.get("content-encoding", AS_IT_IS) != AS_IT_IS:
             raise UnsupportedMediaTypeError
         return decode_json(body, field.annotation if field is not None else object)
 
