@@ -19,6 +19,7 @@ const request = () => new Request("https://gateway.example/api", { method: "POST
 describe("a request", () => {
   afterEach(() => {
     onStepUp(() => Promise.resolve(false));
+    vi.unstubAllGlobals();
   });
 
   it("is sent again with another token where the first one is refused", async () => {
@@ -72,6 +73,8 @@ describe("a request", () => {
   });
 
   it("has a key of its own for each press, and the same again where no answer came", async () => {
+    // As on a page over http.
+    vi.stubGlobal("crypto", { getRandomValues: crypto.getRandomValues.bind(crypto) });
     const keys: (string | null)[] = [];
     let isLost = true;
     const send = keyed(
@@ -90,9 +93,9 @@ describe("a request", () => {
     expect(keys[3]).not.toBe(keys[0]);
   });
 
-  it("is left alone where it has a key in its body, or only reads", async () => {
-    const own = { method: "POST", body: '{"idempotencyKey":"a"}' };
-    for (const init of [own, {}]) {
+  it("is left alone where it has a key or a password in its body, or only reads", async () => {
+    const bodies = ['{"idempotencyKey":"a"}', '{"newPassword":"a"}'];
+    for (const init of [...bodies.map((body) => ({ method: "POST", body })), {}]) {
       const send = vi.fn((sent: Request) => Promise.resolve(answer(200, [...sent.headers.keys()])));
       expect(await (await keyed(send)(new Request("https://gateway.example/api", init))).json()).not.toContain(
         "idempotency-key",

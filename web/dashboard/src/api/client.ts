@@ -4,6 +4,7 @@ import createClient, { type Client } from "openapi-fetch";
 import { learnTime } from "./clock";
 import { ApiError, asApiError, errorOf } from "./errors";
 import { inTime } from "./inTime";
+import { newKey } from "./newKey";
 import type { Session } from "./session";
 
 /** Asks whoever sits there for a code; resolves to whether the session has stepped up. */
@@ -44,21 +45,24 @@ function hasEnded(): ApiError {
   return new ApiError(401, "SESSION_ENDED", "This session has ended. Sign in again.");
 }
 
+/** What has a key of its own, and what is remembered nowhere. */
+const UNKEYED = /"(?:idempotencyKey|\w*[pP]assword)":/;
+
 /** Under which key an act was sent that has no answer yet, by what it asks for. */
 const unanswered = new Map<string, string>();
 
 /**
  * Return a `fetch` that sends what acts under an idempotency key, one for each press: a browser repeats a request by
  * itself when a connection breaks. Where no answer came, the same act is sent under the same key again. A body that has
- * a key of its own is left alone.
+ * a key of its own, or a password, is left alone.
  */
 export function keyed(send: (request: Request) => Promise<Response>) {
   return async (request: Request): Promise<Response> => {
     if (request.method !== "POST") return send(request);
     const body = await request.clone().text();
-    if (body.includes(`"idempotencyKey":`)) return send(request);
+    if (UNKEYED.test(body)) return send(request);
     const what = `${request.url} ${body}`;
-    const key = unanswered.get(what) ?? crypto.randomUUID();
+    const key = unanswered.get(what) ?? newKey();
     unanswered.set(what, key);
     const copy = new Request(request, { headers: request.headers });
     copy.headers.set("Idempotency-Key", key);

@@ -1,5 +1,6 @@
 /** Acts that must not be done twice, sent under one key until an answer has come: whatever is sent again is done once. */
 import { ApiError, asApiError } from "./errors";
+import { newKey } from "./newKey";
 
 const STORED = "cambist-unanswered";
 /** Where something cannot be stored, its key lives as long as the page. */
@@ -18,7 +19,7 @@ const unstored = new Map<string, string>();
  */
 export async function once<Answer>(what: string, send: (idempotencyKey: string) => Promise<Answer>): Promise<Answer> {
   const name = `${STORED} ${what}`;
-  const idempotencyKey = read(name) ?? crypto.randomUUID();
+  const idempotencyKey = read(name) ?? newKey();
   write(name, idempotencyKey);
   try {
     const answer = await send(idempotencyKey);

@@ -4,6 +4,7 @@ import { useRef } from "react";
 import { useTranslation } from "react-i18next";
 
 import { asApiError } from "../../api/errors";
+import { newKey } from "../../api/newKey";
 import { ErrorNote } from "../../ui/Feedback";
 import { useAct } from "../../ui/useAct";
 import { api, unwrap } from "../api";
@@ -29,7 +30,7 @@ export function PayOne({ projectId }: { readonly projectId: string }) {
     const coin = coins.find((one) => one.token.startsWith("USD")) ?? coins[0];
     if (coin === undefined) throw new Error(t("payments.noCoins"));
     const { chain, token } = coin;
-    return { chain, token, pricingMode: "direct_crypto", amount: AMOUNT, idempotencyKey: crypto.randomUUID() };
+    return { chain, token, pricingMode: "direct_crypto", amount: AMOUNT, idempotencyKey: newKey() };
   }
 
   async function make(body: Schemas["CreatePayment"]): Promise<Schemas["PaymentView"]> {

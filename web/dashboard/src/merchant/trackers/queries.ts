@@ -4,6 +4,7 @@ import createClient from "openapi-fetch";
 
 import { api, unwrap } from "../api";
 import type { operations, paths } from "../../api/generated/merchant";
+import { keyed } from "../../api/client";
 import { ApiError } from "../../api/errors";
 import { inTime } from "../../api/inTime";
 import { listed, type Listed } from "../../ui/List";
@@ -64,7 +65,7 @@ export function tokenQuery(projectId: string, webhookId: string) {
   });
 }
 
-const withToken = createClient<paths, "application/json">({ fetch: inTime() });
+const withToken = createClient<paths, "application/json">({ fetch: keyed(inTime()) });
 
 const headersOf = (token: string) => ({ "X-Auth-Token": token });
 
