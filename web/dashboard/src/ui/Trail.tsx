@@ -127,36 +127,19 @@ export function Trail<One extends Entry>(props: TrailProps<One>) {
             label={t("trail.actorKind")}
             value={filters.actorKind}
             options={KINDS.map((one) => ({ value: one, label: t(`trail.kinds.${one}`) }))}
-            onFilter={(actorKind) => {
-              search.filter({ actorKind });
-            }}
+            onFilter={search.set.actorKind}
           />
           <SelectFilter
             label={t("trail.action")}
             value={filters.action}
             options={actions}
-            onFilter={(action) => {
-              search.filter({ action });
-            }}
+            onFilter={search.set.action}
           />
           {props.filters}
           {TEXTS.map((name) => (
-            <TextFilter
-              key={name}
-              label={t(`trail.by.${name}`)}
-              value={filters[name]}
-              onFilter={(text) => {
-                search.filter({ [name]: text });
-              }}
-            />
+            <TextFilter key={name} label={t(`trail.by.${name}`)} value={filters[name]} onFilter={search.set[name]} />
           ))}
-          <DaysFilter
-            from={filters.from}
-            until={filters.until}
-            onFilter={(changed) => {
-              search.filter(changed);
-            }}
-          />
+          <DaysFilter from={filters.from} until={filters.until} onFilter={search.filter} />
         </Filters>
         <List
           label={t("nav.audit")}

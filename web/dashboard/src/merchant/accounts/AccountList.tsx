@@ -74,13 +74,7 @@ export function AccountList() {
         search={search}
         filters={
           <>
-            <TextFilter
-              label={t("account.search")}
-              value={externalId}
-              onFilter={(text) => {
-                search.filter({ externalId: text });
-              }}
-            />
+            <TextFilter label={t("account.search")} value={externalId} onFilter={search.set.externalId} />
             <SelectFilter
               label={t("payments.status")}
               value={isActive}
@@ -88,9 +82,7 @@ export function AccountList() {
                 { value: "true", label: t("status.active") },
                 { value: "false", label: t("status.inactive") },
               ]}
-              onFilter={(chosen) => {
-                search.filter({ isActive: chosen });
-              }}
+              onFilter={search.set.isActive}
             />
           </>
         }

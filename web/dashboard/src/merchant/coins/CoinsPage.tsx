@@ -39,13 +39,7 @@ export function CoinsPage() {
     <Page title={t("coins.title")} lead={t("coins.lead")}>
       <Section title={t("coins.list")} flush>
         <Filters>
-          <TextFilter
-            label={t("coins.search")}
-            value={search.filters.coin}
-            onFilter={(coin) => {
-              search.filter({ coin });
-            }}
-          />
+          <TextFilter label={t("coins.search")} value={search.filters.coin} onFilter={search.set.coin} />
         </Filters>
         <QueryView query={query} lines={8}>
           {(coins) => <Coins all={coins} shown={coins.filter((one) => isLike(one, wanted))} />}

@@ -77,17 +77,13 @@ export function DeliveryLog({ query, search, csv, showsUrl = false }: DeliveryLo
           label={t("payments.status")}
           value={filters.status}
           options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-          onFilter={(status) => {
-            search.filter({ status });
-          }}
+          onFilter={search.set.status}
         />
         <SelectFilter
           label={t("webhooks.event")}
           value={filters.event}
           options={[...EVENTS, TEST].map((one) => ({ value: one, label: one }))}
-          onFilter={(event) => {
-            search.filter({ event });
-          }}
+          onFilter={search.set.event}
         />
         {filters.resourceId !== undefined && (
           <Button

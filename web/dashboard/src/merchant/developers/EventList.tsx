@@ -58,17 +58,9 @@ export function EventList() {
             label={t("webhooks.event")}
             value={event}
             options={EVENTS.map((one) => ({ value: one, label: one }))}
-            onFilter={(chosen) => {
-              search.filter({ event: chosen });
-            }}
+            onFilter={search.set.event}
           />
-          <TextFilter
-            label={t("trail.by.subject")}
-            value={resourceId}
-            onFilter={(text) => {
-              search.filter({ resourceId: text });
-            }}
-          />
+          <TextFilter label={t("trail.by.subject")} value={resourceId} onFilter={search.set.resourceId} />
           <DaysFilter from={from} until={until} onFilter={search.filter} />
         </>
       }

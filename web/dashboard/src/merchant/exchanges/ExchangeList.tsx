@@ -76,14 +76,7 @@ export function ExchangeList() {
     </Button>
   );
   const select = (name: "kind" | "status" | "mode", value: string | undefined, label: string, options: Options) => (
-    <SelectFilter
-      label={label}
-      value={value}
-      options={options}
-      onFilter={(chosen) => {
-        search.filter({ [name]: chosen });
-      }}
-    />
+    <SelectFilter label={label} value={value} options={options} onFilter={search.set[name]} />
   );
   return (
     <ListPage
@@ -109,14 +102,7 @@ export function ExchangeList() {
             t("exchange.mode"),
             MODES.map((one) => ({ value: one, label: t(`exchange.modes.${one}`) })),
           )}
-          <SelectFilter
-            label={t("payments.chain")}
-            value={chain}
-            options={chains}
-            onFilter={(chosen) => {
-              search.filter({ chain: chosen });
-            }}
-          />
+          <SelectFilter label={t("payments.chain")} value={chain} options={chains} onFilter={search.set.chain} />
         </>
       }
       csv={<ProjectCsv list="swap-bridge/history" query={search.filters} />}

@@ -75,26 +75,10 @@ export function PayoutList() {
             label={t("payments.status")}
             value={status}
             options={PAYOUT_STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-            onFilter={(chosen) => {
-              search.filter({ status: chosen });
-            }}
+            onFilter={search.set.status}
           />
-          <SelectFilter
-            label={t("payments.chain")}
-            value={chain}
-            options={chains}
-            onFilter={(chosen) => {
-              search.filter({ chain: chosen });
-            }}
-          />
-          <SelectFilter
-            label={t("payments.token")}
-            value={token}
-            options={tokens}
-            onFilter={(chosen) => {
-              search.filter({ token: chosen });
-            }}
-          />
+          <SelectFilter label={t("payments.chain")} value={chain} options={chains} onFilter={search.set.chain} />
+          <SelectFilter label={t("payments.token")} value={token} options={tokens} onFilter={search.set.token} />
           <DaysFilter from={from} until={until} onFilter={search.filter} />
           {batchId !== undefined && (
             <Button

@@ -72,9 +72,7 @@ export function RefundList() {
             label={t("payments.status")}
             value={status}
             options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-            onFilter={(chosen) => {
-              search.filter({ status: chosen });
-            }}
+            onFilter={search.set.status}
           />
           <DaysFilter from={from} until={until} onFilter={search.filter} />
         </>

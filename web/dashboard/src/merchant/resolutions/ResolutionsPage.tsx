@@ -86,18 +86,9 @@ export function ResolutionsPage() {
             label={t("resolutions.why")}
             value={reason}
             options={REASONS.map((one) => ({ value: one, label: meaning("held", one) }))}
-            onFilter={(chosen) => {
-              search.filter({ reason: chosen });
-            }}
+            onFilter={search.set.reason}
           />
-          <SelectFilter
-            label={t("payments.chain")}
-            value={chain}
-            options={chains}
-            onFilter={(chosen) => {
-              search.filter({ chain: chosen });
-            }}
-          />
+          <SelectFilter label={t("payments.chain")} value={chain} options={chains} onFilter={search.set.chain} />
           <DaysFilter from={from} until={until} onFilter={search.filter} />
         </>
       }

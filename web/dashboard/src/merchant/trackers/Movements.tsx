@@ -74,17 +74,13 @@ export function Movements({ tracker, token }: MovementsProps) {
             label={t("payments.status")}
             value={status}
             options={STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-            onFilter={(chosen) => {
-              search.filter({ status: chosen });
-            }}
+            onFilter={search.set.status}
           />
           <SelectFilter
             label={t("tracker.direction")}
             value={direction}
             options={DIRECTIONS.map((one) => ({ value: one, label: t(`tracker.directions.${one}`) }))}
-            onFilter={(chosen) => {
-              search.filter({ direction: chosen });
-            }}
+            onFilter={search.set.direction}
           />
         </Filters>
       )}

@@ -89,9 +89,7 @@ export function UsagePage() {
             label={t("usage.for")}
             value={operation}
             options={OPERATIONS.map((one) => ({ value: one, label: t(`usage.operations.${one}`) }))}
-            onFilter={(chosen) => {
-              search.filter({ operation: chosen });
-            }}
+            onFilter={search.set.operation}
           />
           <DaysFilter from={from} until={until} onFilter={search.filter} />
         </Filters>

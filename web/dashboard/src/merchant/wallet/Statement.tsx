@@ -101,29 +101,13 @@ export function Statement({ projectId }: { readonly projectId: string }) {
     >
       {download.error !== null && <ErrorNote error={download.error} />}
       <Filters label={t("statement.title")}>
-        <SelectFilter
-          label={t("payments.chain")}
-          value={chain}
-          options={chains}
-          onFilter={(chosen) => {
-            search.filter({ chain: chosen });
-          }}
-        />
-        <SelectFilter
-          label={t("payments.token")}
-          value={token}
-          options={tokens}
-          onFilter={(chosen) => {
-            search.filter({ token: chosen });
-          }}
-        />
+        <SelectFilter label={t("payments.chain")} value={chain} options={chains} onFilter={search.set.chain} />
+        <SelectFilter label={t("payments.token")} value={token} options={tokens} onFilter={search.set.token} />
         <SelectFilter
           label={t("statement.type")}
           value={type}
           options={TYPES.map((one) => ({ value: one, label: meaning("movement", one) }))}
-          onFilter={(chosen) => {
-            search.filter({ type: chosen });
-          }}
+          onFilter={search.set.type}
         />
         <DaysFilter from={from} until={until} onFilter={search.filter} />
       </Filters>

@@ -41,16 +41,7 @@ export function WalletPage() {
       <Section
         title={t("wallet.balances")}
         flush
-        actions={
-          worth.data !== undefined && (
-            <Together
-              worth={worth.data}
-              onCurrency={(currency) => {
-                search.filter({ currency });
-              }}
-            />
-          )
-        }
+        actions={worth.data !== undefined && <Together worth={worth.data} onCurrency={search.set.currency} />}
       >
         <QueryView query={worth}>
           {({ balances, currency }) => <Balances of={balances} currency={currency} />}

@@ -64,9 +64,7 @@ export function WithdrawalList() {
             label={t("payments.status")}
             value={status}
             options={PAYOUT_STATUSES.map((one) => ({ value: one, label: t(`status.${one}`) }))}
-            onFilter={(chosen) => {
-              search.filter({ status: chosen });
-            }}
+            onFilter={search.set.status}
           />
           <DaysFilter from={from} until={until} onFilter={search.filter} />
         </>

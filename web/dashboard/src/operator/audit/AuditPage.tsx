@@ -40,14 +40,7 @@ export function AuditPage() {
       path={PATH}
       session={operatorSession}
       search={search}
-      filters={
-        <MerchantFilter
-          value={filters.merchant}
-          onFilter={(merchant) => {
-            search.filter({ merchant });
-          }}
-        />
-      }
+      filters={<MerchantFilter value={filters.merchant} onFilter={search.set.merchant} />}
       query={query}
       pageOf={pageOf}
       whose={{

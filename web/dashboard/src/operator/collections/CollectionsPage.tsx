@@ -106,19 +106,8 @@ export function CollectionsPage() {
               search.filter({ mode: mode === "live" ? "" : mode });
             }}
           />
-          <ChainFilter
-            value={filters.chain}
-            onFilter={(chain) => {
-              search.filter({ chain });
-            }}
-          />
-          <DaysFilter
-            from={from}
-            until={until}
-            onFilter={(changed) => {
-              search.filter(changed);
-            }}
-          />
+          <ChainFilter value={filters.chain} onFilter={search.set.chain} />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
         </>
       }
       columns={columns}

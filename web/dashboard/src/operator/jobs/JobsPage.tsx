@@ -80,17 +80,13 @@ export function JobsPage() {
             label={t("record.kind")}
             value={filters.kind}
             options={KINDS.map((one) => ({ value: one, label: meaning("job", one) }))}
-            onFilter={(kind) => {
-              search.filter({ kind });
-            }}
+            onFilter={search.set.kind}
           />
           <SelectFilter
             label={t("record.state")}
             value={filters.state}
             options={STATES.map((one) => ({ value: one, label: t(`jobState.${one}`) }))}
-            onFilter={(state) => {
-              search.filter({ state });
-            }}
+            onFilter={search.set.state}
           />
         </>
       }

@@ -80,13 +80,7 @@ export function MerchantsPage() {
       create={<AddMerchant />}
       filters={
         <>
-          <TextFilter
-            label={t("merchants.search")}
-            value={filters.search}
-            onFilter={(text) => {
-              search.filter({ search: text });
-            }}
-          />
+          <TextFilter label={t("merchants.search")} value={filters.search} onFilter={search.set.search} />
           <SelectFilter
             label={t("merchants.liveMode")}
             value={filters.isLive}
@@ -94,9 +88,7 @@ export function MerchantsPage() {
               { value: "true", label: t("merchants.live") },
               { value: "false", label: t("merchants.notLive") },
             ]}
-            onFilter={(isLive) => {
-              search.filter({ isLive });
-            }}
+            onFilter={search.set.isLive}
           />
           <SelectFilter
             label={t("record.state")}
@@ -105,17 +97,13 @@ export function MerchantsPage() {
               { value: "true", label: t("merchants.suspended") },
               { value: "false", label: t("merchants.notSuspended") },
             ]}
-            onFilter={(isSuspended) => {
-              search.filter({ isSuspended });
-            }}
+            onFilter={search.set.isSuspended}
           />
           <SelectFilter
             label={t("merchants.plan")}
             value={filters.plan}
             options={(plans.data?.plans ?? []).map((one) => ({ value: one.planId, label: one.name }))}
-            onFilter={(plan) => {
-              search.filter({ plan });
-            }}
+            onFilter={search.set.plan}
           />
         </>
       }

@@ -124,23 +124,14 @@ export function QueuePage() {
             label={t("record.status")}
             value={filters.state}
             options={STATES.map((one) => ({ value: one, label: t(`intentState.${one}`) }))}
-            onFilter={(state) => {
-              search.filter({ state });
-            }}
+            onFilter={search.set.state}
           />
-          <ChainFilter
-            value={filters.chain}
-            onFilter={(chain) => {
-              search.filter({ chain });
-            }}
-          />
+          <ChainFilter value={filters.chain} onFilter={search.set.chain} />
           <SelectFilter
             label={t("record.kind")}
             value={filters.kind}
             options={KINDS.map((one) => ({ value: one, label: meaning("kind", one) }))}
-            onFilter={(kind) => {
-              search.filter({ kind });
-            }}
+            onFilter={search.set.kind}
           />
           <SelectFilter
             label={t("common:mode.title")}
@@ -158,16 +149,9 @@ export function QueuePage() {
               ...REASONS.map((one) => ({ value: one, label: t(`queue.reasons.${one}`) })),
               ...REASONS_OF_SIGNER.map((one) => ({ value: `signer: ${one}`, label: t(`queue.reasons.${one}`) })),
             ]}
-            onFilter={(reason) => {
-              search.filter({ reason });
-            }}
+            onFilter={search.set.reason}
           />
-          <MerchantFilter
-            value={filters.merchantId}
-            onFilter={(merchantId) => {
-              search.filter({ merchantId });
-            }}
-          />
+          <MerchantFilter value={filters.merchantId} onFilter={search.set.merchantId} />
           <SelectFilter
             label={t("queue.age")}
             value={filters.olderThanMinutes}
@@ -175,9 +159,7 @@ export function QueuePage() {
               value: String(one),
               label: t("queue.older", { time: showSpan(60 * one, i18n.language) }),
             }))}
-            onFilter={(olderThanMinutes) => {
-              search.filter({ olderThanMinutes });
-            }}
+            onFilter={search.set.olderThanMinutes}
           />
         </>
       }

@@ -89,33 +89,15 @@ export function Differences({ run: { jobId, finishedAt, chains } }: DifferencesP
     >
       {cut.length > 0 && <p className="inset">{t("reconcile.cut", { chains: showList(cut, i18n.language) })}</p>}
       <Filters>
-        <ChainFilter
-          value={filters.chain}
-          onFilter={(chain) => {
-            search.filter({ chain });
-          }}
-        />
-        <TextFilter
-          label={t("common:payments.token")}
-          value={filters.token}
-          onFilter={(token) => {
-            search.filter({ token });
-          }}
-        />
+        <ChainFilter value={filters.chain} onFilter={search.set.chain} />
+        <TextFilter label={t("common:payments.token")} value={filters.token} onFilter={search.set.token} />
         <SelectFilter
           label={t("reconcile.addresses")}
           value={filters.group}
           options={GROUPS.map((one) => ({ value: one, label: meaning("group", one) }))}
-          onFilter={(group) => {
-            search.filter({ group });
-          }}
+          onFilter={search.set.group}
         />
-        <MerchantFilter
-          value={filters.merchantId}
-          onFilter={(merchantId) => {
-            search.filter({ merchantId });
-          }}
-        />
+        <MerchantFilter value={filters.merchantId} onFilter={search.set.merchantId} />
       </Filters>
       <List
         label={t("reconcile.differences")}

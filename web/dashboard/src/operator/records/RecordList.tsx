@@ -49,13 +49,7 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
       search={search}
       filters={
         <>
-          <TextFilter
-            label={t("record.search")}
-            value={filters.search}
-            onFilter={(text) => {
-              search.filter({ search: text });
-            }}
-          />
+          <TextFilter label={t("record.search")} value={filters.search} onFilter={search.set.search} />
           <SelectFilter
             label={t("record.status")}
             value={filters.status}
@@ -63,39 +57,17 @@ export function RecordList<Row extends Owned>({ kind }: { readonly kind: Kind<Ro
               const key = `common:status.${one}`;
               return { value: one, label: i18n.exists(key) ? t(key as "common:status.paid") : one };
             })}
-            onFilter={(status) => {
-              search.filter({ status });
-            }}
+            onFilter={search.set.status}
           />
-          {kind.name !== "accounts" && (
-            <ChainFilter
-              value={filters.chain}
-              onFilter={(chain) => {
-                search.filter({ chain });
-              }}
-            />
-          )}
+          {kind.name !== "accounts" && <ChainFilter value={filters.chain} onFilter={search.set.chain} />}
           <SelectFilter
             label={t("common:mode.title")}
             value={filters.mode}
             options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
-            onFilter={(mode) => {
-              search.filter({ mode });
-            }}
+            onFilter={search.set.mode}
           />
-          <MerchantFilter
-            value={filters.merchant}
-            onFilter={(merchant) => {
-              search.filter({ merchant });
-            }}
-          />
-          <DaysFilter
-            from={from}
-            until={until}
-            onFilter={(changed) => {
-              search.filter(changed);
-            }}
-          />
+          <MerchantFilter value={filters.merchant} onFilter={search.set.merchant} />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
           {filters.project !== undefined && (
             <Button
               variant="default"

@@ -30,13 +30,7 @@ export function SearchPage() {
     <Page title={t("nav.search")} lead={t("search.lead")}>
       <Section flush>
         <Filters>
-          <TextFilter
-            label={t("search.text")}
-            value={search.filters.q}
-            onFilter={(text) => {
-              search.filter({ q: text });
-            }}
-          />
+          <TextFilter label={t("search.text")} value={search.filters.q} onFilter={search.set.q} />
         </Filters>
         {q === "" ? (
           <Empty title={t("search.nothingYet")} />

@@ -77,30 +77,16 @@ export function ResolutionsPage() {
             label={t("record.why")}
             value={filters.reason}
             options={REASONS.map((one) => ({ value: one, label: meaning("held", one) }))}
-            onFilter={(reason) => {
-              search.filter({ reason });
-            }}
+            onFilter={search.set.reason}
           />
-          <ChainFilter
-            value={filters.chain}
-            onFilter={(chain) => {
-              search.filter({ chain });
-            }}
-          />
+          <ChainFilter value={filters.chain} onFilter={search.set.chain} />
           <SelectFilter
             label={t("common:mode.title")}
             value={filters.mode}
             options={MODES.map((one) => ({ value: one, label: t(`common:mode.${one}`) }))}
-            onFilter={(mode) => {
-              search.filter({ mode });
-            }}
+            onFilter={search.set.mode}
           />
-          <MerchantFilter
-            value={filters.merchantId}
-            onFilter={(merchantId) => {
-              search.filter({ merchantId });
-            }}
-          />
+          <MerchantFilter value={filters.merchantId} onFilter={search.set.merchantId} />
         </>
       }
       columns={columns}

@@ -99,26 +99,13 @@ export function TokensPage() {
       }
       filters={
         <>
-          <ChainFilter
-            value={filters.chain}
-            onFilter={(chain) => {
-              search.filter({ chain });
-            }}
-          />
-          <TextFilter
-            label={t("common:payments.token")}
-            value={filters.symbol}
-            onFilter={(symbol) => {
-              search.filter({ symbol });
-            }}
-          />
+          <ChainFilter value={filters.chain} onFilter={search.set.chain} />
+          <TextFilter label={t("common:payments.token")} value={filters.symbol} onFilter={search.set.symbol} />
           <SelectFilter
             label={t("record.state")}
             value={filters.state}
             options={STATES.map((one) => ({ value: one, label: t(`tokenState.${one}`) }))}
-            onFilter={(state) => {
-              search.filter({ state });
-            }}
+            onFilter={search.set.state}
           />
         </>
       }

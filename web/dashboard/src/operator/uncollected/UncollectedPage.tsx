@@ -85,33 +85,15 @@ export function UncollectedPage() {
       listActions={<FindAddress />}
       filters={
         <>
-          <ChainFilter
-            value={filters.chain}
-            onFilter={(chain) => {
-              search.filter({ chain });
-            }}
-          />
-          <TextFilter
-            label={t("common:payments.token")}
-            value={filters.token}
-            onFilter={(token) => {
-              search.filter({ token });
-            }}
-          />
+          <ChainFilter value={filters.chain} onFilter={search.set.chain} />
+          <TextFilter label={t("common:payments.token")} value={filters.token} onFilter={search.set.token} />
           <SelectFilter
             label={t("record.why")}
             value={filters.reason}
             options={REASONS.map((one) => ({ value: one, label: t(`uncollected.reasons.${one}`) }))}
-            onFilter={(reason) => {
-              search.filter({ reason });
-            }}
+            onFilter={search.set.reason}
           />
-          <MerchantFilter
-            value={filters.merchantId}
-            onFilter={(merchantId) => {
-              search.filter({ merchantId });
-            }}
-          />
+          <MerchantFilter value={filters.merchantId} onFilter={search.set.merchantId} />
         </>
       }
       columns={columns}

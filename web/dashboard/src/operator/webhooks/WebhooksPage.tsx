@@ -78,31 +78,16 @@ export function WebhooksPage() {
             label={t("record.status")}
             value={filters.status}
             options={STATUSES.map((one) => ({ value: one, label: t(`common:status.${one}`) }))}
-            onFilter={(status) => {
-              search.filter({ status });
-            }}
+            onFilter={search.set.status}
           />
           <SelectFilter
             label={t("common:webhooks.event")}
             value={filters.event}
             options={[...EVENTS, ...EVENTS_OF_TRACKERS].map((one) => ({ value: one, label: one }))}
-            onFilter={(event) => {
-              search.filter({ event });
-            }}
+            onFilter={search.set.event}
           />
-          <MerchantFilter
-            value={filters.merchantId}
-            onFilter={(merchantId) => {
-              search.filter({ merchantId });
-            }}
-          />
-          <DaysFilter
-            from={from}
-            until={until}
-            onFilter={(changed) => {
-              search.filter(changed);
-            }}
-          />
+          <MerchantFilter value={filters.merchantId} onFilter={search.set.merchantId} />
+          <DaysFilter from={from} until={until} onFilter={search.filter} />
           {(filters.projectId !== undefined || filters.endpointId !== undefined) && (
             <Button
               variant="default"
