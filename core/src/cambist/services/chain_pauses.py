@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import asdict
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -63,7 +64,7 @@ async def pause(conn: AsyncConnection, registry: Registry, new: Pause) -> None:
         raise chain_not_found(new.chain)
     if chain.availability != "live":
         raise ConflictError("CHAIN_NOT_CHANGEABLE", f"{new.chain} is {chain.availability}: there is nothing to pause.")
-    row = {field: getattr(new, field) for field in new.__struct_fields__} | {"what": str(new.what)}
+    row = asdict(new) | {"what": str(new.what)}
     made = await conn.execute(insert(models.ChainPause).values(row).on_conflict_do_nothing())
     if not made.rowcount:
         raise ConflictError("PAUSED_ALREADY", f"{_title(new.what)} on {new.chain} is paused already.")

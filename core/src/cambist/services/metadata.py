@@ -37,13 +37,13 @@ def exact(number: str) -> Decimal:
     return value
 
 
-def metadata_text(value: dict[str, Any], field: str = "metadata", *, bytes_max: int = METADATA_BYTES_MAX) -> str:
-    """Return the object as JSON text. Raises InvalidError about the field for what is too large or nested too deep."""
+def metadata_text(value: dict[str, Any], *, bytes_max: int = METADATA_BYTES_MAX) -> str:
+    """Return the object as JSON text. Raises InvalidError for what is too large or nested too deep."""
     text = _encoder.encode(value)
     if len(text) > bytes_max:
-        raise InvalidError.field(field, f"is larger than {bytes_max} bytes of JSON")
+        raise InvalidError.field("metadata", f"is larger than {bytes_max} bytes of JSON")
     if _depth(value) > METADATA_DEPTH_MAX:
-        raise InvalidError.field(field, f"is nested more than {METADATA_DEPTH_MAX} levels deep")
+        raise InvalidError.field("metadata", f"is nested more than {METADATA_DEPTH_MAX} levels deep")
     return text.decode()
 
 

@@ -328,7 +328,7 @@ def _normalized(registry: Registry, chain: str, addresses: tuple[str, ...]) -> t
 
 
 class PlatformSettingsCache(Cached[PlatformSettings]):
-    """One process's copy of the settings, never older than ``ttl_s``."""
+    """One process's copy of the settings, never older than ``CACHE_S``."""
 
-    def __init__(self, db: Database, clock: Clock, ttl_s: float = CACHE_S) -> None:
-        super().__init__(db, clock, load, ttl_s)
+    def __init__(self, db: Database, clock: Clock) -> None:
+        super().__init__(db, clock, load, CACHE_S)

@@ -104,19 +104,13 @@ async def balance(conn: AsyncConnection, merchant_pk: int, mode: str) -> int:
     return int((await _BALANCE.run(conn, {"merchant_pk": merchant_pk, "mode": mode})).scalar_one())
 
 
-async def require_credit(
-    conn: AsyncConnection,
-    merchant_pk: int,
-    mode: str,
-    settings: PlatformSettings,
-    refusal: type[ForbiddenError | PaymentRequiredError] = ForbiddenError,
-) -> None:
-    """Refuse a merchant whose credits are used up, as far below zero as the operator allows. Raises the refusal."""
-    refuse_without_credit(await balance(conn, merchant_pk, mode), settings, refusal)
+async def require_credit(conn: AsyncConnection, merchant_pk: int, mode: str, settings: PlatformSettings) -> None:
+    """Refuse a merchant whose credits are used up, as far below zero as the operator allows. Raises ForbiddenError."""
+    refuse_without_credit(await balance(conn, merchant_pk, mode), settings, ForbiddenError)
 
 
 def refuse_without_credit(
-    left: int, settings: PlatformSettings, refusal: type[ForbiddenError | PaymentRequiredError] = ForbiddenError
+    left: int, settings: PlatformSettings, refusal: type[ForbiddenError | PaymentRequiredError]
 ) -> None:
     """Refuse a merchant who has so many credits left, if that is too few. Raises the refusal."""
     if left < settings.cpt.floor:

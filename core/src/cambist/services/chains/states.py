@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import asdict
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -43,7 +44,7 @@ class ChainStateRow(Struct, frozen=True, kw_only=True):
 
 async def save(conn: AsyncConnection, state: ChainStateRow) -> None:
     """Store how a chain stands."""
-    values = {name: getattr(state, name) for name in state.__struct_fields__}
+    values = asdict(state)
     values |= {name: _short(values[name]) for name in ("problem", "setup_problem", "error")}
     new = insert(ChainState).values(values)
     await conn.execute(new.on_conflict_do_update(index_elements=["chain"], set_=values))
@@ -51,7 +52,7 @@ async def save(conn: AsyncConnection, state: ChainStateRow) -> None:
 
 async def save_problem(conn: AsyncConnection, state: ChainStateRow) -> None:
     """Store why one worker is not connected to a chain, unless another one watches it."""
-    values = {name: getattr(state, name) for name in state.__struct_fields__}
+    values = asdict(state)
     new = insert(ChainState).values(values)
     nobody_else = ChainState.problem.is_not(None) | (ChainState.seen_at < state.seen_at - WATCHED_LATELY)
     await conn.execute(new.on_conflict_do_update(index_elements=["chain"], set_=values, where=nobody_else))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from cambist.domain.exchanges import BPS
 from cambist.domain.money import format_units
@@ -83,7 +84,7 @@ def bridge_offer_view(prepared: Prepared, offer: Offer) -> BridgeQuoteView:
     shown, token, quote = offer_view(prepared, offer), prepared.wish.source.token, offer.quote
     deadline = None if quote.fill_deadline is None else datetime.fromtimestamp(quote.fill_deadline, UTC)
     return BridgeQuoteView(
-        **{name: getattr(shown, name) for name in shown.__struct_fields__},
+        **asdict(shown),
         fees=[
             BridgeFee(name=fee.name, amount=format_units(fee.units, token.decimals), token=token.symbol)
             for fee in quote.fees

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import structlog
 from msgspec import Struct
+from msgspec.structs import asdict
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
@@ -42,8 +43,7 @@ async def set_aside(conn: AsyncConnection, known: Collection[str], new: SetAside
     """Have a source not be believed. Raises NotFoundError for one that is not configured, and ConflictError."""
     if new.source not in known:
         raise NotFoundError("PRICE_SOURCE_NOT_FOUND", f"There is no price source {new.source}.")
-    row = {field: getattr(new, field) for field in new.__struct_fields__}
-    made = await conn.execute(insert(models.PriceSourceSetAside).values(row).on_conflict_do_nothing())
+    made = await conn.execute(insert(models.PriceSourceSetAside).values(asdict(new)).on_conflict_do_nothing())
     if not made.rowcount:
         raise ConflictError("SET_ASIDE_ALREADY", f"{new.source} is set aside already.")
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from msgspec import Raw, Struct
+from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Text, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -111,9 +112,8 @@ def _view(row: AnyRow) -> TrackerView:
 
 
 def _with_token(secrets: TrackerSecrets, row: AnyRow) -> TrackerWithToken:
-    view = _view(row)
-    shown = {name: getattr(view, name) for name in view.__struct_fields__}
-    return TrackerWithToken(**shown, auth_token=secrets.reveal_token(row.webhook_id, row.token_encrypted))
+    token = secrets.reveal_token(row.webhook_id, row.token_encrypted)
+    return TrackerWithToken(**asdict(_view(row)), auth_token=token)
 
 
 def not_found() -> NotFoundError:

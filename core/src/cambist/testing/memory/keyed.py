@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from coincurve import PublicKey
+from msgspec.structs import asdict
 
 from cambist.plugin import SignatureError, Step, UnreadablePayloadError, UnsignedTx
 
@@ -26,8 +27,7 @@ class MemoryKeyedChain(MemoryChain):
         unsigned = super()._unsigned(step, sequence)
         said = read_payload(unsigned.payload)
         assert isinstance(said, Payload)
-        fields = {name: getattr(said, name) for name in said.__struct_fields__}
-        payload = write_payload(KeyedPayload(**fields, public_key=step.public_key.hex()))
+        payload = write_payload(KeyedPayload(**asdict(said), public_key=step.public_key.hex()))
         return UnsignedTx(sender=step.sender, sequence=unsigned.sequence, payload=payload, fee=step.fee)
 
     def _read(self, raw: bytes) -> Transaction:
