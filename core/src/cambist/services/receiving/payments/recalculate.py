@@ -74,25 +74,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     rate = await rates.rate(asset.token.symbol, known.fiat_currency, asked_by=actor.merchant_id)
     row = await _find(conn, actor.project_pk, payment_id, lock=True)
     await _refuse_set_aside(conn, row.id)
-    received = Units(row.received_units)
-    remaining = fiat_remaining(
-        amount=row.amount,
-        rate=row.exchange_rate,
-        expected=Units(row.expected_units),
-        received=received,
-        decimals=row.decimals,
-    )
-    if remaining <= 0:
-        raise ConflictError("NOTHING_REMAINS", "This payment has received all that it asked for, only too late.")
-    try:
-        expected = Units(received + fiat_to_units(remaining, rate.value, row.decimals))
-    except AmountError as error:
-        raise ConflictError("AMOUNT_TOO_LARGE", f"At the rate of now the amount {error}.") from None
-    if not received and expected < asset.token.least_units:
-        raise ConflictError(
-            "AMOUNT_TOO_SMALL", f"At the rate of now the amount is less than what arrives on {asset.chain.name}."
-        )
-    now = clock.now()
+    expected, now = _expected_at(rate.value, row, asset), clock.now()
     reopened_until = now + timedelta(minutes=request.expires_in_minutes)
     reopened = {
         "status": Status.PENDING,
@@ -108,7 +90,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
         (await conn.execute(PAYMENTS.where(Payment.id == row.id))).one(),
         event=EVENT,
         status=Status.PENDING,
-        received=received,
+        received=Units(row.received_units),
         tx_id=row.tx_id,
         at=now,
     )
@@ -119,6 +101,29 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
     event.data["expiresAt"] = moment(reopened_until)
     await enqueue(conn, [event], ids=ids, now=now)
     return payment_view(found.mappings().one(), macs)
+
+
+def _expected_at(rate: Decimal, row: AnyRow, asset: Asset) -> Units:
+    """Return what was received and what the rest of the payment costs at this rate. Raises ConflictError."""
+    received = Units(row.received_units)
+    remaining = fiat_remaining(
+        amount=row.amount,
+        rate=row.exchange_rate,
+        expected=Units(row.expected_units),
+        received=received,
+        decimals=row.decimals,
+    )
+    if remaining <= 0:
+        raise ConflictError("NOTHING_REMAINS", "This payment has received all that it asked for, only too late.")
+    try:
+        expected = Units(received + fiat_to_units(remaining, rate, row.decimals))
+    except AmountError as error:
+        raise ConflictError("AMOUNT_TOO_LARGE", f"At the rate of now the amount {error}.") from None
+    if not received and expected < asset.token.least_units:
+        raise ConflictError(
+            "AMOUNT_TOO_SMALL", f"At the rate of now the amount is less than what arrives on {asset.chain.name}."
+        )
+    return expected
 
 
 async def fetch_rate(  # noqa: PLR0913  what it needs, each by name

@@ -16,7 +16,7 @@ from sqlalchemy import Select, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import GasStation, OutboundIntent, OutboundSlot, OutboundTx
-from cambist.db.structs import columns_of, literally, to_struct
+from cambist.db.structs import AnyRow, columns_of, literally, to_struct
 from cambist.domain.intents import FACTS, STAKING, AskedBy, IntentKind
 from cambist.domain.money import format_units
 from cambist.plugin import ChainInfo, Units
@@ -98,13 +98,6 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
     if await conn.scalar(select(exists().where(*changed))):
         text = f"The stake on {info.id} has just changed; the worker looks at it again within half a minute."
         raise ConflictError("STAKE_CHANGING", text)
-    room = {"stake": row.balance, "unstake": row.staked - row.lent, "withdraw": row.withdrawable}[action]
-    wanted = room if units is None else units
-    text = f"{format_units(room, info.native.decimals)} {info.native.symbol}"
-    if not 0 < wanted <= room:
-        raise InvalidError("STAKE_OUT_OF_RANGE", f"To {action} on {info.id} there is {text}.")
-    if action == "withdraw" and wanted != room:
-        raise InvalidError("STAKE_OUT_OF_RANGE", f"To withdraw on {info.id} takes back all that has waited: {text}.")
     intent = internal_intent(
         kind,
         own,
@@ -112,11 +105,23 @@ async def request_stake(  # noqa: PLR0913, PLR0917  what, where and how much
         merchant_pk=None,
         source_pk=station.pk,
         recipient=station,
-        units=wanted,
+        units=_wanted(info, action, units, row),
         asked_by=AskedBy.OPERATOR,
     )
     await submit(conn, [intent], now)
     return Made(intent.reference, replayed=False)
+
+
+def _wanted(info: ChainInfo, action: StakeAction, units: Units | None, row: AnyRow) -> Units:
+    """Return how much is to be changed, None being all that can be. Raises InvalidError for more than there is."""
+    room = {"stake": row.balance, "unstake": row.staked - row.lent, "withdraw": row.withdrawable}[action]
+    wanted = Units(room if units is None else units)
+    text = f"{format_units(room, info.native.decimals)} {info.native.symbol}"
+    if not 0 < wanted <= room:
+        raise InvalidError("STAKE_OUT_OF_RANGE", f"To {action} on {info.id} there is {text}.")
+    if action == "withdraw" and wanted != room:
+        raise InvalidError("STAKE_OUT_OF_RANGE", f"To withdraw on {info.id} takes back all that has waited: {text}.")
+    return wanted
 
 
 def _own_id(key: str | None) -> str | None:
