@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
 from cambist.domain import payments as machine
-from cambist.domain.payments import Status, Terms
+from cambist.domain.payments import Status, Terms, Transition
 from cambist.plugin import Head, Units
 from cambist.services.receiving.accounts import events as account_events
 from cambist.services.receiving.payments.events import payment_event, refunded_event
@@ -98,15 +98,7 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
         seen = [_seen(deposit, head) for deposit in own]
         terms = _terms(row, refund_sent=row.id in sent)
         steps = machine.judge(terms, seen, now, extended_events=row.extended_events)
-        events += [
-            refunded_event(row, sent[row.id], received=step.received, at=now)
-            if step.status is Status.REFUNDED
-            else payment_event(
-                row, event=step.event, status=step.status, received=step.received, tx_id=step.tx_id, at=now
-            )
-            for step in steps
-            if step.event is not None
-        ]
+        events += [_event(row, step, step.event, sent, now) for step in steps if step.event is not None]
         transitions += len(steps)
         status = steps[-1].status if steps else Status(row.status)
         order_units = steps[-1].order_units if steps else Units(int(row.order_units))
@@ -136,6 +128,12 @@ async def _judge(  # noqa: PLR0913  what is judged, each by name
     return Judgement(
         changed=sorted(changed), accounts=told.accounts, events=len(events) + told.events, transitions=transitions
     )
+
+
+def _event(row: Row[Any], step: Transition, event: str, sent: Mapping[int, Any], now: datetime) -> NewEvent:
+    if step.status is Status.REFUNDED:
+        return refunded_event(row, sent[row.id], received=step.received, at=now)
+    return payment_event(row, event=event, status=step.status, received=step.received, tx_id=step.tx_id, at=now)
 
 
 async def orphan_above(conn: AsyncConnection, chain_scope: WatchedChain, height: int, now: datetime) -> int:
