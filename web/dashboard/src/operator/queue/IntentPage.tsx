@@ -6,11 +6,9 @@ import { Address } from "../../ui/Address";
 import { usePathPart } from "../../ui/address";
 import { Amount } from "../../ui/Amount";
 import { Copyable } from "../../ui/Copyable";
-import { Empty } from "../../ui/Feedback";
 import { useMeaning } from "../../ui/Meaning";
 import { None } from "../../ui/None";
 import { Facts, Page, Section } from "../../ui/Page";
-import { Plain } from "../../ui/Plain";
 import { QueryPage } from "../../ui/QueryView";
 import { Said } from "../../ui/Said";
 import { Moment, When } from "../../ui/When";
@@ -21,6 +19,7 @@ import { useFeeCoin, usePermitted } from "../queries";
 import { IntentActs } from "./IntentActs";
 import { IntentState } from "./IntentState";
 import { intentQuery, type Intent } from "./queries";
+import { Signed } from "./Signed";
 import { WaitsFor } from "./WaitsFor";
 
 const POLL_MS = 5_000;
@@ -185,47 +184,29 @@ function Waiting({ what }: { readonly what: NonNullable<Intent["waitsFor"]> }) {
 function Transactions({ of: { chain, state, transactions } }: { readonly of: Intent }) {
   const { t } = useWords();
   const feeCoin = useFeeCoin();
-  const meaning = useMeaning();
   return (
     <Section title={t("record.transactions")} flush>
-      {transactions.length === 0 ? (
-        <Empty title={t(state === "failed" ? "record.neverSigned" : "record.noTransactions")} />
-      ) : (
-        <Plain
-          label={t("record.transactions")}
-          rows={transactions}
-          rowKey={(one) => one.txHash}
-          columns={[
-            { id: "made", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
-            {
-              id: "state",
-              title: t("record.state"),
-              cell: (one) => `${meaning("transaction", one.state)} · ${meaning("role", one.role)}`,
+      <Signed
+        transactions={transactions}
+        hasFailed={state === "failed"}
+        columns={[
+          {
+            id: "tries",
+            title: t("queue.tries"),
+            atEnd: true,
+            cell: (one) => <span className="number">{one.tries}</span>,
+          },
+          {
+            id: "fee",
+            title: t("queue.fee"),
+            atEnd: true,
+            cell: (one) => {
+              const fee = one.fee ?? one.maxFee;
+              return fee === null ? <None /> : <Amount value={fee} token={feeCoin(chain)} />;
             },
-            {
-              id: "nonce",
-              title: t("record.nonce"),
-              cell: (one) => (one.nonce === null ? <None /> : <span className="number">{one.nonce}</span>),
-            },
-            {
-              id: "tries",
-              title: t("queue.tries"),
-              atEnd: true,
-              cell: (one) => <span className="number">{one.tries}</span>,
-            },
-            {
-              id: "fee",
-              title: t("queue.fee"),
-              atEnd: true,
-              cell: (one) => {
-                const fee = one.fee ?? one.maxFee;
-                return fee === null ? <None /> : <Amount value={fee} token={feeCoin(chain)} />;
-              },
-            },
-            { id: "tx", title: t("record.tx"), cell: (one) => <Address value={one.txHash} /> },
-          ]}
-        />
-      )}
+          },
+        ]}
+      />
     </Section>
   );
 }

@@ -4,13 +4,13 @@ import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Empty } from "../../ui/Feedback";
 import { useMeaning } from "../../ui/Meaning";
-import { None } from "../../ui/None";
 import { Facts, Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
 import { Status } from "../../ui/Status";
 import { When } from "../../ui/When";
 import { useWords, type Schemas } from "../api";
 import { Height } from "../chains/ChainsPage";
+import { Signed } from "../queue/Signed";
 import { WaitsFor } from "../queue/WaitsFor";
 
 import type { Story } from "./kinds";
@@ -139,34 +139,17 @@ function Sent({ story }: { readonly story: Schemas["SentStory"] }) {
           />
         </div>
       )}
-      {story.transactions.length === 0 ? (
-        <Empty title={t(story.state === "failed" ? "record.neverSigned" : "record.noTransactions")} />
-      ) : (
-        <Plain
-          label={t("record.transactions")}
-          rows={story.transactions}
-          rowKey={(one) => one.txHash}
-          columns={[
-            { id: "made", title: t("common:payments.created"), cell: (one) => <When at={one.createdAt} /> },
-            {
-              id: "state",
-              title: t("record.state"),
-              cell: (one) => `${meaning("transaction", one.state)} · ${meaning("role", one.role)}`,
-            },
-            {
-              id: "nonce",
-              title: t("record.nonce"),
-              cell: (one) => (one.nonce === null ? <None /> : <span className="number">{one.nonce}</span>),
-            },
-            {
-              id: "block",
-              title: t("record.block"),
-              cell: (one) => <Height value={one.blockNumber} />,
-            },
-            { id: "tx", title: t("record.tx"), cell: (one) => <Address value={one.txHash} /> },
-          ]}
-        />
-      )}
+      <Signed
+        transactions={story.transactions}
+        hasFailed={story.state === "failed"}
+        columns={[
+          {
+            id: "block",
+            title: t("record.block"),
+            cell: (one) => <Height value={one.blockNumber} />,
+          },
+        ]}
+      />
     </Section>
   );
 }
