@@ -1,4 +1,5 @@
 import { Button } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -8,7 +9,7 @@ import { ErrorNote } from "./Feedback";
 import { None } from "./None";
 import { Section } from "./Page";
 import { Plain } from "./Plain";
-import { QueryView, type Query } from "./QueryView";
+import { QueryView } from "./QueryView";
 import { Chip } from "./Status";
 import { useAct } from "./useAct";
 import { When } from "./When";
@@ -25,14 +26,22 @@ interface OpenSession {
 }
 
 interface SessionsSectionProps {
-  readonly query: Query<readonly OpenSession[]>;
-  readonly onEnd: (sessionId: string) => Promise<unknown>;
-  readonly onEndOthers: () => Promise<unknown>;
+  readonly read: (signal: AbortSignal) => Promise<readonly OpenSession[]>;
+  readonly end: (sessionId: string) => Promise<unknown>;
+  readonly endOthers: () => Promise<unknown>;
 }
 
+const KEY = ["sessions"];
+
 /** From where one is signed in, and the way to end it. */
-export function SessionsSection({ query, onEnd, onEndOthers }: SessionsSectionProps) {
+export function SessionsSection({ read, end, endOthers }: SessionsSectionProps) {
   const { t } = useTranslation();
+  const client = useQueryClient();
+  const query = useQuery({ queryKey: KEY, queryFn: ({ signal }) => read(signal) });
+  const readAgainAfter = async (ending: Promise<unknown>) => {
+    await ending;
+    void client.invalidateQueries({ queryKey: KEY });
+  };
   const [isAsked, setAsked] = useState(false);
   return (
     <Section
@@ -56,7 +65,7 @@ export function SessionsSection({ query, onEnd, onEndOthers }: SessionsSectionPr
           title={t("sessions.othersTitle")}
           act={t("sessions.endOthers")}
           isDangerous
-          onConfirm={onEndOthers}
+          onConfirm={() => readAgainAfter(endOthers())}
           onClose={() => {
             setAsked(false);
           }}
@@ -91,7 +100,7 @@ export function SessionsSection({ query, onEnd, onEndOthers }: SessionsSectionPr
                   one.current ? (
                     <Chip tone="good">{t("sessions.this")}</Chip>
                   ) : (
-                    <End onEnd={() => onEnd(one.sessionId)} />
+                    <End onEnd={() => readAgainAfter(end(one.sessionId))} />
                   ),
               },
             ]}

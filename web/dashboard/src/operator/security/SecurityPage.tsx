@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Page, Section } from "../../ui/Page";
@@ -12,14 +12,6 @@ import { Confirm } from "../../ui/Confirm";
 import { usePasswordAndCode } from "../../ui/usePasswordAndCode";
 import { api, operatorSession, unwrap, useWords } from "../api";
 import { meQuery } from "../queries";
-
-const sessionsQuery = queryOptions({
-  queryKey: ["sessions"],
-  queryFn: async ({ signal }) => {
-    const params = { query: { limit: SESSIONS_MAX } };
-    return (await unwrap(api.GET("/api/admin/auth/sessions", { params, signal }))).sessions;
-  },
-});
 
 /** How an operator signs in: recovery codes, the password, and from where one is signed in now. */
 export function SecurityPage() {
@@ -106,22 +98,16 @@ function Renew({ onCodes }: { readonly onCodes: (codes: readonly string[]) => vo
 }
 
 function Sessions() {
-  const client = useQueryClient();
-  const query = useQuery(sessionsQuery);
-  const changed = () => {
-    void client.invalidateQueries(sessionsQuery);
-  };
   return (
     <SessionsSection
-      query={query}
-      onEnd={async (sessionId) => {
-        await unwrap(api.DELETE("/api/admin/auth/sessions/{sessionId}", { params: { path: { sessionId } } }));
-        changed();
+      read={async (signal) => {
+        const params = { query: { limit: SESSIONS_MAX } };
+        return (await unwrap(api.GET("/api/admin/auth/sessions", { params, signal }))).sessions;
       }}
-      onEndOthers={async () => {
-        await unwrap(api.DELETE("/api/admin/auth/sessions"));
-        changed();
-      }}
+      end={(sessionId) =>
+        unwrap(api.DELETE("/api/admin/auth/sessions/{sessionId}", { params: { path: { sessionId } } }))
+      }
+      endOthers={() => unwrap(api.DELETE("/api/admin/auth/sessions"))}
     />
   );
 }
