@@ -21,7 +21,7 @@ import type { Schemas } from "../queries";
 
 import { Judgement, Line, Marked, To, wrongOf } from "./RowCells";
 import { destinationOf, ROWS_MAX, readRows, total, type PayoutRow } from "./rows";
-import { useHasTags } from "./useTag";
+import { useHasTags } from "./useRecipient";
 
 type Rejected = Schemas["Rejected"];
 

@@ -6,14 +6,12 @@ import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
-import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Choice } from "../../ui/Choice";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
-import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useRefused } from "../../ui/useRefused";
 import { coinKey } from "../coins/queries";
@@ -30,7 +28,7 @@ import { useNamed, walletQuery } from "../wallet/queries";
 
 import { Batch } from "./Batch";
 import { SwapPayout } from "./SwapPayout";
-import { useTag } from "./useTag";
+import { useRecipient } from "./useRecipient";
 
 type Balance = Schemas["BalanceView"];
 
@@ -106,16 +104,14 @@ function Single({ balance }: { readonly balance: Balance }) {
   const projectId = useProjectId();
   const navigate = useNavigate();
   const client = useQueryClient();
-  const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [isAsked, setAsked] = useState(false);
   const refused = useRefused(coinKey(balance));
-  const to = toAddress.trim();
-  const [tag, tagField] = useTag(balance.chain, refused);
+  const to = useRecipient(balance.chain, refused, { label: t("payouts.to") });
 
   async function pay(): Promise<void> {
     const { chain, token } = balance;
-    const body = { chain, token, toAddress: to, amount: amount.trim(), ...(tag === "" ? {} : { toTag: tag }) };
+    const body = { chain, token, amount: amount.trim(), ...to.body };
     const params = { path: { projectId } };
     const path = "/api/dashboard/projects/{projectId}/wallet/payout";
     const { payout } = await once(`payout ${projectId}`, (idempotencyKey) =>
@@ -134,19 +130,7 @@ function Single({ balance }: { readonly balance: Balance }) {
           setAsked(true);
         }}
       >
-        <Text
-          label={t("payouts.to")}
-          required
-          autoComplete="off"
-          spellCheck={false}
-          value={toAddress}
-          error={refused.of("toAddress")}
-          onText={(text) => {
-            refused.forget();
-            setToAddress(text);
-          }}
-        />
-        {tagField}
+        {to.fields}
         <BalanceAmount
           label={t("payments.amount")}
           balance={balance}
@@ -158,7 +142,7 @@ function Single({ balance }: { readonly balance: Balance }) {
           }}
         />
         <div className="row">
-          <Button type="submit" disabled={toUnits(amount.trim(), balance.decimals) === null || to === ""}>
+          <Button type="submit" disabled={toUnits(amount.trim(), balance.decimals) === null || to.address === ""}>
             {t("payouts.check")}
           </Button>
         </div>
@@ -176,12 +160,7 @@ function Single({ balance }: { readonly balance: Balance }) {
           <p>
             <Amount value={amount.trim()} token={balance.token} /> · <ChainName of={balance.chain} /> <InMode />
           </p>
-          <Address value={to} whole />
-          {tag !== "" && (
-            <p>
-              {t("payout.tag")}: <code>{tag}</code>
-            </p>
-          )}
+          {to.shown}
           <p>{t("payouts.words")}</p>
         </Confirm>
       )}

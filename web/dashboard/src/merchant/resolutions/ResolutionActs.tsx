@@ -3,18 +3,15 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Amount } from "../../ui/Amount";
-import { AmountText } from "../../ui/AmountText";
 import { ChainName } from "../../ui/ChainName";
 import { Confirm } from "../../ui/Confirm";
 import { RowChoice } from "../../ui/RowChoice";
-import { Text } from "../../ui/Text";
 import { useRefused } from "../../ui/useRefused";
 import { api, unwrap } from "../api";
 import { InMode } from "../InMode";
-import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../../api/once";
-import { useTag } from "../payouts/useTag";
 import { usePermitted } from "../project";
+import { useRefundForm } from "../refunds/useRefundForm";
 
 import type { Resolution } from "./queries";
 
@@ -70,15 +67,8 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
   const { t } = useTranslation();
   const { heldAmount, refundableAmount } = resolution;
   const client = useQueryClient();
-  const [toAddress, setToAddress] = useState("");
-  const [amount, setAmount] = useState("");
-  const [reason, setReason] = useState("");
   const refused = useRefused(null);
-  const [tag, tagField] = useTag(resolution.chain, refused);
-  const typing = (set: (text: string) => void) => (text: string) => {
-    refused.forget();
-    set(text);
-  };
+  const form = useRefundForm({ chain: resolution.chain, token: resolution.token, all: refundableAmount }, refused);
 
   async function resolve(): Promise<void> {
     const params = { path: { projectId, depositId: resolution.depositId } };
@@ -86,14 +76,8 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
     if (choice === "accept") await unwrap(api.POST(`${base}/accept`, { params }));
     else if (choice === "release") await unwrap(api.POST(`${base}/release`, { params }));
     else {
-      const body = {
-        toAddress: toAddress.trim(),
-        ...(tag === "" ? {} : { toTag: tag }),
-        ...(amount.trim() === "" ? {} : { amount: amount.trim() }),
-        ...(reason.trim() === "" ? {} : { reason: reason.trim() }),
-      };
       await once(`resolution ${projectId} ${resolution.depositId}`, (idempotencyKey) =>
-        unwrap(api.POST(`${base}/refund`, { params, body: { ...body, idempotencyKey } })),
+        unwrap(api.POST(`${base}/refund`, { params, body: { ...form.body, idempotencyKey } })),
       );
     }
     void client.invalidateQueries({ queryKey: ["project", projectId] });
@@ -112,37 +96,7 @@ function Act({ projectId, resolution, choice, onClose }: ActProps) {
         <ChainName of={resolution.chain} /> <InMode />
       </p>
       <p>{t(`resolutions.${choice}.words`)}</p>
-      {choice === "refund" ? (
-        <>
-          <NeedsSecondFactor />
-          <Text
-            label={t("refund.to")}
-            description={t("refund.toWords")}
-            required
-            data-autofocus
-            autoComplete="off"
-            spellCheck={false}
-            value={toAddress}
-            error={refused.of("toAddress")}
-            onText={typing(setToAddress)}
-          />
-          {tagField}
-          <AmountText
-            label={t("payments.amount")}
-            description={
-              <>
-                {t("refund.all")} <Amount value={refundableAmount} token={resolution.token} />
-              </>
-            }
-            value={amount}
-            error={refused.of("amount")}
-            onText={typing(setAmount)}
-          />
-          <Text label={t("refund.reason")} value={reason} error={refused.of("reason")} onText={typing(setReason)} />
-        </>
-      ) : (
-        <p>{t("resolutions.final")}</p>
-      )}
+      {choice === "refund" ? form.fields : <p>{t("resolutions.final")}</p>}
     </Confirm>
   );
 }

@@ -6,13 +6,11 @@ import { useTranslation } from "react-i18next";
 
 import { ChainName } from "../../ui/ChainName";
 import { api, unwrap } from "../api";
-import { Address } from "../../ui/Address";
 import { Amount } from "../../ui/Amount";
 import { Confirm } from "../../ui/Confirm";
 import { Empty } from "../../ui/Feedback";
 import { Page, Section } from "../../ui/Page";
 import { QueryView } from "../../ui/QueryView";
-import { Text } from "../../ui/Text";
 import { toUnits } from "../../ui/units";
 import { useRefused } from "../../ui/useRefused";
 import { CodeInput } from "../CodeInput";
@@ -21,7 +19,7 @@ import { InMode } from "../InMode";
 import { NeedsSecondFactor } from "../NeedsSecondFactor";
 import { once } from "../../api/once";
 import { Permitted } from "../Permitted";
-import { useTag } from "../payouts/useTag";
+import { useRecipient } from "../payouts/useRecipient";
 import { useProjectId } from "../project";
 import type { Schemas } from "../queries";
 import { BalanceAmount } from "../wallet/BalanceAmount";
@@ -57,27 +55,18 @@ function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [chosen, setChosen] = useState<string | null>(null);
-  const [toAddress, setToAddress] = useState("");
   const [amount, setAmount] = useState("");
   const [code, setCode] = useState("");
   const [isAsked, setAsked] = useState(false);
   const refused = useRefused(chosen);
   const balance = balances.find((one) => coinKey(one) === chosen);
   const wanted = amount.trim();
-  const to = toAddress.trim();
-  const [tag, tagField] = useTag(balance?.chain, refused);
+  const words = { label: t("payouts.to"), description: t("withdrawal.toWords") };
+  const to = useRecipient(balance?.chain, refused, words);
   const isAmount = balance !== undefined && toUnits(wanted, balance.decimals) !== null;
 
   async function withdraw({ chain, token }: Balance): Promise<void> {
-    const body = {
-      projectId,
-      chain,
-      token,
-      toAddress: to,
-      amount: wanted,
-      totpCode: code.trim(),
-      ...(tag === "" ? {} : { toTag: tag }),
-    };
+    const body = { projectId, chain, token, amount: wanted, totpCode: code.trim(), ...to.body };
     const { withdrawal } = await once(`withdrawal ${projectId}`, (idempotencyKey) =>
       unwrap(api.POST("/api/dashboard/withdrawals", { body: { ...body, idempotencyKey } })),
     );
@@ -101,20 +90,7 @@ function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
             {t("wallet.available")}: <Amount value={balance.available} token={balance.token} />
           </p>
         )}
-        <Text
-          label={t("payouts.to")}
-          description={t("withdrawal.toWords")}
-          required
-          autoComplete="off"
-          spellCheck={false}
-          value={toAddress}
-          error={refused.of("toAddress")}
-          onText={(text) => {
-            refused.forget();
-            setToAddress(text);
-          }}
-        />
-        {tagField}
+        {to.fields}
         <BalanceAmount
           label={t("payments.amount")}
           balance={balance}
@@ -126,7 +102,7 @@ function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
           }}
         />
         <div className="row">
-          <Button type="submit" disabled={!isAmount || to === ""}>
+          <Button type="submit" disabled={!isAmount || to.address === ""}>
             {t("payouts.check")}
           </Button>
         </div>
@@ -145,12 +121,7 @@ function Form({ balances: all }: { readonly balances: readonly Balance[] }) {
           <p>
             <Amount value={wanted} token={balance.token} /> · <ChainName of={balance.chain} /> <InMode />
           </p>
-          <Address value={to} whole />
-          {tag !== "" && (
-            <p>
-              {t("payout.tag")}: <code>{tag}</code>
-            </p>
-          )}
+          {to.shown}
           <p>{t("withdrawal.words")}</p>
           <CodeInput value={code} onText={setCode} />
         </Confirm>
