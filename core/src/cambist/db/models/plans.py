@@ -65,4 +65,3 @@ class CptMonth(Base):
     month: Mapped[date] = mapped_column(Date)
     used: Mapped[int] = mapped_column(server_default="0")
     included: Mapped[int | None]
-    included_at: Mapped[datetime | None]

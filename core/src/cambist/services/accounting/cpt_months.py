@@ -106,8 +106,8 @@ FOR UPDATE OF c
 """
 
 _SAVE = """
-UPDATE cpt_months c SET included = given.included, included_at = $2
-FROM unnest($3::bigint[], $4::text[], $5::bigint[]) AS given (merchant_pk, mode, included)
+UPDATE cpt_months c SET included = given.included
+FROM unnest($2::bigint[], $3::text[], $4::bigint[]) AS given (merchant_pk, mode, included)
 WHERE c.month = $1 AND c.merchant_pk = given.merchant_pk AND c.mode = given.mode
 """
 
@@ -126,7 +126,7 @@ async def give_included(conn: AsyncConnection, now: datetime, rows_max: int = ME
         return 0
     included = [max(row.cpt_per_month, row.unused if row.included is None else row.included) for row in rows]
     saved = [(row.merchant_pk, row.mode, level) for row, level in zip(rows, included, strict=True)]
-    await conn.exec_driver_sql(_SAVE, (month, now, *transposed(saved)))
+    await conn.exec_driver_sql(_SAVE, (month, *transposed(saved)))
     postings = []
     for row, level in zip(rows, included, strict=True):
         given = level - (row.unused if row.included is None else row.included)

@@ -304,7 +304,6 @@ TABLES = (
         month DATE NOT NULL,
         used BIGINT DEFAULT '0' NOT NULL,
         included BIGINT,
-        included_at TIMESTAMP WITH TIME ZONE,
         CONSTRAINT pk_cpt_months PRIMARY KEY (merchant_pk, mode, month),
         CONSTRAINT ck_cpt_months_mode CHECK (mode IN ('live', 'sandbox')),
         CONSTRAINT ck_cpt_months_included CHECK (included >= 0),
