@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import { ChainName } from "../../ui/ChainName";
 import { Address } from "../../ui/Address";
 import { Confirm } from "../../ui/Confirm";
+import { ConfirmButton } from "../../ui/ConfirmButton";
 import { Empty } from "../../ui/Feedback";
 import { None } from "../../ui/None";
 import { Section } from "../../ui/Page";
@@ -139,7 +140,6 @@ function Approve({ project, onClose }: { readonly project: Project; readonly onC
 function TakeBack({ project, approved }: { readonly project: Project; readonly approved: Approved }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
 
   async function takeBack(): Promise<void> {
     const params = { path: { approvalId: approved.approvalId } };
@@ -151,33 +151,12 @@ function TakeBack({ project, approved }: { readonly project: Project; readonly a
   }
 
   return (
-    <>
-      <Button
-        variant="default"
-        size="compact-sm"
-        onClick={() => {
-          setAsked(true);
-        }}
-      >
-        {t("approved.takeBack")}
-      </Button>
-      {isAsked && (
-        <Confirm
-          title={t("approved.takeBackTitle")}
-          act={t("approved.takeBack")}
-          isDangerous
-          onConfirm={takeBack}
-          onClose={() => {
-            setAsked(false);
-          }}
-        >
-          <p>
-            {approved.label} · <ChainName of={approved.chain} />
-          </p>
-          <Address value={approved.address} whole />
-          <p>{t("approved.takeBackWords")}</p>
-        </Confirm>
-      )}
-    </>
+    <ConfirmButton act={t("approved.takeBack")} title={t("approved.takeBackTitle")} onConfirm={takeBack}>
+      <p>
+        {approved.label} · <ChainName of={approved.chain} />
+      </p>
+      <Address value={approved.address} whole />
+      <p>{t("approved.takeBackWords")}</p>
+    </ConfirmButton>
   );
 }

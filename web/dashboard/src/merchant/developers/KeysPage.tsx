@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 import { momentOf } from "../../ui/days";
 import { showList } from "../../ui/format";
 import { api, unwrap } from "../api";
-import { Confirm } from "../../ui/Confirm";
+import { ConfirmButton } from "../../ui/ConfirmButton";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { None } from "../../ui/None";
 import { Page, Section } from "../../ui/Page";
@@ -170,7 +170,6 @@ function NewKey({ projectId }: { readonly projectId: string }) {
 function Revoke({ projectId, apiKey }: { readonly projectId: string; readonly apiKey: Key }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
 
   async function revoke(): Promise<void> {
     const params = { path: { projectId, keyId: apiKey.keyId } };
@@ -179,29 +178,8 @@ function Revoke({ projectId, apiKey }: { readonly projectId: string; readonly ap
   }
 
   return (
-    <>
-      <Button
-        variant="default"
-        size="compact-sm"
-        onClick={() => {
-          setAsked(true);
-        }}
-      >
-        {t("keys.revoke")}
-      </Button>
-      {isAsked && (
-        <Confirm
-          title={t("keys.revokeTitle", { name: apiKey.name })}
-          act={t("keys.revoke")}
-          isDangerous
-          onConfirm={revoke}
-          onClose={() => {
-            setAsked(false);
-          }}
-        >
-          <p>{t("keys.revokeWords")}</p>
-        </Confirm>
-      )}
-    </>
+    <ConfirmButton act={t("keys.revoke")} title={t("keys.revokeTitle", { name: apiKey.name })} onConfirm={revoke}>
+      <p>{t("keys.revokeWords")}</p>
+    </ConfirmButton>
   );
 }

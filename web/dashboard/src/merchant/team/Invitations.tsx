@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { api, unwrap } from "../api";
-import { Confirm } from "../../ui/Confirm";
+import { ConfirmButton } from "../../ui/ConfirmButton";
 import { Empty, ErrorNote } from "../../ui/Feedback";
 import { Section } from "../../ui/Page";
 import { Plain } from "../../ui/Plain";
@@ -125,7 +125,6 @@ interface RevokeProps {
 function Revoke({ invitationId, name }: RevokeProps) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
 
   async function revoke(): Promise<void> {
     await unwrap(api.DELETE("/api/dashboard/invitations/{invitationId}", { params: { path: { invitationId } } }));
@@ -133,29 +132,8 @@ function Revoke({ invitationId, name }: RevokeProps) {
   }
 
   return (
-    <>
-      <Button
-        variant="default"
-        size="compact-sm"
-        onClick={() => {
-          setAsked(true);
-        }}
-      >
-        {t("team.withdraw")}
-      </Button>
-      {isAsked && (
-        <Confirm
-          title={t("team.withdrawTitle", { name })}
-          act={t("team.withdraw")}
-          isDangerous
-          onConfirm={revoke}
-          onClose={() => {
-            setAsked(false);
-          }}
-        >
-          <p>{t("team.withdrawWords")}</p>
-        </Confirm>
-      )}
-    </>
+    <ConfirmButton act={t("team.withdraw")} title={t("team.withdrawTitle", { name })} onConfirm={revoke}>
+      <p>{t("team.withdrawWords")}</p>
+    </ConfirmButton>
   );
 }
