@@ -1,9 +1,9 @@
 """Starts the gateway's processes by forking one that has imported the program: to import it takes half of a start.
 
 What they do is the commands' own code; only ``exec`` is left out, of ``cambist`` and of the processes that it starts
-itself, and passwords are hashed in no time, where the real thing takes a core for a while by design. So a forked
-process has another command line and the environment of whoever forked it in ``/proc``, and in its memory what that
-one's held. Tests that look at these, or at how commands start each other, run the program itself.
+itself, and passwords are hashed in no time (see ``quick_passwords``). So a forked process has another command line and
+the environment of whoever forked it in ``/proc``, and in its memory what that one's held. Tests that look at these, or
+at how commands start each other, run the program itself.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ import threading
 import traceback
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from importlib import import_module
 from multiprocessing import process, resource_tracker
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from argon2 import PasswordHasher
-
 from cambist.cli import main, supervisor
-from cambist.services.identity import passwords
 from tests.support.command import PRELOADED_FOR_GATEWAYS, context, pretend
 
 NAME_BYTES_MAX = 15
@@ -75,8 +72,7 @@ def _run(arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], str
     # What the supervisor starts is forked, too, and nothing else.
     forking: Any = SimpleNamespace(Popen=_Forked, TimeoutExpired=subprocess.TimeoutExpired)
     supervisor.subprocess = forking
-    quick: Any = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
-    passwords.PasswordHasher = quick
+    import_module("tests.support.quick_passwords.sitecustomize")
     _call(arguments[0])
     pretend(("cambist", *arguments), cwd, environment, streams)
 

@@ -28,6 +28,7 @@ START_S = 180
 STOP_S = 60
 ADMIN_KEY = "an admin key of stories, and long enough"
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
+QUICK_PASSWORDS = Path(__file__).with_name("quick_passwords")
 NAMES = frozenset({"web", "worker", "signer"})
 STOCK = 20
 """Merchants that account keys are derived ahead for: stories have fewer."""
@@ -49,7 +50,8 @@ class GatewayProcess:
     """``cambist up`` with a file of settings, on free ports; its output goes to a log beside the file.
 
     ``secrets`` are variables that the file refers to. With ``by_exec`` it is the program itself, which makes its own
-    keystore, and not a fork that has it imported (see ``forked.py``): for stories that look into processes.
+    keystore, and not a fork that has it imported (see ``forked.py``): for stories that look into processes. Either way
+    it hashes passwords in no time (see ``quick_passwords``).
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class GatewayProcess:
             **(secrets or {}),
             "PYTHONUNBUFFERED": "1",
             "CAMBIST_KEYS__STOCK": str(STOCK),
+            "PYTHONPATH": str(QUICK_PASSWORDS),
         }
         self.config = folder / "cambist.toml"
         self.config.write_text(settings)
