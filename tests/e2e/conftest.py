@@ -28,6 +28,8 @@ from tests.support.opened import Opened
 from tests.support.receiver import Receiver
 
 BLOCK_S = 0.25
+KEPT_S = 5
+"""How long a client keeps a connection at rest: less than the gateway, or it would ask just when that one ends it."""
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +91,14 @@ def story_redis_url(databases) -> str:
 
 @pytest.fixture(scope="module")
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+    async with client_session() as session:
         yield session
+
+
+def client_session() -> aiohttp.ClientSession:
+    """Return what talks to a gateway for several people, none of whose cookies it keeps."""
+    connector = aiohttp.TCPConnector(keepalive_timeout=KEPT_S)
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
+from tests.e2e.conftest import client_session
 from tests.support.between_chains import market, network, settings, tables
 from tests.support.gateway import Merchant
 from tests.support.networks.market import Market
@@ -22,7 +23,7 @@ __all__ = ["market", "network", "opened", "settings", "tables"]
 @pytest.fixture(scope="module")
 async def session(opened) -> aiohttp.ClientSession:
     """Give a session that lives as long as the merchants do."""
-    return await opened.once("session", lambda: aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
+    return await opened.once("session", client_session)
 
 
 @pytest.fixture(scope="module")
