@@ -98,9 +98,11 @@ def check_period(since: datetime | None, until: datetime | None, fields: tuple[s
         raise InvalidError.field(fields[1], f"must be later than {fields[0]}")
 
 
-async def read_one(conn: AsyncConnection, statement: AnySelect, missing: NotFoundError) -> AnyRow:
-    """Return the row that ``statement`` selects. Raises ``missing`` where there is none."""
-    row = (await conn.execute(statement)).one_or_none()
+async def read_one(
+    conn: AsyncConnection, statement: AnySelect, missing: NotFoundError, given: Mapping[str, object] | None = None
+) -> AnyRow:
+    """Return the row that ``statement`` selects with what is given it. Raises ``missing`` where there is none."""
+    row = (await conn.execute(statement, given)).one_or_none()
     if row is None:
         raise missing
     return row

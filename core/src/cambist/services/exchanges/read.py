@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import or_, select
+from sqlalchemy import bindparam, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Exchange, Payout
@@ -29,6 +29,7 @@ class FoundExchange(ExchangeRow, frozen=True, kw_only=True):
 
 _PAYOUT = select(Payout.payout_id).where(Payout.id == Exchange.payout_pk).correlate(Exchange).scalar_subquery()
 _SELECT = select(*columns_of(FoundExchange, Exchange, sender=SENDER, payout_id=_PAYOUT))
+_FIND = _SELECT.where(Exchange.txn_id == bindparam("txn_id"), Exchange.project_pk == bindparam("project_pk"))
 
 
 _LIST = ListOf(Exchange.id, Exchange.created_at)
@@ -63,8 +64,7 @@ async def list_exchanges(  # noqa: PLR0913  filters, each by name
 async def find_exchange(conn: AsyncConnection, project_pk: int, txn_id: str) -> FoundExchange:
     """Return an exchange of a project's. Raises NotFoundError."""
     missing = NotFoundError("EXCHANGE_NOT_FOUND", "There is no such swap or bridge.")
-    row = await read_one(conn, _SELECT.where(Exchange.txn_id == txn_id, Exchange.project_pk == project_pk), missing)
-    return _found(row)
+    return _found(await read_one(conn, _FIND, missing, {"txn_id": txn_id, "project_pk": project_pk}))
 
 
 def _found(row: AnyRow) -> FoundExchange:

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
-from sqlalchemy import ColumnElement, Text, func, literal_column, select
+from sqlalchemy import ColumnElement, Text, bindparam, func, literal_column, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Exchange, OutboundSlot, OutboundTx, Payout, PayoutBatch
-from cambist.db.structs import AnyRow, Column, columns_of, literally, one_of, one_of_given, to_struct
+from cambist.db.structs import AnyRow, Column, columns_of, literally, one_of_given, to_struct
 from cambist.domain.failures import Failure, code_of
 from cambist.domain.intents import PAYOUTS, IntentKind
 from cambist.domain.money import format_units
@@ -145,6 +145,7 @@ async def lock_by_intents(conn: AsyncConnection, intent_pks: Sequence[int]) -> d
 
 # Refunds and withdrawals are read where they are made.
 _SELECT = select(*COLUMNS, FEE, SWAP).where(literally(Payout.kind, *PAYOUTS))
+_FIND = _SELECT.where(one_of_given(Payout.payout_id, "payout_ids"), Payout.project_pk == bindparam("project_pk"))
 
 
 _LIST = ListOf(Payout.id, Payout.created_at)
@@ -181,8 +182,7 @@ async def find_payout(conn: AsyncConnection, project_pk: int, payout_id: str) ->
 
 async def find_payouts(conn: AsyncConnection, project_pk: int, payout_ids: Sequence[str]) -> dict[str, PayoutRow]:
     """Return those of the project's payouts that are there, by their ids."""
-    asked = one_of(Payout.payout_id, payout_ids)
-    rows = await conn.execute(_SELECT.where(asked, Payout.project_pk == project_pk))
+    rows = await conn.execute(_FIND, {"payout_ids": list(payout_ids), "project_pk": project_pk})
     return {row.payout_id: payout_row(row) for row in rows}
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Payout, Project
@@ -146,6 +146,7 @@ _SELECT = (
     .outerjoin(Project, Project.id == Payout.project_pk)
     .where(literally(Payout.kind, IntentKind.WITHDRAWAL))
 )
+_GET = _SELECT.where(Payout.merchant_pk == bindparam("merchant_pk"), Payout.payout_id == bindparam("withdrawal_id"))
 
 
 _LIST = ListOf(Payout.id, Payout.created_at)
@@ -170,9 +171,9 @@ async def list_withdrawals(  # noqa: PLR0913  filters, each by name
 async def get_withdrawal(
     conn: AsyncConnection, registry: Registry, merchant_pk: int, withdrawal_id: str
 ) -> WithdrawalView:
-    wanted = _SELECT.where(Payout.merchant_pk == merchant_pk, Payout.payout_id == withdrawal_id)
     missing = NotFoundError("WITHDRAWAL_NOT_FOUND", "There is no such withdrawal.")
-    return _view(registry, await read_one(conn, wanted, missing))
+    given = {"merchant_pk": merchant_pk, "withdrawal_id": withdrawal_id}
+    return _view(registry, await read_one(conn, _GET, missing, given))
 
 
 def _view(registry: Registry, row: AnyRow) -> WithdrawalView:

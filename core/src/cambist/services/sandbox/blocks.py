@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Struct, structs
-from sqlalchemy import ColumnElement, and_, delete, exists, func, select, union, update
+from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, delete, exists, func, select, union, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -49,9 +50,43 @@ class Tip(Struct, frozen=True, kw_only=True):
     salt: int
 
 
-def own(table: type[SandboxChain | SandboxBlock | SandboxTransfer], project_pk: int, chain: str) -> ColumnElement[bool]:
+def own(
+    table: type[SandboxChain | SandboxBlock | SandboxTransfer],
+    project_pk: int | BindParameter[int],
+    chain: str | BindParameter[str],
+) -> ColumnElement[bool]:
     """Return the condition for the rows of this project and chain."""
     return and_(table.project_pk == project_pk, table.chain == chain)
+
+
+GIVEN: tuple[BindParameter[int], BindParameter[str]] = bindparam("of_project"), bindparam("on_chain")
+"""The project and the chain of a statement that is made once, for ``own``: they come with each use, see ``given``."""
+
+
+def given(project_pk: int, chain: str) -> dict[str, Any]:
+    """Return what a statement of ``GIVEN`` is given."""
+    return {"of_project": project_pk, "on_chain": chain}
+
+
+_LOCK = select(SandboxChain).where(own(SandboxChain, *GIVEN)).with_for_update()
+_BLOCK = select(SandboxBlock).where(own(SandboxBlock, *GIVEN), SandboxBlock.height == bindparam("at_height"))
+_TAKE_WAITING = (
+    update(SandboxTransfer)
+    .where(own(SandboxTransfer, *GIVEN), SandboxTransfer.height.is_(None))
+    .values(height=bindparam("first_height"))
+)
+_GROW = (
+    update(SandboxChain)
+    .where(own(SandboxChain, *GIVEN))
+    .values(height=bindparam("last_height"), salt=bindparam("new_salt"))
+)
+_PRUNE = delete(SandboxBlock).where(
+    own(SandboxBlock, *GIVEN),
+    Cursor.scope == GIVEN[0],
+    Cursor.chain == GIVEN[1],
+    SandboxBlock.height < Cursor.height - bindparam("kept"),
+    ~exists().where(own(SandboxTransfer, *GIVEN), SandboxTransfer.height == SandboxBlock.height),
+)
 
 
 async def lock_tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> Tip:
@@ -63,14 +98,12 @@ async def lock_tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, now:
         genesis = first | {"hash": _hash(info, project_pk, 0, 0, parent), "parent_hash": parent, "mined_at": now}
         await conn.execute(insert(SandboxBlock).values(genesis))
     # One statement would join the block as it was before the wait for the lock.
-    locked = select(SandboxChain).where(own(SandboxChain, project_pk, info.id)).with_for_update()
-    chain = (await conn.execute(locked)).one()
+    chain = (await conn.execute(_LOCK, given(project_pk, info.id))).one()
     return await _tip(conn, project_pk, info, chain.height, chain.salt)
 
 
 async def _tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, height: int, salt: int) -> Tip:
-    wanted = select(SandboxBlock).where(own(SandboxBlock, project_pk, info.id), SandboxBlock.height == height)
-    block = (await conn.execute(wanted)).one()
+    block = (await conn.execute(_BLOCK, given(project_pk, info.id) | {"at_height": height})).one()
     return Tip(project_pk=project_pk, info=info, height=height, hash=block.hash, mined_at=block.mined_at, salt=salt)
 
 
@@ -81,7 +114,6 @@ async def mine(conn: AsyncConnection, tip: Tip, blocks: int, now: datetime) -> T
     links = [tip.hash]
     for height in heights:
         links.append(_hash(tip.info, tip.project_pk, height, tip.salt, links[-1]))
-    key = tip.project_pk, tip.info.id
     await conn.execute(
         insert(SandboxBlock).values(project_pk=tip.project_pk, chain=tip.info.id, mined_at=mined_at),
         [
@@ -89,10 +121,11 @@ async def mine(conn: AsyncConnection, tip: Tip, blocks: int, now: datetime) -> T
             for height, parent, link in zip(heights, links[:-1], links[1:], strict=True)
         ],
     )
-    waiting = own(SandboxTransfer, *key), SandboxTransfer.height.is_(None)
-    await conn.execute(update(SandboxTransfer).where(*waiting).values(height=tip.height + 1))
-    await conn.execute(update(SandboxChain).where(own(SandboxChain, *key)).values(height=heights[-1], salt=tip.salt))
-    await _prune(conn, tip)
+    of_tip = given(tip.project_pk, tip.info.id)
+    await conn.execute(_TAKE_WAITING, of_tip | {"first_height": tip.height + 1})
+    await conn.execute(_GROW, of_tip | {"last_height": heights[-1], "new_salt": tip.salt})
+    # Blocks that were read long ago and hold nothing are forgotten.
+    await conn.execute(_PRUNE, of_tip | {"kept": 2 * tip.info.hashes_kept})
     return structs.replace(tip, height=heights[-1], hash=links[-1], mined_at=mined_at)
 
 
@@ -182,21 +215,6 @@ async def pass_time(conn: AsyncConnection, tip: Tip, seconds: int, now: datetime
     ):
         of_chain = chain == tip.info.id, scope == tip.project_pk, moments[0] > now - AGE_MAX
         await conn.execute(update(scope.class_).where(*of_chain).values({one: one - passed for one in moments}))
-
-
-async def _prune(conn: AsyncConnection, tip: Tip) -> None:
-    """Forget blocks that were read long ago and hold nothing."""
-    key = tip.project_pk, tip.info.id
-    holds = exists().where(own(SandboxTransfer, *key), SandboxTransfer.height == SandboxBlock.height)
-    await conn.execute(
-        delete(SandboxBlock).where(
-            own(SandboxBlock, *key),
-            Cursor.scope == tip.project_pk,
-            Cursor.chain == tip.info.id,
-            SandboxBlock.height < Cursor.height - 2 * tip.info.hashes_kept,
-            ~holds,
-        )
-    )
 
 
 def forgotten_hash(info: ChainInfo, project_pk: int, height: int) -> str:

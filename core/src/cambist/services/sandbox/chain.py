@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Literal, NoReturn
 
 import msgspec
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import and_, bindparam, func, select
 
 from cambist.db.engine import Database
 from cambist.db.models import SandboxBlock, SandboxTransfer
@@ -38,11 +38,25 @@ from cambist.plugin import (
     Watch,
 )
 
-from .blocks import NOBODY, forgotten_hash, own
+from .blocks import GIVEN, NOBODY, forgotten_hash, given, own
 
 SPAN_BLOCKS_MAX = 1000
 
 _BLOCK = (SandboxBlock.height, SandboxBlock.hash, SandboxBlock.parent_hash, SandboxBlock.mined_at)
+_HEAD = (
+    select(ChainTable.height, SandboxBlock.hash)
+    .join(SandboxBlock, and_(own(SandboxBlock, *GIVEN), SandboxBlock.height == ChainTable.height))
+    .where(own(ChainTable, *GIVEN))
+)
+_BLOCKS = select(*_BLOCK).where(
+    own(SandboxBlock, *GIVEN), SandboxBlock.height.between(bindparam("first"), bindparam("last"))
+)
+_MINED = (
+    select(SandboxTransfer)
+    .where(own(SandboxTransfer, *GIVEN), SandboxTransfer.height.between(bindparam("first"), bindparam("last")))
+    .where(~SandboxTransfer.reverts)
+    .order_by(SandboxTransfer.height, SandboxTransfer.id)
+)
 
 
 class SandboxChain(Chain):
@@ -62,7 +76,7 @@ class SandboxChain(Chain):
     async def balance(self, address: str, token: Token, at: int | None = None) -> Units:
         """Sum up what the address was sent. Collections are only booked, so nothing that left it can be subtracted."""
         received = select(func.sum(SandboxTransfer.units).label("units")).where(
-            self.own(SandboxTransfer),
+            own(SandboxTransfer, *GIVEN),
             SandboxTransfer.recipient == address,
             SandboxTransfer.contract.is_not_distinct_from(token.contract),
             SandboxTransfer.height <= func.coalesce(at, SandboxTransfer.height),
@@ -72,9 +86,9 @@ class SandboxChain(Chain):
 
     async def transaction(self, tx_id: str) -> TxStatus:
         """Look for the transaction; it waits where a reorganisation gave it back."""
-        block = and_(self.own(SandboxBlock), SandboxBlock.height == SandboxTransfer.height)
+        block = and_(own(SandboxBlock, *GIVEN), SandboxBlock.height == SandboxTransfer.height)
         columns = SandboxTransfer.reverts, *_BLOCK
-        found = select(*columns).outerjoin(SandboxBlock, block).where(self.own(SandboxTransfer))
+        found = select(*columns).outerjoin(SandboxBlock, block).where(own(SandboxTransfer, *GIVEN))
         rows = await self.rows(found.where(SandboxTransfer.tx_id == tx_id).limit(1))
         if not rows:
             return TxStatus(state="unknown")
@@ -111,12 +125,10 @@ class SandboxChain(Chain):
 
     # Its insides.
 
-    def own(self, table: type[ChainTable | SandboxBlock | SandboxTransfer]) -> ColumnElement[bool]:
-        return own(table, self.project_pk, self.info.id)
-
-    async def rows(self, statement: AnySelect) -> Sequence[AnyRow]:
+    async def rows(self, statement: AnySelect, **more: int) -> Sequence[AnyRow]:
+        """Return what a statement of ``GIVEN``, and of what else it is given, finds of this chain."""
         async with self._db.autocommit() as conn:
-            return (await conn.execute(statement)).all()
+            return (await conn.execute(statement, given(self.project_pk, self.info.id) | more)).all()
 
 
 class SandboxView(ChainView):
@@ -127,9 +139,7 @@ class SandboxView(ChainView):
 
     async def head(self) -> Head:
         """Return the newest block. What has the chain's own confirmations is final."""
-        newest = and_(self._chain.own(SandboxBlock), SandboxBlock.height == ChainTable.height)
-        found = select(ChainTable.height, SandboxBlock.hash).join(SandboxBlock, newest)
-        rows = await self._chain.rows(found.where(self._chain.own(ChainTable)))
+        rows = await self._chain.rows(_HEAD)
         if not rows:
             raise ChainUnavailableError(f"nobody has used the simulated chain {self._chain.info.id} yet")
         height = rows[0].height
@@ -143,12 +153,7 @@ class SandboxView(ChainView):
         blocks = await self._blocks(span)
         key_of = self._chain.family.address_key
         hashes = {block.height: block.hash for block in blocks}
-        mined = SandboxTransfer.height.between(span.first, span.last), ~SandboxTransfer.reverts
-        rows = await self._chain.rows(
-            select(SandboxTransfer)
-            .where(self._chain.own(SandboxTransfer), *mined)
-            .order_by(SandboxTransfer.height, SandboxTransfer.id)
-        )
+        rows = await self._chain.rows(_MINED, first=span.first, last=span.last)
         transfers = [
             Transfer(
                 tx_id=row.tx_id,
@@ -167,8 +172,8 @@ class SandboxView(ChainView):
 
     async def _blocks(self, span: Span) -> Sequence[Block]:
         """Return the blocks of a span. Between those that are left stand empty ones for what was forgotten."""
-        around = self._chain.own(SandboxBlock), SandboxBlock.height.between(span.first - 1, span.last + 1)
-        left = {row.height: _block(row) for row in await self._chain.rows(select(*_BLOCK).where(*around))}
+        around = await self._chain.rows(_BLOCKS, first=span.first - 1, last=span.last + 1)
+        left = {row.height: _block(row) for row in around}
         heights = range(span.first, span.last + 1)
         gone = [height for height in heights if height not in left]
         if gone and gone[-1] >= (await self.head()).height - self._chain.info.hashes_kept:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import and_, case, delete, exists, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
@@ -61,7 +61,6 @@ _IS_UNREFUNDED = and_(
     Exchange.sandbox_refund_tx_id.is_(None),
 )
 _IS_UNFILLED_AGAIN = and_(
-    Exchange.mode == "sandbox",
     Exchange.kind == Kind.BRIDGE,
     Exchange.status == "succeeded",
     Exchange.recipient_pk.is_(None),
@@ -72,6 +71,26 @@ _IS_UNFILLED_AGAIN = and_(
         SandboxTransfer.height.is_(None),
     ),
 )
+_OF_PROJECT = Exchange.project_pk == bindparam("project_pk"), Exchange.mode == "sandbox"
+_TO_PAY_OUT = (
+    SELECT.where(
+        *_OF_PROJECT,
+        or_(
+            and_(_IS_UNPAID, Exchange.dest_chain == bindparam("chain")),
+            and_(_IS_UNREFUNDED, Exchange.source_chain == bindparam("chain")),
+        ),
+    )
+    .order_by(Exchange.id)
+    .limit(LOOKED_AT_MAX)
+    .with_for_update(key_share=True, of=Exchange)
+)
+_ARRIVED = (
+    SELECT.where(*_OF_PROJECT, Exchange.status == "pending", _HAS_COME).order_by(Exchange.id).limit(LOOKED_AT_MAX)
+)
+_UNPAID_ON = select(Exchange.dest_chain).where(*_OF_PROJECT, _IS_UNPAID)
+_UNREFUNDED_ON = select(Exchange.source_chain).where(*_OF_PROJECT, _IS_UNREFUNDED)
+_UNFILLED_AGAIN = select(Exchange.id).where(*_OF_PROJECT, _IS_UNFILLED_AGAIN)
+_FIRST_UNFILLED_AGAIN = _UNFILLED_AGAIN.order_by(Exchange.id).limit(LOOKED_AT_MAX)
 
 EXCHANGES_DUE = """EXISTS (
         SELECT FROM exchanges e WHERE e.project_pk = j.id AND e.mode = 'sandbox' AND e.status = 'pending' AND (
@@ -145,14 +164,7 @@ class Exchanging:
 
         The chain's tip is locked, and its cursor.
         """
-        here = or_(
-            and_(_IS_UNPAID, Exchange.dest_chain == tip.info.id),
-            and_(_IS_UNREFUNDED, Exchange.source_chain == tip.info.id),
-        )
-        wanted = SELECT.where(Exchange.project_pk == tip.project_pk, Exchange.mode == "sandbox", here)
-        found = await conn.execute(
-            wanted.order_by(Exchange.id).limit(LOOKED_AT_MAX).with_for_update(key_share=True, of=Exchange)
-        )
+        found = await conn.execute(_TO_PAY_OUT, {"project_pk": tip.project_pk, "chain": tip.info.id})
         rows = [exchange_row(row) for row in found]
         if not rows:
             return 0
@@ -168,27 +180,25 @@ class Exchanging:
         """Claim what has come for a project's exchanges; return the chains on which something has to be paid out."""
         await reopen_orphaned(self._worker, project_pk)
         await self._reopen_unfilled(project_pk)
-        own = Exchange.project_pk == project_pk, Exchange.mode == "sandbox"
+        given = {"project_pk": project_pk}
         async with self._worker.db.autocommit() as conn:
-            waiting = SELECT.where(*own, Exchange.status == "pending", _HAS_COME)
-            found = await conn.execute(waiting.order_by(Exchange.id).limit(LOOKED_AT_MAX))
-            rows = [exchange_row(row) for row in found]
-            unpaid = set(await conn.scalars(select(Exchange.dest_chain).where(*own, _IS_UNPAID)))
-            unpaid |= set(await conn.scalars(select(Exchange.source_chain).where(*own, _IS_UNREFUNDED)))
+            rows = [exchange_row(row) for row in await conn.execute(_ARRIVED, given)]
+            unpaid = set(await conn.scalars(_UNPAID_ON, given))
+            unpaid |= set(await conn.scalars(_UNREFUNDED_ON, given))
         for row in rows:
             await self._claim(row)
         return sorted(unpaid)
 
     async def _reopen_unfilled(self, project_pk: int) -> None:
         """Open bridges again whose fill to somebody else a reorg has taken back: no deposit of ours was it."""
-        unfilled = select(Exchange.id).where(Exchange.project_pk == project_pk, _IS_UNFILLED_AGAIN)
+        given = {"project_pk": project_pk}
         async with self._worker.db.autocommit() as conn:
-            pks = (await conn.scalars(unfilled.order_by(Exchange.id).limit(LOOKED_AT_MAX))).all()
+            pks = (await conn.scalars(_FIRST_UNFILLED_AGAIN, given)).all()
         for pk in pks:
             async with self._worker.db.transaction() as conn:
                 await lock_cursors(conn, exchange_row((await conn.execute(SELECT.where(Exchange.id == pk))).one()))
                 row = await lock(conn, pk)
-                if await conn.scalar(unfilled.where(Exchange.id == pk)) is not None:
+                if await conn.scalar(_UNFILLED_AGAIN.where(Exchange.id == pk), given) is not None:
                     await _lock_accounts(conn, row)
                     await reopen_bridge(self._worker.endings, conn, row, self._now, is_refund=False)
 

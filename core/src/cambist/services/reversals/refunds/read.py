@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models import Deposit, Payment, Payout
@@ -63,6 +63,7 @@ _SELECT = (
     .outerjoin(Payment, is_its_payment())
     .where(literally(Payout.kind, IntentKind.REFUND))
 )
+_GET = _SELECT.where(Payout.project_pk == bindparam("project_pk"), Payout.payout_id == bindparam("refund_id"))
 
 
 _LIST = ListOf(Payout.id, Payout.created_at)
@@ -100,8 +101,8 @@ def _is_of(project_pk: int, payment_id: str) -> ColumnElement[bool]:
 
 
 async def get_refund(conn: AsyncConnection, project_pk: int, refund_id: str) -> RefundView:
-    wanted = _SELECT.where(Payout.project_pk == project_pk, Payout.payout_id == refund_id)
-    return _view(await read_one(conn, wanted, NotFoundError("REFUND_NOT_FOUND", "There is no such refund.")))
+    missing = NotFoundError("REFUND_NOT_FOUND", "There is no such refund.")
+    return _view(await read_one(conn, _GET, missing, {"project_pk": project_pk, "refund_id": refund_id}))
 
 
 def _view(row: AnyRow) -> RefundView:
