@@ -2,6 +2,7 @@ import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
+import { groupsNeededFirst } from "./scripts/groups.ts";
 import first from "./src/i18n/first.json" with { type: "json" };
 import { splitTexts, type Tree } from "./src/i18n/split.ts";
 
@@ -52,7 +53,10 @@ export default defineConfig({
     // What imports what: a test counts what is loaded first.
     manifest: "manifest.json",
     modulePreload: { polyfill: false },
-    rolldownOptions: { input: { dashboard: "dashboard.html", operator: "operator.html" } },
+    rolldownOptions: {
+      input: { dashboard: "dashboard.html", operator: "operator.html" },
+      output: { codeSplitting: { groups: groupsNeededFirst() } },
+    },
     target: "es2023",
   },
   test: {
