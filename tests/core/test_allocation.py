@@ -25,7 +25,19 @@ from cambist.plugin import Fee, Plan, Step, Token, Units
 pytestmark = pytest.mark.slow
 
 CONTRACTS = (None, "0xa", "0xb")
-UNITS = st.integers(0, 60)
+# Made once: whatever is made at a draw is checked again at each, which takes longer than to draw.
+UNITS, UP_TO_3, UP_TO_6, ROOM = st.integers(0, 60), st.integers(0, 3), st.integers(0, 6), st.integers(0, 8)
+PRICES = st.integers(1, 8)
+PRICES_NOW = {price: st.none() | st.integers(1, price) for price in range(1, 9)}
+RESERVES, SPARES, LOANS = st.sampled_from([0, 0, 2]), st.sampled_from([0, 0, 3]), st.sampled_from([0, 0, 7])
+PURPOSES = st.sampled_from(["gas", "wallet", "payment"])
+COIN_ALONE, ANY_CONTRACT = st.just(None), st.sampled_from(CONTRACTS)
+HELD = st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.integers(0, 200)))
+AMOUNTS = st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.sampled_from([0, 0, 5, 20])))
+GAS = st.integers(-10, 150)
+REFUSED = st.sampled_from([None, None, None, None, "never"])
+ABOVE_CEILING = st.sampled_from([None, None, None, None, "too dear"])
+IS_LEFT_OUT = st.sampled_from([False, False, False, True])
 
 
 class Transfer(Struct, frozen=True):
@@ -60,50 +72,50 @@ class Case(Struct, frozen=True, kw_only=True):
 
 @st.composite
 def fees(draw: st.DrawFn) -> Fee:
-    price = draw(st.integers(1, 8))
+    price = draw(PRICES)
     return Fee(
-        limit=draw(st.integers(0, 6)),
+        limit=draw(UP_TO_6),
         price=price,
-        extra=Units(draw(st.integers(0, 3))),
-        price_now=draw(st.none() | st.integers(1, price)),
-        covered=draw(st.integers(0, 6)),
-        reserve=Units(draw(st.sampled_from([0, 0, 2]))),
-        spare=draw(st.sampled_from([0, 0, 3])),
+        extra=Units(draw(UP_TO_3)),
+        price_now=draw(PRICES_NOW[price]),
+        covered=draw(UP_TO_6),
+        reserve=Units(draw(RESERVES)),
+        spare=draw(SPARES),
     )
+
+
+FEES = fees()
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    purpose = draw(st.sampled_from(["gas", "wallet", "payment"]))
-    contracts = (None,) if purpose == "gas" else CONTRACTS
-    count = draw(st.integers(0, 8))
-    intents = [Transfer(number, draw(st.sampled_from(contracts)), draw(UNITS)) for number in range(count)]
-    amounts = st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.sampled_from([0, 0, 5, 20])))
-    gas = None if purpose == "gas" else draw(st.integers(-10, 150))
+    purpose = draw(PURPOSES)
+    contracts = COIN_ALONE if purpose == "gas" else ANY_CONTRACT
+    intents = [Transfer(number, draw(contracts), draw(UNITS)) for number in range(draw(ROOM))]
+    gas = None if purpose == "gas" else draw(GAS)
     return Case(
         purpose=purpose,
         intents=intents,
-        held=draw(st.fixed_dictionaries(dict.fromkeys(CONTRACTS, st.integers(0, 200)))),
-        outflow=PendingOutflow(0, 0, draw(amounts), draw(amounts)),
+        held=draw(HELD),
+        outflow=PendingOutflow(0, 0, draw(AMOUNTS), draw(AMOUNTS)),
         gas=gas,
-        kept=0 if gas is None else draw(st.sampled_from([0, max(0, gas)])),
+        kept=max(0, gas) if gas is not None and draw(st.booleans()) else 0,
         counts_waiting=draw(st.booleans()),
-        room=draw(st.integers(0, 8)),
-        plans=[draw(plans(one)) for one in intents],
+        room=draw(ROOM),
+        plans=[plan(draw, one) for one in intents],
     )
 
 
-@st.composite
-def plans(draw: st.DrawFn, intent: Transfer) -> Plan:
-    refused = draw(st.sampled_from([None, None, None, None, "never"]))
-    above_ceiling = None if refused else draw(st.sampled_from([None, None, None, None, "too dear"]))
+def plan(draw: st.DrawFn, intent: Transfer) -> Plan:
+    refused = draw(REFUSED)
+    above_ceiling = None if refused else draw(ABOVE_CEILING)
     token = Token(symbol="T", contract=intent.contract, decimals=0, label="T")
-    step = Step(sender="own", to_address="them", token=token, amount=Units(intent.outgoing_units), fee=draw(fees()))
+    step = Step(sender="own", to_address="them", token=token, amount=Units(intent.outgoing_units), fee=draw(FEES))
     return Plan(
-        step=None if refused or above_ceiling else draw(st.sampled_from([step, step, step, None])),
+        step=None if refused or above_ceiling or draw(IS_LEFT_OUT) else step,
         refused=refused,
         above_ceiling=above_ceiling,
-        loan=Units(draw(st.sampled_from([0, 0, 7]))),
+        loan=Units(draw(LOANS)),
     )
 
 
