@@ -53,6 +53,26 @@ async def test_an_offer_that_cannot_be_meant_keeps_no_other_from_being_taken(env
     assert offer.provider == "dreamer"
 
 
+async def test_who_offers_next_to_nothing_makes_no_other_offer_one_that_cannot_be_meant(env):
+    """Where we have no price, the operator's least rate says nothing of what is too much."""
+    await env.opened(usdx=100 * USDX)
+    cheap = PricedSwaps(PricedService(env.prices.board | {("DAIX", "usd"): "1"}))
+    cheap.name, cheap.service.fee_bps = "cheap", 9_999
+    env.context = type(env.context)(
+        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates, swaps=[cheap, env.swaps]
+    )
+    env.swap_service.fee_bps = -(10**7)
+    _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
+    assert offer.provider == "fair"
+    env.swap_service.fee_bps, cheap.service.fee_bps = 0, 7_000
+    env.swap_service.board = dict(env.prices.board)
+    del env.prices.board["DAIX", "usd"]
+    env.rates._entries.clear()
+    await env.set(exchanges={"leastRates": {"memory/USDX>memory/DAIX": "0.1"}})
+    _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
+    assert (offer.provider, offer.quote.units) == ("fair", 10 * 10**18)
+
+
 async def test_a_bad_bargain_is_refused_by_our_own_prices_or_by_the_operators_rate(env):
     await env.opened(usdx=100 * USDX)
     env.swap_service.fee_bps = 400

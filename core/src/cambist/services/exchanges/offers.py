@@ -33,8 +33,8 @@ from .requests import Wish
 from .simulated import Quoting
 
 PROVIDERS_MAX = 20
-TIMES_LEAST_MAX = 4
-"""An offer of more than so many times the least that is no bad bargain is a mistake or a lie: others come before it."""
+TIMES_WORTH_MAX = 4
+"""More than so many times what is given, by our own prices, is a mistake or a lie: other offers come before it."""
 REASON_CHARS_MAX = 200
 LATEST = 32_503_680_000
 """The year 3000, in seconds since 1970 UTC: no deadline is later."""
@@ -65,6 +65,16 @@ class Terms(Struct, frozen=True, kw_only=True):
     fee_bps: int = 0
     fee_units: Units = Units(0)
     fee_recipient: str | None = None
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """Less than ``least`` is a bad bargain, more than ``most`` cannot be meant; None where we have no price."""
+
+    least: Units
+    most: Units | None
+
+    def allow(self, units: int) -> bool:
+        return self.least <= units and (self.most is None or units <= self.most)
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -101,25 +111,25 @@ async def best_offer(context: ExchangeContext, settings: PlatformSettings, wish:
     if not asked:
         sentence = f"What nobody pays out comes back wrapped, and {wish.source.chain.name} has no such token here."
         raise InvalidError("PAIR_NOT_SUPPORTED", sentence)
-    least = await least_units(context, settings, wish.source, wish.units, wish.dest, terms)
+    bounds = await _bounds(context, settings, wish.source, wish.units, wish.dest, terms)
     answers = await asyncio.gather(*(_ask(context, one, request) for one in asked))
     offers = [
         (one.name, answer) for one, answer in zip(asked, answers, strict=True) if not isinstance(answer, ServiceError)
     ]
     if not offers:
         raise _refusal([answer for answer in answers if isinstance(answer, ServiceError)])
-    meant = [offer for offer in offers if offer[1].units <= TIMES_LEAST_MAX * least]
-    if meant and len(meant) < len(offers):
-        unmeant = [name for name, quote in offers if quote.units > TIMES_LEAST_MAX * least]
-        log.warning("exchange_offer_not_meant", providers=unmeant, least=str(least))
+    meant = [offer for offer in offers if bounds.allow(offer[1].units)]
     name, quote = max(meant or offers, key=lambda offer: offer[1].units)
-    if quote.units < least:
+    unmeant = [other for other, higher in offers if higher.units > quote.units]
+    if unmeant:
+        log.warning("exchange_offer_not_meant", providers=unmeant, most=str(bounds.most))
+    if quote.units < bounds.least:
         said = format_units(quote.units, wish.dest.token.decimals)
-        wanted = format_units(least, wish.dest.token.decimals)
+        wanted = format_units(bounds.least, wish.dest.token.decimals)
         raise InvalidError(
             "PRICE_BELOW_GUARD", f"The best offer is {said} {wish.dest.token.symbol}; less than {wanted} is refused."
         )
-    return Offer(provider=name, quote=quote, units_min=max(quote.units_min, least), slippage_bps=slippage_bps)
+    return Offer(provider=name, quote=quote, units_min=max(quote.units_min, bounds.least), slippage_bps=slippage_bps)
 
 
 def still_holds(offer: Offer, wish: Wish, before: PlatformSettings, now: PlatformSettings) -> bool:
@@ -137,23 +147,26 @@ def _slippage_bps(settings: PlatformSettings, wish: Wish) -> int:
     return settings.exchanges.default_slippage_bps if wish.slippage_bps is None else wish.slippage_bps
 
 
-async def least_units(  # noqa: PLR0913, PLR0917  both sides and the terms
+async def _bounds(  # noqa: PLR0913, PLR0917  both sides and the terms
     context: ExchangeContext, settings: PlatformSettings, source: Asset, units: Units, dest: Asset, terms: Terms
-) -> Units:
+) -> Bounds:
     """Return the least output that is no bad bargain, by our own prices, and by what the operator has said.
 
-    The platform's own fee is no part of the bargain. Raises InvalidError where neither knows the pair, and
-    UnavailableError where there is no price at the moment.
+    What can be meant is told by our own prices alone: an operator's rate is a least one, and may be far below what the
+    token is worth. The platform's own fee is no part of the bargain. Raises InvalidError where neither knows the pair,
+    and UnavailableError where there is no price at the moment.
     """
     rule = settings.exchanges
     given = Side(token=source.token, units=Units(units - terms.fee_units), usd=None)
     stated = rule.least_rates.get(_pair(source, dest))
     least = [] if stated is None else [least_at_rate(given, dest.token, Decimal(stated))]
+    worth: Units | None = None
     try:
         usd = (await context.rates.rate(source.token.symbol, "usd")).value
         sold = Side(token=given.token, units=given.units, usd=usd)
         bought = (await context.rates.rate(dest.token.symbol, "usd")).value
         least.append(least_worth(sold, dest.token, bought, rule.price_guard_bps))
+        worth = least_worth(sold, dest.token, bought, 0)
     except RateUnavailableError as error:
         if least:
             log.info("exchange_by_least_rate", source=_name(source), dest=_name(dest), reason=str(error))
@@ -163,7 +176,8 @@ async def least_units(  # noqa: PLR0913, PLR0917  both sides and the terms
         else:
             raise
     worst = max(least)
-    return max(Units(1), Units(worst - share_of(worst, terms.fee_bps)))
+    worst = max(Units(1), Units(worst - share_of(worst, terms.fee_bps)))
+    return Bounds(least=worst, most=None if worth is None else Units(TIMES_WORTH_MAX * max(worth, worst)))
 
 
 def _pair(source: Asset, dest: Asset) -> str:
