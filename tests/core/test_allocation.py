@@ -123,6 +123,13 @@ def without_spare(plan: Plan) -> Plan:
     return plan if plan.step is None else replace(plan, step=replace(plan.step, fee=replace(plan.step.fee, spare=0)))
 
 
+def at_the_price_of_now(plan: Plan) -> Plan:
+    step = plan.step
+    assert step is not None
+    least = step.fee.price if step.fee.price_now is None else step.fee.price_now
+    return replace(plan, step=replace(step, fee=replace(step.fee, price=least)))
+
+
 def kept_for_ever(allocated: Allocation[Transfer]) -> int:
     """Return what the address keeps, whatever is sent: one reserve, for all of it."""
     return max((step.fee.reserve for _, step in allocated.ready), default=0)
@@ -256,14 +263,34 @@ def test_a_fee_is_lowered_to_what_there_is_but_not_below_what_the_next_block_tak
 
 @settings(deadline=None)
 @given(cases())
-def test_with_the_gas_that_was_asked_for_all_that_needs_gas_can_be_sent(case):
-    funding, allocated = case.run()
+def test_with_the_gas_that_was_asked_for_what_needs_gas_can_be_sent(case):
+    """All of it at the prices of now. Where prices have room to rise, the first may take it from those behind it."""
+    _, allocated = case.run()
     if not allocated.needs_gas or case.purpose == "gas":
         return
-    owed = [fee for _, fee in allocated.needs_gas]
-    needed = gas_needed(case.purpose, owed, allocated.left, short_of_native=False, wallet_transfers=3)
-    brought = funding.left.copy()
+    intents, owed = zip(*allocated.needs_gas, strict=True)
+    brought = allocated.left.copy()
+    needed = gas_needed(case.purpose, owed, brought, short_of_native=False, wallet_transfers=3)
     brought.units[None] = max(0, brought.units[None]) + needed
-    brought.gas = needed + (brought.gas or 0)
-    plans = [case.plans[one.number] for one in funding.funded]
-    assert not allocate(case.purpose, replace(funding, left=brought), plans).needs_gas
+    brought.gas = None if brought.gas is None else brought.gas + needed
+    plans = [case.plans[intent.number] for intent in intents]
+    waiting = Funding(left=brought, funded=list(intents))
+    assert intents[0] not in [intent for intent, _ in allocate(case.purpose, waiting, plans).needs_gas]
+    assert not allocate(case.purpose, waiting, [at_the_price_of_now(plan) for plan in plans]).needs_gas
+
+
+def test_a_reserve_is_set_aside_once_and_out_of_what_lets_a_price_be_higher():
+    def of(units: int, fee: Fee, count: int) -> Allocation[Transfer]:
+        left = SpendableBalance(units={None: units}, gas=units, maybe_spent={})
+        token = Token(symbol="T", contract=None, decimals=0, label="T")
+        plan = Plan(step=Step(sender="own", to_address="them", token=token, amount=Units(0), fee=fee))
+        waiting = [Transfer(number, None, 0) for number in range(count)]
+        return allocate("payment", Funding(left=left, funded=waiting), [plan] * count)
+
+    fee = Fee(limit=10, price=20, price_now=10, reserve=Units(100))
+    (ready,) = of(220, fee, 1).ready
+    assert ready[1].fee.price == 12
+    flat = replace(fee, price=10, price_now=None)
+    found = of(300, flat, 3)
+    assert (len(found.ready), len(found.needs_gas)) == (2, 1)
+    assert gas_needed("payment", [flat], found.left, short_of_native=False, wallet_transfers=3) == 100
