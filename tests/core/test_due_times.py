@@ -81,13 +81,20 @@ async def test_a_transaction_that_a_clock_ahead_has_sent_is_sent_again_and_repla
         await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
         await conn.exec_driver_sql(
             "INSERT INTO outbound_txs (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
-            " state, created_at, sent_at, tried_at) SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, 0, 'sent',"
-            " now(), at, at FROM (VALUES (1, now()), (2, now() + interval '1 year')) AS t (n, at)"
+            " state, created_at, sent_at, tried_at) SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, 0, state, made, sent,"
+            " tried FROM (VALUES (1, 'sent', now(), now(), now()),"
+            " (2, 'sent', now(), now() + interval '1 year', now() + interval '1 year'),"
+            " (3, 'stored', now(), NULL, now() + interval '1 year'),"
+            " (4, 'stored', now() + interval '1 year', NULL, NULL)) AS t (n, state, made, sent, tried)"
         )
-    assert (await due_times.bring_back(db, WebhookSettings()))["outbound_txs"] == 1
+    assert (await due_times.bring_back(db, WebhookSettings()))["outbound_txs"] == 3
     async with db.autocommit() as conn:
-        found = await conn.exec_driver_sql("SELECT tried_at IS NULL, sent_at <= now() FROM outbound_txs ORDER BY id")
-        assert [tuple(row) for row in found] == [(False, True), (True, True)]
+        found = await conn.exec_driver_sql(
+            "SELECT tried_at IS NULL, sent_at <= now(), created_at <= now() FROM outbound_txs ORDER BY id"
+        )
+        of_all = [tuple(row) for row in found]
+    # What nobody has sent yet was not sent by this, either.
+    assert of_all == [(False, True, True), (True, True, True), (True, None, True), (True, None, True)]
 
 
 async def test_webhooks_whose_retries_are_days_apart_wait_for_them(db, store):

@@ -32,9 +32,11 @@ _STATEMENTS = {
         ) AS ahead WHERE i.id = ahead.id
     """,
     "outbound_txs": """
-        UPDATE outbound_txs t SET tried_at = NULL, sent_at = least(t.sent_at, now()) FROM (
+        UPDATE outbound_txs t SET tried_at = NULL, created_at = least(t.created_at, now()),
+            sent_at = CASE WHEN t.sent_at > now() THEN now() ELSE t.sent_at END
+        FROM (
             SELECT id FROM outbound_txs WHERE state IN ('stored', 'sent') AND scope = 0
-                AND (tried_at > now() + $1 OR sent_at > now() + $1)
+                AND (tried_at > now() + $1 OR sent_at > now() + $1 OR created_at > now() + $1)
             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
         ) AS ahead WHERE t.id = ahead.id
     """,
