@@ -12,7 +12,8 @@ ROWS = {
     "outbound_intents": """
         INSERT INTO outbound_intents (reference, kind, mode, chain, scope, source_address_pk, to_address, token,
             decimals, units, due_at, created_at, updated_at)
-        SELECT 'payout:' || $1::int, 'payout', 'live', 'memory', 0, 1, 'mem1to', 'MEM', 18, 1, due, written, written
+        SELECT 'payout:' || $1::int, 'payout', CASE $1::int WHEN 3 THEN 'sandbox' ELSE 'live' END, 'memory',
+            CASE $1::int WHEN 3 THEN 1 ELSE 0 END, 1, 'mem1to', 'MEM', 18, 1, due, written, written
     """,
     "exchanges": """
         INSERT INTO exchanges (txn_id, kind, made_for, project_pk, merchant_pk, mode, scope, provider, source_chain,

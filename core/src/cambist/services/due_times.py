@@ -21,13 +21,13 @@ TOLERANCE = timedelta(minutes=1)
 JOBS_PAUSE_MAX = timedelta(minutes=10)
 
 # Some rows say when they were written: those of a clock that was ahead are due now. $1 is the tolerance. Of the others,
-# $1 is the longest time that what is written now waits, too. Sandboxes' merchants set their own time: it stays.
+# $1 is the longest time that what is written now waits, too. Sandboxes keep to the same clock.
 # Who holds a row is left alone: the next run finds it.
 _STATEMENTS = {
     "outbound_intents": """
         UPDATE outbound_intents i SET due_at = now(), updated_at = now() FROM (
             SELECT id FROM outbound_intents
-            WHERE state = 'waiting' AND mode = 'live' AND due_at > now() + $1 AND updated_at > now() + $1
+            WHERE state = 'waiting' AND due_at > now() + $1 AND updated_at > now() + $1
             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
         ) AS ahead WHERE i.id = ahead.id
     """,
