@@ -40,7 +40,7 @@ TIMES = """
 """
 HOURS_S = 5 * 3_600
 WAITS_ITS_TIME_S = {
-    "outbound_intents": 2 * 86_400, "exchanges": 3_600, "webhook_deliveries": 20, "deferred_stages": 3_600, "jobs": 600,
+    "outbound_intents": 2 * 86_400, "exchanges": 600, "webhook_deliveries": 20, "deferred_stages": 3_600, "jobs": 600,
 }  # fmt: skip
 
 
@@ -96,6 +96,12 @@ async def test_a_transaction_that_a_clock_ahead_has_sent_is_sent_again_and_repla
         of_all = [tuple(row) for row in found]
     # What nobody has sent yet was not sent by this, either.
     assert of_all == [(False, True, True), (True, True, True), (True, None, True), (True, None, True)]
+
+
+async def test_an_exchange_that_a_clock_ahead_has_only_claimed_is_looked_at_again(db, store, due):
+    await store("exchanges", 1, HOURS_S)
+    assert (await due_times.bring_back(db, WebhookSettings()))["exchanges"] == 1
+    assert await due("exchanges") == 1
 
 
 async def test_webhooks_whose_retries_are_days_apart_wait_for_them(db, store):

@@ -13,6 +13,7 @@ from datetime import timedelta
 from cambist.db.engine import Database
 from cambist.settings import WebhookSettings
 
+from .exchanges.rows import IDLE_PAUSE
 from .trackers.deferred import LONGEST_PAUSE as TRACKERS_PAUSE_MAX
 
 BATCH = 1_000
@@ -20,8 +21,9 @@ TOLERANCE = timedelta(minutes=1)
 """How far a machine's clock may be ahead and count as right."""
 JOBS_PAUSE_MAX = timedelta(minutes=10)
 
-# Some rows say when they were written: those of a clock that was ahead are due now. $1 is the tolerance. Of the others,
-# $1 is the longest time that what is written now waits, too. Sandboxes keep to the same clock.
+# Transfers say when they were put off: by a clock that was ahead, and they are due now. $1 is the tolerance. Of the others
+# $1 is the longest time that what is written now waits, too. Who claims an exchange only moves its time on, so that how
+# new it is does not tell. Sandboxes keep to the same clock.
 # Who holds a row is left alone: the next run finds it.
 _STATEMENTS = {
     "outbound_intents": """
@@ -41,8 +43,8 @@ _STATEMENTS = {
         ) AS ahead WHERE t.id = ahead.id
     """,
     "exchanges": """
-        UPDATE exchanges e SET due_at = now(), updated_at = now() FROM (
-            SELECT id FROM exchanges WHERE mode = 'live' AND due_at > now() + $1 AND updated_at > now() + $1
+        UPDATE exchanges e SET due_at = now(), updated_at = least(e.updated_at, now()) FROM (
+            SELECT id FROM exchanges WHERE due_at > now() + $1
             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
         ) AS ahead WHERE e.id = ahead.id
     """,
@@ -73,6 +75,7 @@ async def bring_back(db: Database, webhooks: WebhookSettings) -> Mapping[str, in
     Each table is a transaction of its own.
     """
     longest = {
+        "exchanges": IDLE_PAUSE,
         "webhook_deliveries": _longest_webhook_pause(webhooks),
         "deferred_stages": TRACKERS_PAUSE_MAX,
         "jobs": JOBS_PAUSE_MAX,

@@ -19,7 +19,7 @@ from cambist.plugin import BridgeDeposit, Token, Units
 from cambist.services.accounting.ledger import Account, Purpose, asset_key
 
 IDLE_PAUSE = timedelta(minutes=10)
-"""Who waits for the engine is woken by it: see the handler."""
+"""Who waits for the engine is woken by it: see the handler. No pause is longer: ``due_times.py`` counts on that."""
 
 
 class ExchangeRow(Struct, frozen=True, kw_only=True):
