@@ -30,6 +30,10 @@ ROWS = {
         INSERT INTO deferred_stages (stage_pk, chain, scope, movement_pk, due_at)
         SELECT $1, 'memory', 0, extract(epoch FROM written - now())::bigint, due
     """,
+    "tracker_histories": """
+        INSERT INTO tracker_histories (tracker_pk, chain, scope, due_at, begun_at)
+        SELECT $1, 'memory', 0, due, least(written, now())
+    """,
     "jobs": """
         INSERT INTO jobs (job_id, kind, arguments, requested_by, due_at, created_at)
         SELECT 'job_' || $1::int, 'reconcile', '{}', 'operator', due, written
@@ -40,7 +44,8 @@ TIMES = """
 """
 HOURS_S = 5 * 3_600
 WAITS_ITS_TIME_S = {
-    "outbound_intents": 2 * 86_400, "exchanges": 600, "webhook_deliveries": 20, "deferred_stages": 3_600, "jobs": 600,
+    "outbound_intents": 2 * 86_400, "exchanges": 600, "webhook_deliveries": 20, "deferred_stages": 3_600,
+    "tracker_histories": 600, "jobs": 600,
 }  # fmt: skip
 
 
@@ -102,6 +107,21 @@ async def test_an_exchange_that_a_clock_ahead_has_only_claimed_is_looked_at_agai
     await store("exchanges", 1, HOURS_S)
     assert (await due_times.bring_back(db, WebhookSettings()))["exchanges"] == 1
     assert await due("exchanges") == 1
+
+
+async def test_a_past_that_a_clock_ahead_has_begun_to_read_is_begun_again(db):
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql(
+            "INSERT INTO tracker_histories (tracker_pk, chain, scope, begun_at)"
+            " VALUES (1, 'memory', 0, now() + interval '1 year'), (2, 'memory', 0, NULL)"
+        )
+    assert (await due_times.bring_back(db, WebhookSettings()))["tracker_histories"] == 1
+    async with db.autocommit() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT begun_at <= now(), due_at FROM tracker_histories ORDER BY tracker_pk"
+        )
+        assert [tuple(row) for row in found] == [(True, None), (None, None)]
 
 
 async def test_webhooks_whose_retries_are_days_apart_wait_for_them(db, store):

@@ -14,6 +14,7 @@ from cambist.db.engine import Database
 from cambist.settings import WebhookSettings
 
 from .exchanges.rows import IDLE_PAUSE
+from .receiving.history.rows import RETRY_MAX_S
 from .trackers.deferred import LONGEST_PAUSE as TRACKERS_PAUSE_MAX
 
 BATCH = 1_000
@@ -60,6 +61,15 @@ _STATEMENTS = {
             ORDER BY stage_pk LIMIT $2 FOR UPDATE SKIP LOCKED
         ) AS ahead WHERE s.stage_pk = ahead.stage_pk
     """,
+    "tracker_histories": """
+        UPDATE tracker_histories h SET due_at = CASE WHEN h.due_at > now() THEN now() ELSE h.due_at END,
+            begun_at = CASE WHEN h.begun_at > now() THEN now() ELSE h.begun_at END
+        FROM (
+            SELECT tracker_pk FROM tracker_histories
+            WHERE state = 'reading' AND (due_at > now() + $1 OR begun_at > now() + $1)
+            ORDER BY tracker_pk LIMIT $2 FOR UPDATE SKIP LOCKED
+        ) AS ahead WHERE h.tracker_pk = ahead.tracker_pk
+    """,
     "jobs": """
         UPDATE jobs j SET due_at = now() FROM (
             SELECT id FROM jobs WHERE state = 'queued' AND due_at > now() + $1
@@ -78,6 +88,7 @@ async def bring_back(db: Database, webhooks: WebhookSettings) -> Mapping[str, in
         "exchanges": IDLE_PAUSE,
         "webhook_deliveries": _longest_webhook_pause(webhooks),
         "deferred_stages": TRACKERS_PAUSE_MAX,
+        "tracker_histories": timedelta(seconds=RETRY_MAX_S),
         "jobs": JOBS_PAUSE_MAX,
     }
     changed = {}
