@@ -87,8 +87,8 @@ async def test_a_transaction_that_a_clock_ahead_has_sent_is_sent_again_and_repla
         await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
         await conn.exec_driver_sql(
             "INSERT INTO outbound_txs (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
-            " state, created_at, sent_at, tried_at) SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, 0, state, made, sent,"
-            " tried FROM (VALUES (1, 'sent', now(), now(), now()),"
+            " state, created_at, sent_at, tried_at) SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, 0, state, made,"
+            " sent, tried FROM (VALUES (1, 'sent', now(), now(), now()),"
             " (2, 'sent', now(), now() + interval '1 year', now() + interval '1 year'),"
             " (3, 'stored', now(), NULL, now() + interval '1 year'),"
             " (4, 'stored', now() + interval '1 year', NULL, NULL)) AS t (n, state, made, sent, tried)"
@@ -122,6 +122,17 @@ async def test_a_past_that_a_clock_ahead_has_begun_to_read_is_begun_again(db):
             "SELECT begun_at <= now(), due_at FROM tracker_histories ORDER BY tracker_pk"
         )
         assert [tuple(row) for row in found] == [(True, None), (None, None)]
+
+
+async def test_a_job_that_died_with_a_worker_whose_clock_was_ahead_is_taken_over(db, store):
+    await store("jobs", 1, 0)
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE jobs SET state = 'running', leased_until = now() + interval '1 year'")
+    assert (await due_times.bring_back(db, WebhookSettings()))["jobs"] == 1
+    assert (await due_times.bring_back(db, WebhookSettings()))["jobs"] == 0
+    async with db.autocommit() as conn:
+        found = await conn.exec_driver_sql("SELECT leased_until - now() < interval '2 minutes' FROM jobs")
+        assert found.scalar_one()
 
 
 async def test_webhooks_whose_retries_are_days_apart_wait_for_them(db, store):

@@ -25,6 +25,7 @@ JOBS_PAUSE_MAX = timedelta(minutes=10)
 # Transfers say when they were put off: by a clock that was ahead, and they are due now. $1 is the tolerance. Of the others
 # $1 is the longest time that what is written now waits, too. Who claims an exchange only moves its time on, so that how
 # new it is does not tell. Sandboxes keep to the same clock.
+# A job's lease is left a minute, in which whoever still works on it prolongs it.
 # Who holds a row is left alone: the next run finds it.
 _STATEMENTS = {
     "outbound_intents": """
@@ -71,8 +72,11 @@ _STATEMENTS = {
         ) AS ahead WHERE h.tracker_pk = ahead.tracker_pk
     """,
     "jobs": """
-        UPDATE jobs j SET due_at = now() FROM (
-            SELECT id FROM jobs WHERE state = 'queued' AND due_at > now() + $1
+        UPDATE jobs j SET due_at = least(j.due_at, now()),
+            leased_until = CASE WHEN j.state = 'running' THEN now() + interval '1 minute' END
+        FROM (
+            SELECT id FROM jobs
+            WHERE state = 'queued' AND due_at > now() + $1 OR state = 'running' AND leased_until > now() + $1
             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
         ) AS ahead WHERE j.id = ahead.id
     """,
