@@ -135,6 +135,19 @@ async def test_a_job_that_died_with_a_worker_whose_clock_was_ahead_is_taken_over
         assert found.scalar_one()
 
 
+async def test_what_a_merchant_has_had_converted_while_the_clock_was_ahead_is_looked_at(db):
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql(
+            "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, auto_convert_enabled,"
+            " auto_convert_dest_chain, auto_convert_dest_token, auto_convert_project_pk, auto_convert_due_at,"
+            " updated_at) SELECT n, 'live', 'memory', 'MEM', true, 'memory', 'USDX', 1,"
+            " now() + n * interval '30 minutes', now() FROM generate_series(1, 2) AS n"
+        )
+    assert (await due_times.bring_back(db, WebhookSettings()))["coin_settings"] == 1
+    assert (await due_times.bring_back(db, WebhookSettings()))["coin_settings"] == 0
+
+
 async def test_webhooks_whose_retries_are_days_apart_wait_for_them(db, store):
     await store("webhook_deliveries", 1, 2 * 86_400)
     rare = WebhookSettings(retries=7, base_delay_ms=3_600_000)

@@ -14,6 +14,7 @@ from cambist.db.engine import Database
 from cambist.settings import WebhookSettings
 
 from .exchanges.rows import IDLE_PAUSE
+from .payouts.auto_convert import PAUSE_MAX as AUTO_CONVERT_PAUSE_MAX
 from .receiving.history.rows import RETRY_MAX_S
 from .trackers.deferred import LONGEST_PAUSE as TRACKERS_PAUSE_MAX
 
@@ -22,9 +23,9 @@ TOLERANCE = timedelta(minutes=1)
 """How far a machine's clock may be ahead and count as right."""
 JOBS_PAUSE_MAX = timedelta(minutes=10)
 
-# Transfers say when they were put off: by a clock that was ahead, and they are due now. $1 is the tolerance. Of the others
-# $1 is the longest time that what is written now waits, too. Who claims an exchange only moves its time on, so that how
-# new it is does not tell. Sandboxes keep to the same clock.
+# Transfers say when they were put off: those by a clock that was ahead are due now, and $1 is the tolerance. Of the
+# others $1 is the longest time that what is written now waits, too. Who claims an exchange only moves its time on, so
+# that how new it is does not tell. Sandboxes keep to the same clock.
 # A job's lease is left a minute, in which whoever still works on it prolongs it.
 # Who holds a row is left alone: the next run finds it.
 _STATEMENTS = {
@@ -62,6 +63,14 @@ _STATEMENTS = {
             ORDER BY stage_pk LIMIT $2 FOR UPDATE SKIP LOCKED
         ) AS ahead WHERE s.stage_pk = ahead.stage_pk
     """,
+    "coin_settings": """
+        UPDATE coin_settings c SET auto_convert_due_at = now() FROM (
+            SELECT merchant_pk, mode, chain, symbol FROM coin_settings
+            WHERE auto_convert_enabled AND auto_convert_due_at > now() + $1
+            ORDER BY merchant_pk, mode, chain, symbol LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+        ) AS ahead
+        WHERE (c.merchant_pk, c.mode, c.chain, c.symbol) = (ahead.merchant_pk, ahead.mode, ahead.chain, ahead.symbol)
+    """,
     "tracker_histories": """
         UPDATE tracker_histories h SET due_at = CASE WHEN h.due_at > now() THEN now() ELSE h.due_at END,
             begun_at = CASE WHEN h.begun_at > now() THEN now() ELSE h.begun_at END
@@ -92,6 +101,7 @@ async def bring_back(db: Database, webhooks: WebhookSettings) -> Mapping[str, in
         "exchanges": IDLE_PAUSE,
         "webhook_deliveries": _longest_webhook_pause(webhooks),
         "deferred_stages": TRACKERS_PAUSE_MAX,
+        "coin_settings": AUTO_CONVERT_PAUSE_MAX,
         "tracker_histories": timedelta(seconds=RETRY_MAX_S),
         "jobs": JOBS_PAUSE_MAX,
     }
