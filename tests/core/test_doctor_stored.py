@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -167,6 +170,23 @@ def test_a_folder_that_takes_no_more_is_told(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_written_to_whose_folder_takes_no_others():
+    with TemporaryDirectory() as folder:
+        seals = Path(folder, "seals")
+        seals.touch()
+        seals.chmod(0o666)
+        Path(folder).chmod(0o555)
+        me = os.geteuid()
+        if me == 0:  # who may write to every folder
+            os.seteuid(65_534)
+        try:
+            assert why_not_written(seals) is None
+            assert why_not_written(Path(folder)) is not None
+        finally:
+            os.seteuid(me)
+            Path(folder).chmod(0o755)
 
 
 def test_a_standby_a_clock_that_is_wrong_and_tables_that_are_closed_are_told(clock):

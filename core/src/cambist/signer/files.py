@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -41,11 +43,14 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def why_not_written(path: Path) -> str | None:
-    """Say why nothing more can be written to a folder, or to the folder of a file; None where something can be."""
+    """Say why nothing more can be written to a folder or a file; None where something can be."""
     if not os.access(path, os.W_OK):
         return "may not be written to"
+    if path.is_file():  # its folder may take no others, and lie on another disk: a container is given files one by one
+        is_full = shutil.disk_usage(path).free < ROOM_BYTES
+        return f"takes no more: {os.strerror(errno.ENOSPC)}" if is_full else None
     try:
-        with tempfile.TemporaryFile(dir=path if path.is_dir() else path.parent) as stream:
+        with tempfile.TemporaryFile(dir=path) as stream:
             stream.write(bytes(ROOM_BYTES))
     except OSError as error:
         return f"takes no more: {error.strerror}"
