@@ -10,6 +10,7 @@ import pytest
 
 from cambist.services.recovery import unfinished
 from cambist.settings import RateLimitSettings
+from cambist_web.status_board import StatusBoard
 from tests.support.checkout import serving
 from tests.support.valkey import mortal_valkey
 from tests.support.web import Merchant, lent_app, memory_gateway, refused, web_client, web_settings
@@ -99,6 +100,9 @@ async def test_a_redis_that_takes_no_writes_is_as_good_as_lost(database_url, clo
             await gateway.redis.config_set("maxmemory", "1")
             answer = await client.get("/health/ready")
             assert (answer.status_code, answer.json()["checks"]["redis"]) == (200, "degraded")
+            assert (await StatusBoard(gateway).snapshot()).has_redis is False
+            await gateway.redis.config_set("maxmemory", "0")
+            assert (await StatusBoard(gateway).snapshot()).has_redis is True
 
 
 async def test_metrics_name_routes_by_template(client, merchant):

@@ -12,7 +12,7 @@ from msgspec import Struct
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.bootstrap import Gateway
+from cambist.bootstrap import Gateway, write_to
 from cambist.db.engine import BusyError
 from cambist.domain.chain_status import ChainReading
 from cambist.services import chain_pauses
@@ -65,7 +65,7 @@ class StatusBoard:
     async def _has_redis(self) -> bool:
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
-                await self._gateway.redis.ping()
+                await write_to(self._gateway.redis)
         except (RedisError, OSError, TimeoutError):
             return False
         return True
