@@ -227,11 +227,14 @@ export class Session {
   }
 
   #forget({ isWished = false, isRefused = false } = {}): void {
+    const isLeft = this.#state === "signed-out" && this.#isRefused && !isRefused;
     this.#isRefused = isRefused;
     this.#hasEnded = !isWished && (this.#hasEnded || this.#state === "signed-in");
     this.#token = null;
     this.#notEnded = null;
-    this.#become("signed-out");
+    // The gateway had ended it, and somebody signs out after that: nobody goes on with it any more.
+    if (isLeft) this.#tell();
+    else this.#become("signed-out");
   }
 
   #become(state: SessionState): void {

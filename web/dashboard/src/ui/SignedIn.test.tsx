@@ -4,7 +4,7 @@ import { beforeEach, expect, it, vi } from "vitest";
 import { MERCHANT_PATHS, Session } from "../api/session";
 import { SignInAgain } from "../merchant/auth/SignInAgain";
 import { merchantSession } from "../merchant/api";
-import { json, refused, show } from "../testing/render";
+import { json, refused, show, type Answers } from "../testing/render";
 
 import { SignedIn } from "./SignedIn";
 
@@ -31,7 +31,7 @@ function PageOfForm() {
   );
 }
 
-async function open(): Promise<void> {
+async function open(answers: Answers = {}): Promise<void> {
   document.title = "New payout · Cambist";
   await show(PageOfForm, {
     path: "payouts/new",
@@ -39,6 +39,7 @@ async function open(): Promise<void> {
       "POST /api/auth/refresh": () =>
         refreshed === null ? refused(401, "SESSION_ENDED") : json({ success: true, ...tokenOf(refreshed) }),
       "POST /api/auth/login": () => json({ success: true, ...tokenOf(signedIn) }),
+      ...answers,
     },
     member: { email: "ada@shop.example" },
   });
@@ -112,6 +113,38 @@ it("begins anew where it is somebody else who signs in", async () => {
     expect(reload).toHaveBeenCalledOnce();
   });
   expect(screen.getByRole("dialog", { name: "Sign in" })).toBeTruthy();
+});
+
+it("keeps nothing any more where they sign out themselves after that, in another page of the browser", async () => {
+  await open();
+  fireEvent.input(field(), { target: { value: "0x5290" } });
+  await end();
+  await screen.findByRole("dialog", { name: "Sign in" });
+  const other = new Session(MERCHANT_PATHS, () => Promise.resolve(json({ success: true })));
+  other.begin(tokenOf("ada"));
+  await act(() => other.end());
+  expect(await screen.findByText("elsewhere")).toBeTruthy();
+});
+
+it("leads to signing in whoever signs out where the gateway has ended the session before it answers", async () => {
+  let answer = (): void => undefined;
+  await open({
+    "POST /api/auth/logout": () =>
+      new Promise<Response>((resolve) => {
+        answer = () => {
+          resolve(json({ success: true }));
+        };
+      }),
+  });
+  fireEvent.input(field(), { target: { value: "0x5290" } });
+  const left = merchantSession.end();
+  await end();
+  await act(async () => {
+    answer();
+    await left;
+  });
+  expect(await screen.findByText("elsewhere")).toBeTruthy();
+  expect(merchantSession.hasEnded).toBe(false);
 });
 
 it("leads to signing in where they signed out themselves in another page of the browser", async () => {

@@ -27,9 +27,8 @@ export function SignedIn({ session, basePath, SignInAgain }: SignedInProps) {
     let keptFor: { readonly whose: string | null } | null = null;
     return session.subscribe(() => {
       if (session.state === "signed-out") {
-        if (keptFor !== null) return;
-        if (session.isRefused && isTyped()) {
-          keptFor = { whose: session.whose };
+        if (session.isRefused && (keptFor !== null || isTyped())) {
+          keptFor ??= { whose: session.whose };
           setKept(true);
           return;
         }
