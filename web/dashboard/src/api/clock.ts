@@ -13,7 +13,12 @@ export function learnTime(answer: Response): void {
   offMs = Math.abs(found) < RIGHT_MS ? 0 : found;
 }
 
+/** Return what the gateway's clock showed at a moment of this machine's, both in milliseconds as `Date.now` has them. */
+export function atGateway(moment: number): number {
+  return moment + offMs;
+}
+
 /** Return the moment that it is at the gateway, in milliseconds as `Date.now` has it. */
 export function gatewayNow(): number {
-  return Date.now() + offMs;
+  return atGateway(Date.now());
 }

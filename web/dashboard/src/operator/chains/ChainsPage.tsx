@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
+import { atGateway } from "../../api/clock";
 import { Empty } from "../../ui/Feedback";
 import { None } from "../../ui/None";
 import { numbers, showAge } from "../../ui/format";
@@ -94,12 +95,14 @@ export function Height({ value }: { readonly value: number | null }) {
  * How many blocks were left to read at the last poll, and how long ago the last one that was read was made. With none
  * left, and a chain that is read as it should be, nothing is behind however old that block is: chains pause.
  *
- * The block is as old as told at the moment of the answer, in milliseconds, and grows older while no other comes.
+ * The block is as old as told at the moment of the answer, in milliseconds of this machine's clock, and grows older while
+ * no other comes.
  */
-export function Lag({ chain, at }: { readonly chain: Chain; readonly at: number }) {
+export function Lag({ chain, at: answeredAt }: { readonly chain: Chain; readonly at: number }) {
   const { t, i18n } = useWords();
   const { lagBlocks, lagSeconds, status } = chain;
   // The clock of the page may be a moment behind the answer.
+  const at = atGateway(answeredAt);
   const now = Math.max(useNow(), at);
   if (lagBlocks === null) return <None />;
   const parts = [];

@@ -1,6 +1,7 @@
-import { fireEvent, screen, within } from "@testing-library/react";
+import { cleanup, fireEvent, screen, within } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
 
+import { learnTime } from "../../api/clock";
 import { chooseLanguage } from "../../i18n";
 import { DESCRIBED } from "../../testing/described";
 import { json, showOperator } from "../../testing/render";
@@ -64,6 +65,15 @@ it("a block grows older while no other answer comes", async () => {
   );
   await showOperator(Told, { path: "chains", answers: {} });
   await screen.findByText(/last block 1 hour ago/);
+});
+
+it("a block is as old as told where the clock of the machine is wrong", async () => {
+  for (const offMs of [5 * 3_600_000, -5 * 3_600_000, 0]) {
+    learnTime(new Response(null, { headers: { Date: new Date(Date.now() + offMs).toUTCString() } }));
+    await shown({ lagBlocks: 12, lagSeconds: 40 });
+    expect(await screen.findByText(/last block 4\d seconds ago/)).toBeTruthy();
+    cleanup();
+  }
 });
 
 it("what is wrong with a chain is the API's own sentence in English", async () => {
