@@ -4,6 +4,7 @@ import { expect, it, vi } from "vitest";
 
 import { show } from "../testing/render";
 
+import { useAbove } from "./above";
 import { Page } from "./Page";
 import { Palette, type Command } from "./Palette";
 import { matching } from "./PaletteSearch";
@@ -41,6 +42,24 @@ it("is typed into at once, and gives the focus back when it is closed", async ()
   fireEvent.keyDown(field, { key: "Escape" });
   expect(screen.queryByRole("combobox")).toBeNull();
   expect(document.activeElement).toBe(button);
+});
+
+it("stays away while something stands above the page, where nobody would see it", async () => {
+  const Above = () => {
+    useAbove();
+    return null;
+  };
+  await show(
+    () => (
+      <Page title="Payments">
+        <Palette commands={commands} />
+        <Above />
+      </Page>
+    ),
+    { path: "payments", answers: {} },
+  );
+  fireEvent.keyDown(document.body, { key: "k", code: "KeyK", ctrlKey: true });
+  expect(screen.queryByRole("combobox")).toBeNull();
 });
 
 /** Open one whose search has not come: its parts are as on a page that was loaded just now. */

@@ -3,6 +3,7 @@ import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { useIsBelow } from "./above";
 import { onDemand } from "./onDemand";
 import styles from "./Palette.module.css";
 
@@ -44,6 +45,7 @@ const Search = onDemand(async () => (await import("./PaletteSearch")).Search, { 
 export function Palette({ commands, finder }: PaletteProps) {
   const { t } = useTranslation();
   const [isOpen, dialog] = useDisclosure();
+  const isBelow = useIsBelow();
   const [typed, setTyped] = useState("");
   const [isEntered, setEntered] = useState(false);
   const focused = useRef<Element>(null);
@@ -55,6 +57,7 @@ export function Palette({ commands, finder }: PaletteProps) {
   }
 
   function open(): void {
+    if (isBelow) return; // nobody would see where the keys go
     if (!isOpen) focused.current = document.activeElement;
     dialog.open();
   }
