@@ -48,6 +48,11 @@ describe("a request", () => {
       await expect(send(request())).rejects.toMatchObject({ status: 401, code: "SESSION_ENDED" });
       expect(sent).toBe(soFar);
     }
+    // A page may go on to read, and somebody signs in over it.
+    await expect(send(new Request("https://gateway.example/api"))).rejects.toMatchObject({ code: "SESSION_ENDED" });
+    expect(sent).toBe(1);
+    await send(request());
+    expect(sent).toBe(2);
   });
 
   it("asks for a code where it needs one, and is then sent again, body and all", async () => {

@@ -25,7 +25,9 @@ export function authorized(session: Session, send: typeof fetch = (...request) =
   return async (request: Request): Promise<Response> => {
     const { state } = session;
     const token = await session.token();
-    if (token === null && state === "signed-in") throw hasEnded();
+    // What a page goes on to read while somebody signs in over it would count as guesses of whoever is at its address.
+    const isRead = request.method === "GET" && session.isRefused;
+    if (token === null && (state === "signed-in" || isRead)) throw hasEnded();
     let answer = await send(withToken(request, token));
     learnTime(answer);
     if (answer.status === 401 && token !== null && (await codeOf(answer)) !== "TWO_FACTOR_INVALID") {
