@@ -98,6 +98,18 @@ describe("a request", () => {
     expect(keys[3]).not.toBe(keys[0]);
   });
 
+  it("keeps its key where the gateway does not say whether it was done", async () => {
+    const statuses = [500, 503, 409, 201];
+    const keys: (string | null)[] = [];
+    const send = keyed((sent) => {
+      keys.push(sent.headers.get("Idempotency-Key"));
+      return Promise.resolve(answer(statuses[keys.length - 1] ?? 0, {}));
+    });
+    for (const status of statuses) expect((await send(request())).status).toBe(status);
+    expect(keys.slice(1, 3)).toEqual([keys[0], keys[0]]);
+    expect(keys[3]).not.toBe(keys[0]);
+  });
+
   it("is left alone where it has a key or a password in its body, or only reads", async () => {
     const bodies = ['{"idempotencyKey":"a"}', '{"newPassword":"a"}'];
     for (const init of [...bodies.map((body) => ({ method: "POST", body })), {}]) {

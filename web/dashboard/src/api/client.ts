@@ -55,8 +55,8 @@ const unanswered = new Map<string, string>();
 
 /**
  * Return a `fetch` that sends what acts under an idempotency key, one for each press: a browser repeats a request by
- * itself when a connection breaks. Where no answer came, the same act is sent under the same key again. A body that has
- * a key of its own, or a password, is left alone.
+ * itself when a connection breaks. Where no answer came, or none that says whether it was done, the same act is sent under
+ * the same key again. A body that has a key of its own, or a password, is left alone.
  */
 export function keyed(send: (request: Request) => Promise<Response>) {
   return async (request: Request): Promise<Response> => {
@@ -69,7 +69,7 @@ export function keyed(send: (request: Request) => Promise<Response>) {
     const copy = new Request(request, { headers: request.headers });
     copy.headers.set("Idempotency-Key", key);
     const answer = await send(copy);
-    unanswered.delete(what);
+    if (answer.status < 500) unanswered.delete(what);
     return answer;
   };
 }
