@@ -53,6 +53,10 @@ async def acts(client, gateway, merchant, clock, stored):
     )
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE webhook_deliveries SET status = 'dropped'")
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_cursors (chain, scope, height, hash, head, finalized, books_from, updated_at)"
+            " VALUES ('memory', 0, 4, 'hash', 4, 4, 0, now())"
+        )
     [(event_id, delivery_id)] = await stored(
         "SELECT e.event_id, d.delivery_id FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_pk"
     )
@@ -86,6 +90,8 @@ async def acts(client, gateway, merchant, clock, stored):
         *((f"{mine}/sandbox/{name}", body, merchant.bearer) for name, body in sandbox.items()),
         ("/api/admin/jobs", {"kind": "statement_export", "merchantId": merchant.merchant_id}, ADMIN),
         ("/api/admin/reconcile", {}, ADMIN),
+        ("/api/admin/audit/verify", None, ADMIN),
+        ("/api/admin/chains/memory/rescan", {"fromHeight": 1, "reason": "order 4711"}, ADMIN),
         ("/api/admin/webhooks/redeliver", SINCE, ADMIN),
         ("/api/admin/merchants", {"email": "new@shop.example", "name": "New"}, ADMIN),
         ("/api/admin/operators", {"email": "new@ops.example", "name": "New", "role": "support"}, ADMIN),
@@ -101,7 +107,7 @@ async def test_what_arrives_twice_is_done_once_and_answered_alike(client, gatewa
         headers = credentials | {"Idempotency-Key": f"{KEY}-{number}"}
         before = await counts(stored)
         first, twin = await asyncio.gather(*[client.post(path, json=body, headers=headers) for _ in range(2)])
-        assert first.status_code in {200, 201}, (path, first.text)
+        assert first.status_code in {200, 201, 202}, (path, first.text)
         done = await counts(stored)
         assert all(0 <= now - then <= 1 for now, then in zip(done, before, strict=True)), (path, before, done)
         clock.advance(10)
@@ -116,7 +122,7 @@ async def test_what_arrives_twice_is_done_once_and_answered_alike(client, gatewa
         for one in item.get("post", {}).get("parameters", ())
         if one["name"] == "Idempotency-Key" and "does it once" in one["description"]
     }
-    assert {re.sub(r"(prj|whk|evt|dlv)_\w+", "{}", path) for path, _, _ in acts} == once
+    assert {re.sub(r"(prj|whk|evt|dlv)_\w+|(?<=chains/)memory", "{}", path) for path, _, _ in acts} == once
 
 
 async def counts(stored):

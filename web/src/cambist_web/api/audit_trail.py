@@ -23,6 +23,7 @@ from cambist.services.oversight.finding import TEXT_CHARS_MAX, merchant_named
 from cambist_web.auth import needs, session_routes
 from cambist_web.context import Web
 from cambist_web.lists import Asked, TimeSort
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.oversight import Merchant
@@ -120,13 +121,17 @@ class AllEntries(Controller):
         return await query.answer(AuditTrail, found, verification=verification)
 
     @post("/verify", status_code=201, summary="Verify the audit log", opt=permits("audit.verify"))
-    async def verify(self, web: NamedDependency[Web], audit: NamedDependency[Audit]) -> AuditVerificationAsked:
+    async def verify(
+        self, web: NamedDependency[Web], audit: NamedDependency[Audit], once: NamedDependency[Once]
+    ) -> AuditVerificationAsked:
         """Have a worker compare every entry with its seal. It changes nothing; the log then says what came of it."""
         new = NewJob(kind=Kind.AUDIT_VERIFICATION, arguments={}, requested_by=asked_by(audit), unique_key="all")
         async with web.db.transaction() as conn:
+            await once.take(conn)
             job = await ask_for(conn, web, audit, new)
+            answer = await once.keep(conn, AuditVerificationAsked(job=job_view(job, web.clock.now())))
         await web.gateway.hints.publish(requests.TOPIC)
-        return AuditVerificationAsked(job=job_view(job, web.clock.now()))
+        return answer
 
 
 async def _last_verification(conn: AsyncConnection) -> AuditVerification | None:

@@ -19,6 +19,7 @@ from cambist.services.errors import check_text
 from cambist.services.jobs import requests
 from cambist.services.receiving.history.rescan import ask
 from cambist_web.context import Web
+from cambist_web.once import Once
 from cambist_web.operator_auth import admin_routes
 from cambist_web.origin import Audit
 from cambist_web.permissions import permits
@@ -131,6 +132,7 @@ class ChainSteering(Controller):
         data: JSONBody[Rescan],
         web: NamedDependency[Web],
         audit: NamedDependency[Audit],
+        once: NamedDependency[Once],
     ) -> RescanAsked:
         """Read blocks again beside the live watch, and credit what was missed as if it had been found live.
 
@@ -141,12 +143,15 @@ class ChainSteering(Controller):
             raise chain_pauses.chain_not_found(chain)
         by = audit.origin.actor or audit.origin.actor_kind
         async with web.db.transaction() as conn:
+            await once.take(conn)
             job = await ask(conn, web.gateway.ids, web.clock, chain, data.from_height, data.to_height, by)
             first, last = job.arguments["first"], job.arguments["last"]
             told = {"job": job.job_id, "from_height": first, "to_height": last, "reason": data.reason}
             await audit.record(conn, Action.RESCAN_ASKED, subject=chain, **told)
+            asked = RescanAsked(chain=chain, job_id=job.job_id, state=job.state, from_height=first, to_height=last)
+            await once.keep(conn, asked)
         await web.gateway.hints.publish(requests.TOPIC)
-        return RescanAsked(chain=chain, job_id=job.job_id, state=job.state, from_height=first, to_height=last)
+        return asked
 
 
 async def _answer(conn: AsyncConnection, chain: str) -> ChainSteered:
