@@ -92,12 +92,14 @@ describe("where a tracker delivers", () => {
   it("says that a replacement without an answer may have happened, and replaces once more with the token of now", async () => {
     let holds = "tok_1";
     const told: (string | null)[] = [];
+    const keys: (string | null)[] = [];
     await show(TrackerPage, {
       ...at,
       answers: {
         ...answers,
         "GET /api/merchant/webhooks": () => json({ ...one, webhooks: [{ ...TRACKER, authToken: holds }] }),
         "POST /api/webhook/regenerate-secret": (request) => {
+          keys.push(request.headers.get("Idempotency-Key"));
           const token = request.headers.get("X-Auth-Token");
           told.push(token);
           if (token !== holds) return refused(401, "UNAUTHORIZED");
@@ -120,6 +122,8 @@ describe("where a tracker delivers", () => {
       .not.toBeNull();
     expect(told[0]).toBe("tok_1");
     expect(told.at(-1)).toBe("tok_2");
+    // A browser that repeats it by itself gets the same answer.
+    expect(keys[0]).toMatch(/^[\da-f-]{36}$/);
   });
 
   it("goes on with the new token also when an answer with the old one was on its way", async () => {
