@@ -13,6 +13,7 @@ from cambist.services import retention
 from cambist.services.identity import projects
 from cambist.settings import RetentionSettings
 from cambist_web.openapi.pages import whole_description
+from tests.support.team import Teammate
 from tests.support.tracker_api import CREATE, URL, make
 from tests.support.web import ADMIN_KEY, Merchant, refused
 from tests.support.webhooks import paid, put
@@ -181,3 +182,15 @@ async def test_whoever_lost_a_trackers_new_token_gets_it_by_the_old_one_and_a_ra
     # Who has the new one and asks again wants another one.
     again = await client.post(path, headers=new | {"Idempotency-Key": KEY})
     assert again.json()["webhook"]["authToken"] != fresh.json()["webhook"]["authToken"]
+
+
+async def test_a_trackers_credentials_are_not_repeated_to_whom_its_project_was_closed(client, merchant):
+    await merchant.step_up()
+    zoe = await Teammate(client, merchant).sign_in("developer")
+    body = TRACKER | {"projectId": merchant.project_id}
+    asked = {"json": body, "headers": zoe.bearer | {"Idempotency-Key": KEY}}
+    assert (await client.post(CREATE, **asked)).status_code == 201
+    await merchant.add_project(mode="sandbox")
+    change = {"version": 0, "projectIds": [merchant.project_id]}
+    await merchant.ask("PATCH", f"/api/dashboard/members/{zoe.member_id}", change)
+    refused(await client.post(CREATE, **asked), 403, "PROJECT_NOT_OPEN")

@@ -91,6 +91,9 @@ class NewTrackers(Controller):
         newest block on that the gateway knows.
         """
         async with web.db.transaction() as conn:
+            if creator.session is not None and data.project_id is not None:
+                # No guard has looked at a project of the body, and a repetition is answered at the key.
+                await create.owner_in_person(conn, creator.session, data.project_id)
             await once.take(conn)
             if creator.actor is not None:
                 project = creator.actor
