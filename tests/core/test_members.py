@@ -1,4 +1,4 @@
-"""Members of one merchant: each has sessions of his own, and nothing of another's."""
+"""Members of one merchant: each has their own sessions, and nothing of another's."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ async def test_links_of_an_owner_who_is_one_no_more_let_nobody_in(office, role, 
     ada, bob = await office.add("ada"), await office.add("bob")
     handed_out = {by: await _handed_out_by(office, by) for by in (ada, bob, None)}
     await office.do(operators.set_role, bob.operator_id, role)
-    # Also where he becomes an owner again: what was handed out before is not trusted anew.
+    # Also for one who becomes an owner again: what was handed out before is not trusted anew.
     await office.do(operators.set_role, bob.operator_id, "owner")
     for by, (links, of_member) in handed_out.items():
         assert [await _works(office, OPERATORS, link) for link in links] == [by is not bob] * 2, by

@@ -1,4 +1,4 @@
-"""Somebody writes whatever he likes into the database, and calls whatever he likes: the signer lets out its cap."""
+"""Somebody writes anything into the database, and calls anything: the signer lets out its cap."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class Thief:
             " $11, $11, $11, $12)",
             f"{kind}:theft {self._numbers}", kind, self.treasury.merchant, source_pk, recipient, to_address, symbol,
             token.contract, token.decimals, units, self.treasury.clock.now(),
-            AskedBy.KEY,  # the lie that helps him most
+            AskedBy.KEY,  # the lie that helps a thief most
         )  # fmt: skip
 
     async def count(self) -> None:
-        """Note what he has by now."""
+        """Note what the thief has by now."""
         for symbol in ("USDX", "MEM"):
             total = sum([await self.treasury.on_chain(thief, symbol) for thief in THIEVES])
             self.taken[symbol].append((self.treasury.clock.monotonic() - self.begun, total))

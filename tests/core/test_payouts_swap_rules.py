@@ -267,7 +267,7 @@ async def test_the_signer_lets_a_strangers_address_wait_and_learns_of_it_by_the_
     await env.decide(exchanges={"validMinutes": 90})
     payout = await env.paid(**fields)
     async with env.db.transaction() as conn:
-        # A person in person: his addresses are told early.
+        # A person in person: such addresses are told early.
         await conn.exec_driver_sql("UPDATE payouts SET asked_by = 'session'")
         await conn.exec_driver_sql("UPDATE outbound_intents SET asked_by = 'session' WHERE kind IN ('swap', 'bridge')")
     async with env.db.autocommit() as conn:

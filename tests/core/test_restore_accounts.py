@@ -1,4 +1,4 @@
-"""After a loss, each end user's account is there again with the address that he has written down, and its money."""
+"""After a loss, each end user's account is there again with the address that the user wrote down, and its money."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ async def test_one_merchant_does_not_use_up_what_another_has(make):
 @pytest.mark.parametrize("asked_by", ["key", "session"])
 @pytest.mark.parametrize("purpose", ["payout", "refund", "withdrawal", "auto_payout"])
 async def test_an_address_that_one_merchant_pays_stays_fresh_for_another(make, clock, asked_by, purpose):
-    """Or a thief with an account of his own prepares the address to which a stolen session then sends everything."""
+    """Or a thief with their own account prepares the address to which a stolen session then sends everything."""
     caps = {"fresh_address_caps": {"memory/USDX": "0.0001"}}
     signer = make(session=caps, key=caps)
     assert (await answer(signer, request(stranger("thief"), 1, path=OTHER_MERCHANT))).refusal is None

@@ -51,7 +51,7 @@ def lie(random: Random, sequence: int) -> SignRequest:
 
 
 class Chain:
-    """What the thief could make of the signatures: of each sequence, the payload that suits him best."""
+    """What the thief could make of the signatures: of each sequence, the payload that suits the thief best."""
 
     def __init__(self) -> None:
         self.taken: dict[tuple, list[tuple[float, str, int]]] = defaultdict(list)

@@ -227,7 +227,7 @@ class Campaign:
             return found.scalar_one()
 
     async def behind(self):
-        """Return how many blocks were behind the one who reads the past when he began, all of which are read by now."""
+        """Return how many blocks were behind the reader of the past when it began, all of which are read by now."""
         async with self.shop.db.transaction() as conn:
             found = await conn.exec_driver_sql("SELECT state, from_block, to_block FROM tracker_histories")
             state, first, last = found.one()

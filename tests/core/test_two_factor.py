@@ -27,7 +27,7 @@ def two_factor(db, ids, clock):
 
 
 async def a_merchant(db, clock, name="ada"):
-    """Add a merchant whose first member is signed in; return his primary key."""
+    """Add a merchant whose first member is signed in; return the merchant's primary key."""
     now = clock.now()
     async with db.transaction() as conn:
         pk = await a_member(conn, name, f"{name}@shop.example")

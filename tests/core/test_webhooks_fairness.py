@@ -1,4 +1,4 @@
-"""Whoever hears of something has a queue of his own: no backlog, however long, is in anybody else's way."""
+"""Whoever hears of something has a queue of their own: no backlog, however long, is in anybody else's way."""
 
 from __future__ import annotations
 

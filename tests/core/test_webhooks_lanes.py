@@ -22,7 +22,7 @@ def test_a_receiver_that_hangs_leaves_the_room_of_the_quick_at_once() -> None:
     assert lanes.room().full == ["http://slow"]
     lanes.mark_slow(stuck[0])
     assert lanes.room().attempts == 10
-    # One of one: half of the slow share of 20 is his, the other half is kept for the next.
+    # One of one: half of the slow share of 20 is its own, the other half is kept for the next.
     assert lanes.room().by_origin == {"http://slow": 10 - LANE_START}
     for lane in stuck:
         lanes.leave(lane, quick=False)

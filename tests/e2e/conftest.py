@@ -219,7 +219,7 @@ async def story_db(story_database_url) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def books(story_db, merchant):
-    """Ways to look behind the API: let time pass for one payment, and check the ledger against his deposits.
+    """Ways to look behind the API: let time pass for one payment, and check the ledger against the merchant's deposits.
 
     For a merchant of whose money nothing was paid out.
     """

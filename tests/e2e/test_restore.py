@@ -68,7 +68,7 @@ async def user_with_deposits(merchant: Merchant, usdx: Coin, native: Coin) -> di
 
 
 async def goes_on(merchant: Merchant, account: dict, usdx: Coin, native: Coin) -> None:
-    """Check that an account is what it was, and have its end user deposit 3 more to the address that he knows."""
+    """Check that an account is what it was, and have its end user deposit 3 more to the address that was known."""
     (same,) = (await merchant.get(f"/api/account?externalId={account['externalId']}"))["accounts"]
     assert (same["accountId"], same["addresses"]) == (account["accountId"], account["addresses"])
     assert await holds(merchant, account, {usdx.symbol: "7", native.symbol: "2"})
@@ -156,7 +156,7 @@ async def test_words_and_manifest_bring_everything_back(
 
 
 async def comes_back(merchant: Merchant, gateway: GatewayProcess, session) -> None:
-    """Have a merchant sign in at the new gateway with a password that the operator let him set."""
+    """Have a merchant sign in at the new gateway with a password that the operator let the merchant set."""
     merchant.url = gateway.url
     issued = await merchant.post(
         "/api/admin/password-resets", {"email": merchant.email}, headers={"X-Admin-Key": ADMIN_KEY}, status=201

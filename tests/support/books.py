@@ -28,7 +28,7 @@ INVARIANTS = {
         GROUP BY mode, merchant_pk, asset
         HAVING max(balance) FILTER (WHERE purpose = 'available') > 0
             AND min(balance) FILTER (WHERE purpose = 'receivable') < 0""",
-    "nobody is owed more than he has": """
+    "nobody is owed more than they have": """
         SELECT mode, merchant_pk, asset, balance FROM ledger_accounts WHERE purpose = 'receivable' AND balance > 0""",
     "pending is what is under way": """
         WITH books AS (

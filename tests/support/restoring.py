@@ -40,7 +40,7 @@ def restorer(treasury, database, *, keystore=KEYSTORE, gap=GAP):
 
 
 async def money(database):
-    """Return what each merchant has of each asset, wherever he has it, and where it lies."""
+    """Return what each merchant has of each asset, all places together, and where it lies."""
     async with database.transaction() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT m.merchant_id, a.asset, CASE WHEN a.debit_normal THEN a.purpose ELSE 'owned' END AS what,"

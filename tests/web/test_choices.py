@@ -62,7 +62,7 @@ def test_a_value_that_is_too_long_or_too_short_is_told_so_in_plain_words(body, f
 @pytest.mark.parametrize("around", ["{}", "{}\n", "x\n{}\n", "{}`\n", "`{}\n`", "{}.", "\n - at `${}"])
 @pytest.mark.parametrize("within", [" - at `$", " - at `$.", "`$", "[", "` - at `$["])
 def test_a_name_that_looks_like_what_the_decoder_says_is_read_as_fast_as_any(around, within):
-    """Whoever signs in may send one, and he need not be known: it kept the whole process for a minute."""
+    """Whoever signs in may send one, and need not be known: it kept the whole process for a minute."""
     name = around.format(within * (100_000 // len(within)))
     began = time.thread_time()
     for body in (

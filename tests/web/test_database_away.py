@@ -126,7 +126,7 @@ async def test_what_else_is_not_reached_is_a_mistake_of_ours_and_each_is_in_the_
 async def test_who_asks_without_a_key_and_whose_answer_is_lost_behind_its_commit_is_told_to_look_first(
     shop, monkeypatch
 ):
-    """The payment is made: who did as he was told, and tried again, would have had two."""
+    """The payment is made: who did as was said, and tried again, would have had two."""
     merchant, gateway, _ = shop
     fetch_row = gateway.db.fetch_row
 

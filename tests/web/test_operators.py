@@ -289,7 +289,7 @@ async def test_what_an_owner_asks_for_while_another_demotes_him_is_refused(clien
     ada, bob = [await Officer(client).sign_in("owner", name=name, stepped_up=True) for name in ("ada", "bob")]
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE operators SET role = 'support' WHERE name = 'bob'")
-        # The guard reads what is committed: Bob is an owner to it, and his act waits for this transaction.
+        # The guard reads what is committed: Bob is an owner to it, and Bob's act waits for this transaction.
         act = asyncio.create_task(bob.ask(method, OPERATORS + path.format(ada=ada.made.operator_id), body))
         async with asyncio.timeout(30):
             while not act.done() and not await waiting(conn):  # noqa: ASYNC110  PostgreSQL's, which sets no event

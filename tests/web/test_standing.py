@@ -42,7 +42,7 @@ async def merchant(live_merchant):
 
 @pytest.fixture
 async def waits(client, gateway, merchant):
-    """Give what has an admin ask for something, and does this to him while that waits."""
+    """Give what has an admin ask for something, and does this to the admin while that waits."""
     eve = await Teammate(client, merchant).sign_in("admin", name="eve")
     made = await merchant.ask("POST", ENDPOINTS.format(project=merchant.project_id), {"url": "https://shop.example/"})
     names = {"project": merchant.project_id, "endpoint": made["endpoint"]["endpointId"]}

@@ -164,7 +164,7 @@ async def take_live_back(merchant):
 
 @pytest.mark.parametrize("stolen", ["from who has a second factor", "from who has none"])
 async def test_live_mode_that_is_taken_back_opens_the_team_to_no_access_token_alone(enrolled, client, stolen):
-    """Else a thief with one makes himself an owner, enrols a phone of his own, and withdraws what came in before."""
+    """Else a thief with one becomes an owner, enrols their own phone, and withdraws what came in before."""
     has_none = await Teammate(client, enrolled).sign_in("owner", name="ben", enrolled=False, stepped_up=False)
     rows = of_the_team((await Teammate(client, enrolled).sign_in("owner", name="ann")).member_id)
     await take_live_back(enrolled)
@@ -182,7 +182,7 @@ async def test_live_mode_that_is_taken_back_opens_the_team_to_no_access_token_al
 
 
 async def test_before_live_mode_is_granted_nobody_is_let_in_without_a_second_factor(client, clock):
-    """An owner who is planted then is there when live mode is granted, with a phone of his own to withdraw with."""
+    """An owner who is planted then is there when live mode is granted, with their own phone to withdraw with."""
     ada = Merchant(client)
     await ada.register("ada@shop.example")
     await take_live_back(ada)

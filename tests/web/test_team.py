@@ -264,7 +264,7 @@ async def test_keys_stay_when_their_maker_goes_unless_they_are_revoked_with_him(
     keys = f"/api/merchant/projects/{merchant.project_id}/api-keys"
     made = (await developer.ask("POST", keys, {"name": "Till"})).json()
     assert made["key"]["createdBy"] == developer.member_id
-    assert made["key"]["scopes"] == ["read", "payments", "accounts", "trackers"], "what he may do himself"
+    assert made["key"]["scopes"] == ["read", "payments", "accounts", "trackers"], "what the maker may do"
     refused(await developer.ask("POST", keys, {"scopes": ["read", "payouts"]}), 403, "SCOPE_NOT_ALLOWED")
     bearer = {"X-Api-Key": made["apiKey"]}
     await merchant.ask("PATCH", f"{MEMBERS}/{developer.member_id}", {"role": "viewer"})

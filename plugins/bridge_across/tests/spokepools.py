@@ -23,7 +23,7 @@ from .samples import WALLET, chain, log
 
 
 class TwoChains:
-    """Ethereum and Arbitrum, as far as Across is concerned, and nobody who fills by himself."""
+    """Ethereum and Arbitrum, as far as Across is concerned, and nobody who fills unasked."""
 
     def __init__(self, network: AcrossNetwork) -> None:
         self.network = network

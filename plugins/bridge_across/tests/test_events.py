@@ -222,7 +222,7 @@ def test_a_changed_log_of_a_fill_is_that_fill_or_none(told):
         return
     assert told.topics[:3] == FOUND.log.topics[:3]
     assert found.units == int.from_bytes(told.data[13 * 32 : 14 * 32], "big")
-    # Who filled it, where he gets his money back, and how: nothing of that is ours.
+    # Who filled it, where that money is paid back, and how: nothing of that is ours.
     unseen = {4, 6, 7, 13, 14}
     assert all(
         told.data[number * 32 : number * 32 + 32] == FOUND.log.data[number * 32 : number * 32 + 32]

@@ -260,7 +260,7 @@ async def test_a_refund_that_the_token_refuses_is_none(network, bridge):
     receipt = receipt_of(await here.pay(token, [RELAYER, WALLET], [1, 999]))
     assert bridge.refund(network.chains["ethereum"], of_it, receipt) is None
     assert bridge.refund(network.chains["ethereum"], replace(of_it, refund_to=RELAYER), receipt) == 1
-    # Its issuer thinks better of it, and the depositor fetches what is his.
+    # Its issuer thinks better of it, and the depositor fetches what is owed.
     await here.node.call("anvil_setStorageAt", [token, _place_of_refusal(WALLET), "0x" + "00" * 32])
     await here.send(WALLET, here.pool, pool().call_data("claimRelayerRefund", word(token), word(WALLET)))
     assert [units for _, units in await found_refunds(network, bridge, of_it)] == [999]

@@ -22,7 +22,7 @@ from tests.support.valkey import MortalValkey
 
 
 class Story(Struct, frozen=True):
-    """A merchant nobody has paid yet, his server, and who looks on."""
+    """A merchant nobody has paid yet, the shop's server, and who looks on."""
 
     coin: Coin
     merchant: Merchant

@@ -122,7 +122,7 @@ class Onlooker(ABC):
 
 
 class Customer(ABC):
-    """Somebody with a wallet of his own, who signs for himself with somebody else's client."""
+    """Somebody with their own wallet, who signs with somebody else's client."""
 
     address: str
 

@@ -91,12 +91,12 @@ class Audit:
         return None if self.origin.session_id is None else self.origin.actor
 
     def of_member(self, member_id: str, merchant_id: str, session_id: str | None = None) -> Audit:
-        """Return the same for a member who has shown who he is in this request, in the session that he opened."""
+        """Return the same for a member who has proven their identity in this request, in the session that it opened."""
         told = {"actor": member_id, "merchant_id": merchant_id, "session_id": session_id}
         return Audit(self._web, replace(self.origin, actor_kind="merchant", **told))
 
     def of_operator(self, operator_id: str) -> Audit:
-        """Return the same for an operator who has shown who he is in this request."""
+        """Return the same for an operator who has proven their identity in this request."""
         return Audit(self._web, replace(self.origin, actor_kind="operator", actor=operator_id))
 
     def about(self, merchant_id: str, project_id: str) -> Audit:

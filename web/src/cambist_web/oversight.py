@@ -39,7 +39,7 @@ Mode = Annotated[str | None, QueryParameter(pattern="^(live|sandbox)$")]
 
 
 class Over(Struct, frozen=True):
-    """What is wanted, by whom: whether he may see customers."""
+    """What is wanted, and whether the one who asks may see customers."""
 
     wanted: Wanted
     sort: Sort

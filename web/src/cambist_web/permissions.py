@@ -126,7 +126,7 @@ def check_permitted(*handlers: Any) -> None:  # noqa: ANN401  controllers, as ro
 
 
 class MemberPermission(Struct, frozen=True, kw_only=True):
-    """Which members may do something. ``whole`` is for what concerns the merchant and not one of his projects.
+    """Which members may do something. ``whole`` is for what concerns the merchant and not one of its projects.
 
     Members to whom only some projects are open may not do that.
     """
@@ -209,7 +209,7 @@ def member_permissions_of(role: MemberRole) -> Sequence[str]:
 
 
 def scopes_of(role: MemberRole) -> Sequence[Scope]:
-    """Return the scopes that a member may give to a key: those of what he may do himself."""
+    """Return the scopes that a member may give to a key: those of what the member may do."""
     return [scope for scope in SCOPES if role in MEMBER_PERMISSIONS[scope].roles]
 
 

@@ -23,10 +23,10 @@ from .permissions import check_role
 async def still(
     conn: AsyncConnection, session: SessionPrincipal, permission: str, actor: Actor | None = None
 ) -> SessionPrincipal:
-    """Wait for the merchant's lock, and return a member who may still do this, for this project; he stays so.
+    """Wait for the merchant's lock, and return a member who may still do this, for this project.
 
-    That is until the transaction ends. ``permission`` is one of ``MEMBER_PERMISSIONS``. Raises UnauthenticatedError for
-    a session that has ended, ForbiddenError for a role or a project that was taken away.
+    Nobody changes that until the transaction ends. ``permission`` is one of ``MEMBER_PERMISSIONS``. Raises
+    UnauthenticatedError for a session that has ended, ForbiddenError for a role or a project that was taken away.
     """
     await merchants.lock_merchant(conn, session.merchant_pk)
     return await still_in_person(conn, session, permission, actor)

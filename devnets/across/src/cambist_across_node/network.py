@@ -112,7 +112,7 @@ class AcrossNetwork:
     async def refund(self, name: str, deposits: Sequence[Deposit] | None = None) -> Sequence[dict[str, Any]]:
         """Pay back deposits of a chain, by default all that are due, and return the receipts: one for each token.
 
-        A depositor gets one transfer for all his deposits of a token. Raises NotExpiredError.
+        A depositor gets one transfer for all its deposits of a token. Raises NotExpiredError.
         """
         return await self.refunds.pay(self.sides[name], deposits)
 

@@ -81,7 +81,7 @@ class AcrossBridge(BridgeProvider):
         return here.wrapped_native if sells.token.is_native and here is not None else sells.token.contract
 
     async def quote(self, request: ExchangeRequest) -> Quote:
-        """Return what a relayer would pay out now, and how much less the slippage lets him."""
+        """Return what a relayer would pay out now, and how much less the slippage allows."""
         offer = await self._offer(request, QUOTE_WAIT_MAX_S)
         return Quote(
             units=Units(offer.units_out),
@@ -138,7 +138,7 @@ class AcrossBridge(BridgeProvider):
         return self._events.refund_query(chain, deposit, first, last)
 
     def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
-        """Return how much a receipt refunds to the depositor, for whichever of his deposits."""
+        """Return how much a receipt refunds to the depositor, for whichever of the depositor's deposits."""
         return self._events.refund(chain, deposit, receipt)
 
     async def status(self, origin: ChainInfo, deposit: BridgeDeposit) -> BridgeStatus:

@@ -71,7 +71,7 @@ class Deposited(Struct, frozen=True):
 
 
 class Filled(Struct, frozen=True):
-    """What ``FilledRelay`` tells: the deposit as the filler knows it, and what he did.
+    """What ``FilledRelay`` tells: the deposit as the filler knows it, and what was done.
 
     That is what is ``updated``: a depositor can have signed another recipient or another amount since the deposit.
     """

@@ -82,7 +82,7 @@ class Events:
     def fill(self, chain: ChainInfo, deposit: BridgeDeposit, origin: ChainInfo, found: FoundLog) -> BridgeFill | None:
         """Return the fill that a log tells of, where all that it says of the deposit is so.
 
-        Anybody may fill something that only looks like the deposit, and has then given his money away: only a log that
+        Anybody may fill something that only looks like the deposit, and has then given money away: only a log that
         agrees in everything, and has paid whom the deposit names, is this deposit's.
         """
         there = self._deployments.of(chain)
@@ -117,11 +117,11 @@ class Events:
         return LogQuery(address=deposit.refund_contract, topics=topics, first=first, last=last)
 
     def refund(self, chain: ChainInfo, deposit: BridgeDeposit, receipt: Receipt) -> Units | None:
-        """Return what the SpokePool's bundles say that they paid to the depositor, where just that came to him.
+        """Return what the SpokePool's bundles say that they paid to the depositor, where just that has arrived.
 
-        A transfer may be refused by the token, which then left none: the depositor claims that later, which is his
-        refund as well. And the SpokePool also transfers where it fills by itself, and where somebody else has what he
-        claims sent here. Anybody can have it do all of that in one transaction, so these are told apart, by their own
+        A transfer may be refused by the token, which then left none: the depositor claims that later, which is a
+        refund as well. And the SpokePool also transfers where it fills by itself, and where somebody else has their
+        claim sent here. Anybody can have it do all of that in one transaction, so these are told apart, by their own
         logs; with any other transfer beside it, a sum is nobody's.
         """
         here, token, whose = self._deployments.of(chain), deposit.refund_contract, deposit.refund_to
@@ -145,7 +145,7 @@ class Events:
         return Units(owed) if owed == rest - given else None
 
     def _claimed(self, here: Deployment, deposit: BridgeDeposit, receipt: Receipt) -> tuple[int, int]:
-        """Return what of refunds that the token had refused is sent to the depositor: of his own, and of others'."""
+        """Return what of refunds that the token had refused is sent to the depositor: of its own, and of others'."""
         told = [_claimed(log) for log in receipt.logs if _is(log, here.spoke_pool, CLAIMED_TOPIC)]
         own = others = 0
         for claim in told:

@@ -130,7 +130,7 @@ def _check_times(deposit: DepositCall) -> None:
         raise UnreadablePayloadError("the deposit's deadline does not fit the time of its quote")
     if not deposit.exclusivity:
         if deposit.exclusive_relayer != ZERO:
-            raise UnreadablePayloadError("the deposit names an exclusive relayer without a time for him")
+            raise UnreadablePayloadError("the deposit names an exclusive relayer without a time for it")
         return
     if deposit.exclusive_relayer == ZERO:
         raise UnreadablePayloadError("the deposit has a time for an exclusive relayer and names none")

@@ -176,7 +176,7 @@ def _sweeper(text: str, tokens: Sequence[KnownToken], where: str) -> str:
 def _fees(network: Network, table: ChainConfig, where: str) -> FeeBounds:
     ceiling = _wei(table.fee_ceiling_gwei, network.fee_ceiling_gwei, f"{where}.fee_ceiling_gwei")
     tip_min = _wei(table.tip_min_gwei, network.tip_min_gwei, f"{where}.tip_min_gwei")
-    # A bound that the operator did not set gives way to one that he did.
+    # A bound that the operator did not set gives way to one that is set.
     known_max = network.tip_max_gwei or network.fee_ceiling_gwei
     tip_max = _wei(table.tip_max_gwei, known_max, f"{where}.tip_max_gwei")
     if table.tip_max_gwei is None:

@@ -69,7 +69,7 @@ class ResetConfirm(Body, frozen=True, kw_only=True):
 
 
 class MerchantView(Body, frozen=True, kw_only=True):
-    """A merchant, as he sees himself."""
+    """A merchant, as it sees itself."""
 
     merchant_id: str
     email: str

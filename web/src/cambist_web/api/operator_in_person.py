@@ -59,7 +59,7 @@ class OperatorMe(Answer, frozen=True, kw_only=True):
 
 
 class OperatorInPerson(Controller):
-    """What an operator does with his own sessions and credentials."""
+    """What an operator does with their own sessions and credentials."""
 
     tags = ("Operator sessions",)
 

@@ -55,7 +55,7 @@ class OperatorCode(Body, frozen=True, kw_only=True):
 
 
 class OperatorSelf(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An operator, as he sees himself: `permissions` are what the role may do."""
+    """The operator who asks: `permissions` are what the role may do."""
 
     operator_id: str
     email: str

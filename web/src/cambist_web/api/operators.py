@@ -178,7 +178,7 @@ class Operators(Controller):
     ) -> OperatorInvited:
         """Forget an operator's authenticator and password, end all sessions, and return a link that sets a password.
 
-        The sign-in after that enrols another authenticator. Nobody does it to himself: a session alone is too little.
+        The sign-in after that enrols another authenticator. Nobody resets their own: a session alone is too little.
         """
         if operator_id == audit.origin.actor:
             words = "Another owner takes it away, or 'cambist admin reset-two-factor'; a recovery code enrols another."

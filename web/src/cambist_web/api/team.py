@@ -171,7 +171,7 @@ class Members(Controller):
         """Give a member another role or other projects, from the next request on. The last owner stays one.
 
         Only owners change owners, and make somebody one. API keys that the member made go on working: see them in the
-        projects' lists of keys. Invitations of the member to what he may not give any more are gone. `projectIds`
+        projects' lists of keys. Invitations of the member to what the new role may not give are gone. `projectIds`
         replaces what is there by the `version` that was read: `VERSION_MISMATCH` where somebody was faster.
         """
         wanted: dict[str, Any] = {"role": data.role, "project_ids": data.project_ids, "version": data.version}

@@ -186,7 +186,7 @@ _RECORD = Statement(INSERT.format(source=""))
 def entry_values(
     origin: Origin, action: Action, now: datetime, *, subject: str | None, details: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the values of ``INSERT``. Who uses it calls ``tell`` himself."""
+    """Return the values of ``INSERT``. Whoever uses it has to call ``tell`` as well."""
     return {
         "entry_at": now,
         "action": action,

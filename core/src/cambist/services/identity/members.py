@@ -133,7 +133,7 @@ async def merchant_of(conn: AsyncConnection, member_id: str) -> str:
 
 
 async def lock_member(conn: AsyncConnection, by: SessionPrincipal) -> SessionPrincipal:
-    """Return a member as he is behind a lock that an act has waited for; until the transaction ends he stays so.
+    """Return a member as read after a lock that an act has waited for; nobody changes it until the transaction ends.
 
     For acts that leave access behind: whoever ends the session, changes the role or removes the member meanwhile waits,
     and then finds what was made. Raises UnauthenticatedError where that is done already.

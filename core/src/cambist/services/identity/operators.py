@@ -98,7 +98,7 @@ _LINK = models.OperatorLink
 
 
 def issued(by: InstrumentedAttribute[int | None], roles: Sequence[Role]) -> Select[int]:
-    """Select the operator who issued a link, if he still may: he is let in, and has one of the roles."""
+    """Select the operator who issued a link, if that operator is still let in and has one of the roles."""
     return select(_ISSUER.id).where(_ISSUER.id == by, _ISSUER.role.in_(roles), _ISSUER.disabled_at.is_(None))
 
 
@@ -192,7 +192,7 @@ async def acting(conn: AsyncConnection, by: str | None, session_id: str | None =
     """Let one change of the operators happen at a time, by an owner who is one still: ``by`` is an operator's id.
 
     None stands for who has the admin key or the command line. An owner whom another one demotes or disables, or whose
-    session is ended, while his act waits for that is refused. Raises ForbiddenError and UnauthenticatedError.
+    session is ended, while the owner's act waits for that is refused. Raises ForbiddenError and UnauthenticatedError.
     """
     owners = await _lock_owners(conn)
     if by is not None and by not in owners:
@@ -220,7 +220,7 @@ async def set_role(conn: AsyncConnection, operator_id: str, role: Role) -> tuple
 
 
 async def disable(conn: AsyncConnection, operator_id: str, *, now: datetime) -> OperatorView:
-    """Let an operator in no more, end all sessions, and take links back: the operator's own, and those issued by him.
+    """Let an operator in no more, end all sessions, and take links back: those for the operator and from the operator.
 
     Doing it again changes nothing. Raises NotFoundError, and ConflictError for the last owner.
     """

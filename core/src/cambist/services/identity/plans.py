@@ -1,6 +1,6 @@
 """Which plan a merchant has, what is used of it, and what it does not allow.
 
-A merchant without a plan of his own has the default one: the operator's, or the built-in one while there is none.
+A merchant without a plan of its own has the default one: the operator's, or the built-in one while there is none.
 Who is given a smaller plan keeps what there is, and can add nothing while there is as much as the plan allows, or more.
 """
 

@@ -145,7 +145,7 @@ async def remove(
 
 
 async def leave(conn: AsyncConnection, by: SessionPrincipal) -> MemberView:
-    """Let a member go by his own wish, whatever the role. Raises ConflictError for the last owner."""
+    """Let a member go who wishes to, whatever the role. Raises ConflictError for the last owner."""
     await _lock_team(conn, by)
     member = await _find(conn, by, by.member_id)
     return await _remove(conn, by, member)
@@ -189,7 +189,7 @@ def roles_given_by(role: MemberRole) -> Sequence[MemberRole]:
 
 
 async def acting(conn: AsyncConnection, by: SessionPrincipal, gives: MemberRole | None = None) -> SessionPrincipal:
-    """Let one such change of a team happen at a time, by somebody who still manages it; return him as he is now.
+    """Let one such change of a team happen at a time, by a member who still manages it; return that member as of now.
 
     Two owners who demote each other at once do so one after the other, and the second is refused; so is who was signed
     out meanwhile.
@@ -212,7 +212,7 @@ async def _lock_team(conn: AsyncConnection, by: SessionPrincipal) -> None:
 
 
 async def _find(conn: AsyncConnection, by: SessionPrincipal, member_id: str) -> AnyRow:
-    """Return a member as the merchant's lock keeps him. Raises NotFoundError, and ForbiddenError for an owner."""
+    """Return a member as the merchant's lock keeps it. Raises NotFoundError, and ForbiddenError for an owner."""
     table = models.Member
     wanted = select(table.id, table.member_id, table.role).where(
         table.merchant_pk == by.merchant_pk, table.member_id == member_id

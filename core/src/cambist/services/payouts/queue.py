@@ -116,7 +116,7 @@ async def debit_and_queue(
 ) -> Sequence[PayoutRow]:
     """Set aside what the payouts need, all or none, and queue them; return them in the order given.
 
-    All are of one project, in one token. Who has judged them passes on the limits that he did it by, as the least of a
+    All are of one project, in one token. Who has judged them passes on the limits used for that, as the least of a
     payout can be another by now. Metered here, once each. Raises ForbiddenError:
     INSUFFICIENT_BALANCE, RECEIVABLE_OUTSTANDING, PAYOUT_LIMIT_EXCEEDED, TARGET_NOT_ALLOWED; and KeysUnavailableError.
     The caller's transaction is then lost as a whole. After the commit, publish the hint ``outbound``.

@@ -105,7 +105,7 @@ async def start_payout(
     is_same = checked.prepared.terms == wanted.prepared.terms
     if not is_same or not still_holds(offer, wish, wanted.settings, checked.settings):
         raise UnavailableError("EXCHANGE_UNAVAILABLE", "The operator has just changed the terms. Ask again.")
-    # What the recipient may expect is judged; what he is promised, and gets in the end, is counted.
+    # What the recipient may expect is judged; what is promised, and arrives in the end, is counted.
     limits.check_units(checked.paid, IntentKind.PAYOUT, wish.dest, offer.quote.units, field=None)
     to_address = wanted.prepared.terms.recipient
     new = NewPayout.of(actor, IntentKind.PAYOUT, payout_id, wish.dest, to_address, offer.units_min)
@@ -165,7 +165,10 @@ async def _require_swaps(conn: AsyncConnection, assets: Sequence[Asset]) -> None
 
 
 def _require_allowed(settings: PlatformSettings, source: Asset, dest: Asset, to_address: str) -> None:
-    """Refuse who is not listed where he is paid. No list is left by way of a chain that has none, as in the signer."""
+    """Refuse a recipient who is not listed on the chain where the money arrives.
+
+    No list is left by way of a chain that has none, as in the signer.
+    """
     are_listed = settings.allowed_addresses.keys() & {source.chain.id, dest.chain.id}
     if are_listed and to_address not in settings.allowed_addresses.get(dest.chain.id, ()):
         raise limits.address_error(dest.chain)

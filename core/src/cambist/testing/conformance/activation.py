@@ -12,7 +12,7 @@ from .sends import funded, mined, native_of, planned, signed, told
 
 class ActivationConformance(Conformance):
     async def test_who_holds_only_tokens_is_planned_what_activates_him(self, harness: ChainHarness) -> None:
-        """Sent just what the step needs, he can send, and keeps the reserve."""
+        """Sent just what the step needs, the address can send, and keeps the reserve."""
         needs(harness, "activation")
         native, token = harness.chain.info.native, a_token(harness)
         sender = await harness.sender((token, some(harness)))

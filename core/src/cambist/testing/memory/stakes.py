@@ -71,7 +71,7 @@ class Stakes:
         if not self.per_work:
             return "nothing can be staked here"
         if staking.action in {"lend", "reclaim"} and staking.borrower in {None, owner}:
-            return "nobody lends to himself"
+            return "nobody lends to themselves"
         if staking.action in most and staking.amount > most[staking.action]:
             return f"no more than {most[staking.action]} is there to {staking.action}"
         return None

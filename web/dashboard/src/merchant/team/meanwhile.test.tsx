@@ -7,7 +7,7 @@ import { json, PROJECT, refused, show, toldIn } from "../../testing/render";
 
 import { TeamPage } from "./TeamPage";
 
-/** Show the team, and return what is sent of Bob, and what changes him as somebody else. */
+/** Show the team, and return what is sent of Bob, and what changes Bob as somebody else. */
 async function open(before: object) {
   const bodies: { readonly version: number }[] = [];
   let now: object & { readonly version: number } = { ...BOB, ...before };

@@ -20,7 +20,7 @@ class QuoteAsked(Struct, frozen=True, kw_only=True):
 
 
 class CallAsked(QuoteAsked, frozen=True, kw_only=True):
-    """The same, to be done: with who gives, who gets, and the least that he gets."""
+    """The same, to be done: with who gives, who gets, and the least that arrives."""
 
     sender: str
     recipient: str
