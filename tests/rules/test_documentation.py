@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
 import click
@@ -32,10 +33,13 @@ from cambist.plugin import (
 )
 from cambist.services.audit import entries
 from cambist.services.identity.api_keys import SCOPES
+from cambist.services.webhooks.delivery import Counters
 from cambist.testing.harness import Abilities, ChainHarness
 from cambist_tasks.crons import CRONS, MINUTE_S
+from cambist_tasks.job_metrics import StoredFacts
+from cambist_tasks.metrics import WorkerCollector
 from cambist_tasks.requested import REQUESTED
-from cambist_web import auth, operator_auth, tracker_auth
+from cambist_web import auth, operator_auth, request_metrics, tracker_auth
 from cambist_web.errors import camel
 from cambist_web.permissions import MEMBER_PERMISSIONS, PERMISSIONS, member_permission_of
 from tests.support.web import lent_app, memory_gateway, web_settings
@@ -187,6 +191,25 @@ def test_every_recurring_job_is_documented_with_its_interval_and_no_other_is():
 def test_every_kind_of_job_is_documented_for_operators_and_no_other_is():
     table = page("operators/jobs.md").partition("| kind |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| (\w+) \|", table, re.MULTILINE)) == set(REQUESTED)
+
+
+def test_every_metric_is_documented_as_it_is_served_and_nothing_else_is():
+    """Those of a worker that has no chains and no jobs, and those of web."""
+    nothing = SimpleNamespace(states={})
+    runners = SimpleNamespace(gateway=SimpleNamespace(chains={}), jobs=nothing, crons=nothing)
+    idle = SimpleNamespace(counters=Counters(), in_flight=0)
+    of_worker = WorkerCollector([], [], idle, []), StoredFacts(runners)
+    metrics = [metric for collector in (*of_worker, request_metrics.REGISTRY) for metric in collector.collect()]
+    served = {f"{one.name}_total" if one.type == "counter" else one.name for one in metrics}
+    served = {name for name in served if name.startswith("cambist_")}
+    documented = set()
+    for cell in re.findall(r"^\| (`cambist_.*?) \|", page("operators/worker.md"), re.MULTILINE):
+        first, *others = re.findall(r"`(\w+)", cell)
+        shared = first.removesuffix("_total").rpartition("_")[0]
+        documented |= {first, *(other if other.startswith("cambist_") else f"{shared}{other}" for other in others)}
+    assert documented == served
+    named = {word for path in DOCS.rglob("*.md") for word in re.findall(r"`(cambist_\w+)", path.read_text())}
+    assert {word for word in named - served if any(name.startswith(f"{word}_") for name in served)} == set()
 
 
 NOT_AUDITED = {

@@ -45,7 +45,7 @@ class ExchangeWorker(Struct, frozen=True, kw_only=True):
     """Of how many blocks the nodes of a chain gave logs at once the last time."""
 
     def alert(self, name: str, row: ExchangeRow, **facts: object) -> None:
-        """Tell the operator: in the log, and in the metric ``cambist_exchange_alerts``."""
+        """Tell the operator: in the log, and in the metric ``cambist_exchange_alerts_total``."""
         self.alerts[name] += 1
         way = {"source_chain": row.source_chain, "dest_chain": row.dest_chain}
         log.error("exchange_alert", alert=name, txn_id=row.txn_id, provider=row.provider, **way, **facts)

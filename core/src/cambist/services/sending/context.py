@@ -60,7 +60,7 @@ class EngineContext(Struct, frozen=True, kw_only=True):
         return await self.pauses.are_in_force(self.chain_scope.info.id, Pausable.SENDING)
 
     def alert(self, name: str, **facts: object) -> None:
-        """Tell the operator: in the log, and in the metric ``cambist_outbound_alerts``."""
+        """Tell the operator: in the log, and in the metric ``cambist_outbound_alerts_total``."""
         self.alerts[name] += 1
         log.error("outbound_alert", alert=name, chain=self.chain_scope.info.id, **facts)
 
