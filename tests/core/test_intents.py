@@ -1,6 +1,7 @@
 """The table of intent kinds, and what must agree with it."""
 
 import re
+from pathlib import Path
 
 import pytest
 from sqlalchemy import CheckConstraint
@@ -22,6 +23,7 @@ from cambist.domain.intents import (
 )
 from cambist.domain.usage import Operation
 from cambist.ports import system_ids
+from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.intent_handlers import intent_handlers
 from cambist.services.sending.handler import IntentHandler
 
@@ -114,3 +116,12 @@ def test_every_kind_has_a_handler() -> None:
     for kind, handler in by_kind.items():
         ignores = all(getattr(type(handler), name) is getattr(IntentHandler, name) for name in UPDATES)
         assert ignores == (FACTS[kind].handler is HandlerName.NONE), f"{kind} goes to {type(handler).__name__}"
+
+
+def test_every_type_of_a_statement_is_documented_and_can_be_chosen() -> None:
+    page = Path("docs/merchants/wallet.md").read_text()
+    rows = page.partition("| type | what happened |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    documented = {name for row in rows for name in re.findall(r"\w+", row.split("|")[1])}
+    statement = Path("web/dashboard/src/merchant/wallet/Statement.tsx").read_text()
+    offered = re.findall(r'"(\w+)"', statement.partition("const TYPES = [")[2].partition("]")[0])
+    assert documented == set(offered) == set(TYPES)

@@ -12,6 +12,7 @@ import pytest
 
 from cambist.domain.intents import IntentKind
 from cambist.domain.troubles import ChainProblem, SetupProblem, Trouble, Unsendable
+from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.jobs.requests import Kind
 from cambist.signer.reports import Outcome
 from cambist_tasks.crons import CRONS
@@ -100,9 +101,10 @@ def test_reasons_why_nothing_is_done_by_itself_are_the_gateways():
     assert {code for code in SAID["automatic"] if f'"{code}"' not in payouts} == set()
 
 
-def test_kinds_of_intents_and_jobs_and_what_becomes_of_answers_have_a_name_in_every_language():
+def test_kinds_of_intents_movements_and_jobs_and_what_becomes_of_answers_have_a_name_in_every_language():
     names = {
         "kind": set(IntentKind),
+        "movement": set(TYPES),
         "job": set(Kind),
         "recurring": {cron.name for cron in CRONS},
         "signerAnswer": set(get_args(Outcome)),
