@@ -104,7 +104,7 @@ async def recalculate(  # noqa: PLR0913  what it needs, each by name
 
 
 def _expected_at(rate: Decimal, row: AnyRow, asset: Asset) -> Units:
-    """Return what was received and what the rest of the payment costs at this rate. Raises ConflictError."""
+    """Return the sum of what was received and what the rest of the payment costs at this rate. Raises ConflictError."""
     received = Units(row.received_units)
     remaining = fiat_remaining(
         amount=row.amount,
