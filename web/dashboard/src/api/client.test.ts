@@ -110,6 +110,22 @@ describe("a request", () => {
     expect(keys[3]).not.toBe(keys[0]);
   });
 
+  it("is another act where the same is asked for after a quarter of an hour", async () => {
+    const now = vi.spyOn(Date, "now").mockReturnValue(0);
+    const keys: (string | null)[] = [];
+    const send = keyed((sent) => {
+      keys.push(sent.headers.get("Idempotency-Key"));
+      return Promise.resolve(answer(503, {}));
+    });
+    for (const minute of [0, 14, 30]) {
+      now.mockReturnValue(minute * 60_000);
+      await send(request());
+    }
+    now.mockRestore();
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).not.toBe(keys[0]);
+  });
+
   it("is left alone where it has a key or a password in its body, or only reads", async () => {
     const bodies = ['{"idempotencyKey":"a"}', '{"newPassword":"a"}'];
     for (const init of [...bodies.map((body) => ({ method: "POST", body })), {}]) {

@@ -50,8 +50,11 @@ function hasEnded(): ApiError {
 /** What has a key of its own, and what is remembered nowhere. */
 const UNKEYED = /"(?:idempotencyKey|\w*[pP]assword)":/;
 
-/** Under which key an act was sent that has no answer yet, by what it asks for. */
-const unanswered = new Map<string, string>();
+/** For so many milliseconds the same press is the same act where no answer came. Later, the same is meant once more. */
+const REPEATED_MS = 15 * 60_000;
+
+/** Under which key an act was sent that has no answer yet, and when (milliseconds of Unix time), by what it asks for. */
+const unanswered = new Map<string, { key: string; sent: number }>();
 
 /**
  * Return a `fetch` that sends what acts under an idempotency key, one for each press: a browser repeats a request by
@@ -64,8 +67,9 @@ export function keyed(send: (request: Request) => Promise<Response>) {
     const body = await request.clone().text();
     if (UNKEYED.test(body)) return send(request);
     const what = `${request.url} ${body}`;
-    const key = unanswered.get(what) ?? newKey();
-    unanswered.set(what, key);
+    const before = unanswered.get(what);
+    const key = before !== undefined && Date.now() - before.sent < REPEATED_MS ? before.key : newKey();
+    unanswered.set(what, { key, sent: Date.now() });
     const copy = new Request(request, { headers: request.headers });
     copy.headers.set("Idempotency-Key", key);
     const answer = await send(copy);
