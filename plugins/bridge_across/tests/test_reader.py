@@ -208,28 +208,32 @@ def test_a_chain_with_other_decimals_reads_alike():
 WORDS = st.sampled_from(
     [bytes(32), b"\xff" * 32, (1).to_bytes(32, "big"), (32).to_bytes(32, "big"), (384).to_bytes(32, "big")]
 )
+# Made once: whatever is made at a draw is checked again at each.
+COUNTS, BITS, LENGTHS = st.integers(1, 3), st.integers(0, 7), st.integers(1, 40)
+KINDS = st.sampled_from(["byte", "bit", "word", "cut", "add", "drop", "swap"])
+ONE_BYTE, SOME_BYTES = st.binary(min_size=1, max_size=1), st.binary(min_size=1, max_size=40)
 
 
 @st.composite
 def mutated(draw) -> bytes:
     """Return a deposit's bytes with a few of them changed, cut, repeated or added."""
     data = bytearray(call().data)
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(COUNTS)):
         at = draw(st.integers(0, max(0, len(data) - 1)))
-        match draw(st.sampled_from(["byte", "bit", "word", "cut", "add", "drop", "swap"])):
+        match draw(KINDS):
             case "byte":
-                data[at : at + 1] = draw(st.binary(min_size=1, max_size=1))
+                data[at : at + 1] = draw(ONE_BYTE)
             case "bit" if data:
-                data[at] ^= 1 << draw(st.integers(0, 7))
+                data[at] ^= 1 << draw(BITS)
             case "word":
                 start = 4 + (at - 4) // 32 * 32
                 data[start : start + 32] = draw(WORDS)
             case "cut":
                 del data[at:]
             case "add":
-                data += draw(st.binary(min_size=1, max_size=40))
+                data += draw(SOME_BYTES)
             case "drop":
-                del data[at : at + draw(st.integers(1, 40))]
+                del data[at : at + draw(LENGTHS)]
             case _:
                 start = 4 + (at - 4) // 32 * 32
                 data[start : start + 64] = data[start + 32 : start + 64] + data[start : start + 32]

@@ -42,8 +42,11 @@ NATIVE = Token(symbol="ETH", contract=None, decimals=18, label="Ether")
 USDX = Token(symbol="USDX", contract=to_checksum_address("0x" + "c0" * 20), decimals=6, label="Dollar")
 RECIPIENT = to_checksum_address("0x" + "5a" * 20)
 
+# Made once: whatever is made at a draw is checked again at each.
 amounts = st.integers(0, 2**256 - 1) | st.integers(0, 300)
 prices = st.integers(0, 2**80)
+tips, limits, tokens = st.none() | prices, st.integers(0, 2**40), st.sampled_from([NATIVE, USDX])
+raw_addresses = st.binary(min_size=20, max_size=20)
 
 
 def chain(chain_id: int | None) -> ChainInfo:
@@ -54,13 +57,10 @@ def chain(chain_id: int | None) -> ChainInfo:
 
 @st.composite
 def steps(draw: st.DrawFn) -> Step:
-    price = draw(prices)
-    token = draw(st.sampled_from([NATIVE, USDX]))
-    fee = Fee(
-        limit=draw(st.integers(0, 2**40)), price=price, tip=draw(st.none() | st.integers(0, price)), extra=Units(5)
-    )
-    to_address = to_checksum_address(draw(st.binary(min_size=20, max_size=20)))
-    return Step(sender=WALLET.address, to_address=to_address, token=token, amount=Units(draw(amounts)), fee=fee)
+    price, tip = draw(prices), draw(tips)
+    fee = Fee(limit=draw(limits), price=price, tip=None if tip is None else min(tip, price), extra=Units(5))
+    to_address = to_checksum_address(draw(raw_addresses))
+    return Step(sender=WALLET.address, to_address=to_address, token=draw(tokens), amount=Units(draw(amounts)), fee=fee)
 
 
 def by_eth_account(step: Step, sequence: int, chain_id: int) -> Any:

@@ -21,6 +21,9 @@ relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], 
 
 words = st.integers(0, 2**256 - 1) | st.integers(0, 2**160 - 1) | st.integers(0, 400) | st.sampled_from([2**255, 2**64])
 positions = st.integers(0, 4000)
+# Made once: whatever is made at a draw is checked again at each.
+kinds = st.sampled_from(["flip", "word", "cut", "more", "insert", "swap"])
+bits, places, pieces = st.integers(0, 7), st.integers(0, 9), st.binary(min_size=1, max_size=64)
 
 
 @st.composite
@@ -36,9 +39,9 @@ def edits(draw):
         return data[:at] + value.to_bytes(32, "big") + data[at + 32 :]
 
     at = draw(positions)
-    kind = draw(st.sampled_from(["flip", "word", "cut", "more", "insert", "swap"]))
+    kind = draw(kinds)
     if kind == "flip":
-        bit = draw(st.integers(0, 7))
+        bit = draw(bits)
         return lambda data: flip(data, at, bit)
     if kind == "word":
         value = draw(words)
@@ -46,12 +49,12 @@ def edits(draw):
     if kind == "cut":
         return lambda data: data[: at % (len(data) + 1)]
     if kind == "more":
-        more = draw(st.binary(min_size=1, max_size=64))
+        more = draw(pieces)
         return lambda data: data + more
     if kind == "insert":
-        more = draw(st.binary(min_size=1, max_size=64))
+        more = draw(pieces)
         return lambda data: data[: at % (len(data) + 1)] + more + data[at % (len(data) + 1) :]
-    to = draw(st.integers(0, 9))
+    to = draw(places)
     return lambda data: word(data, to, int.from_bytes(data[4 + at % 288 :][:32], "big"))
 
 

@@ -141,16 +141,22 @@ def test_other_recorded_transactions_are_not_read() -> None:
             FAMILY.effects(CHAIN, bytes.fromhex(one["raw_data_hex"]))
 
 
+# Made once: whatever is made at a draw is checked again at each.
+TOKENS, RAW_ADDRESSES = st.sampled_from([TRX, USDX]), st.binary(min_size=20, max_size=20)
+ACTIONS = st.sampled_from(["lend", "reclaim", "stake", "unstake", "transfer", "transfer", "transfer"])
+NUMBERS, WORDS = (st.integers(1, top) | st.integers(1, 300) for top in (NUMBER_MAX, 2**256 - 1))
+LIMITS, PRICES = st.integers(1, 2**30), st.integers(1, 1000)
+
+
 @st.composite
 def steps(draw: st.DrawFn) -> Step:
-    token = draw(st.sampled_from([TRX, USDX]))
-    action = draw(st.sampled_from(["lend", "reclaim", "stake", "unstake", "transfer", "transfer", "transfer"]))
-    top = 2**256 - 1 if token is USDX and action == "transfer" else NUMBER_MAX
+    token = draw(TOKENS)
+    action = draw(ACTIONS)
     return step(
         token=token if action == "transfer" else TRX,
-        amount=draw(st.integers(1, top) | st.integers(1, 300)),
-        to_address=spell(draw(st.binary(min_size=20, max_size=20))),
-        fee=Fee(limit=draw(st.integers(1, 2**30)), price=draw(st.integers(1, 1000))),
+        amount=draw(WORDS if token is USDX and action == "transfer" else NUMBERS),
+        to_address=spell(draw(RAW_ADDRESSES)),
+        fee=Fee(limit=draw(LIMITS), price=draw(PRICES)),
         action=action,
     )
 
