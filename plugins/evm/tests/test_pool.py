@@ -98,6 +98,33 @@ async def test_all_answers_of_a_view_come_from_one_endpoint(
         assert sum(proxy.calls["eth_getBlockReceipts"] > 0 for proxy in proxies) == 1
 
 
+async def test_a_look_at_a_chain_that_stands_still_asks_for_nothing_but_the_head(
+    node: Anvil, proxies: list[FaultyProxy], connect: Connect
+) -> None:
+    """Providers count what a key asks. What took the head's place is noticed all the same, and with a quorum asked."""
+    first, second, third = proxies
+    await node.mine(2)
+    async with connect(first.url) as chain, connect(first.url, second.url, third.url, quorum=2) as agreeing:
+        async with chain.view() as view:
+            head = await view.head()
+            first.calls.clear()
+            assert (await view.block(head.height)).hash == head.hash
+            assert not first.calls
+            assert (await view.block(head.height - 1)).height == head.height - 1
+            assert first.calls == {"eth_getBlockByNumber": 1}
+        await node.reorg(1, [])
+        async with chain.view() as view:
+            newest = await view.head()
+            assert newest.hash != head.hash
+            assert (await view.block(newest.height)).hash == newest.hash
+        async with agreeing.view() as view:
+            newest = await view.head()
+            second.calls.clear()
+            third.calls.clear()
+            assert (await view.block(newest.height)).hash == newest.hash
+            assert second.calls or third.calls
+
+
 async def test_an_endpoint_that_is_left_behind_is_set_aside_until_it_catches_up(
     node: Anvil, proxies: list[FaultyProxy], connect: Connect
 ) -> None:

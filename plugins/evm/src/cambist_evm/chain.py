@@ -14,6 +14,7 @@ from cambist.plugin import (
     CallTrial,
     ChainError,
     ChainUnavailableError,
+    ChainView,
     ContractChain,
     Fee,
     FoundLog,
@@ -57,6 +58,7 @@ from .scanner import read_span
 from .simulation import try_calls
 from .sweeper import deployment
 from .sweeping import Sweeping, sweeper_problem
+from .view import EvmView
 
 COUNTS_APART_MAX: Final = 64
 """By how many of a sender's transactions an endpoint may be ahead of the others: they lag, and it does not lie."""
@@ -81,6 +83,10 @@ class EvmChain(PooledChain[Endpoint], SweepingChain, ContractChain):
         watch = Remembered(market, context.monotonic, seconds=MARKET_TTL_S)
         self._planner = Planner(setup, watch, pool, context.random)
         self._sweeping = Sweeping(setup, watch, pool)
+
+    def view_of(self, endpoint: Endpoint) -> ChainView:
+        """Return a view of one endpoint, which asks no more than it must."""
+        return EvmView(self, endpoint) if self.quorum == 1 else super().view_of(endpoint)
 
     def reader(self, span: Span, watch: Watch) -> Callable[[Endpoint], Awaitable[ScanResult]]:
         """Return what reads a span. What only endpoints with traces can see, no quorum can confirm."""

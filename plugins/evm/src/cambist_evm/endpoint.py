@@ -36,7 +36,7 @@ class Endpoint(Record):
     """One node's JSON-RPC.
 
     ``short_calls_max`` is how many calls with short answers it takes in one request. ``tracing``, ``block_receipts``
-    and ``simulates`` are what it was found to offer, None before it was asked.
+    and ``simulates`` are what it was found to offer, None before it was asked. ``newest_block`` is what it told last.
     """
 
     def __init__(self, rpc: JsonRpc, setup: ChainSetup, monotonic: Callable[[], float]) -> None:
@@ -46,6 +46,7 @@ class Endpoint(Record):
         self.tracing: Literal["debug", "trace", "none"] | None = _fixed_tracing(setup.config.trace)
         self.block_receipts: bool | None = None
         self.simulates: bool | None = None
+        self.newest_block: Block | None = None
         self.short_calls_max = setup.short_calls_max
         self._setup = setup
         self._now = monotonic
@@ -142,7 +143,7 @@ class Endpoint(Record):
         if newest is None:
             raise ChainUnavailableError(f"{self.name} has no newest block")
         head = check_header(newest, block_number(newest.number))
-        self.head = head.height
+        self.head, self.newest_block = head.height, head
         return Head(height=head.height, hash=head.hash, finalized_height=finalized)
 
     async def _tagged(self, tag: str) -> RpcHeader | None:
