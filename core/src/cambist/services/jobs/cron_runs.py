@@ -7,10 +7,8 @@ from datetime import datetime
 
 import structlog
 from msgspec import Struct
-from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db import models
 from cambist.domain.troubles import Said
 
 log = structlog.get_logger(__name__)
@@ -40,6 +38,14 @@ ON CONFLICT (name, due_at) DO UPDATE
     WHERE run.finished_at IS NULL AND run.leased_until <= $4
 RETURNING attempts
 """
+# Unless another worker took it over. Written down, as every recurring job asks for it each time.
+_FINISH = """
+UPDATE cron_runs SET finished_at = $4, error = $5, error_code = $6
+WHERE name = $1 AND due_at = $2 AND attempts = $3 AND finished_at IS NULL
+"""
+_RELEASE = """
+UPDATE cron_runs SET leased_until = $4 WHERE name = $1 AND due_at = $2 AND attempts = $3 AND finished_at IS NULL
+"""
 _SUCCEEDED = """
 SELECT wanted.name, latest.finished_at FROM unnest($1::text[]) AS wanted (name) CROSS JOIN LATERAL (
     SELECT finished_at FROM cron_runs r WHERE r.name = wanted.name AND finished_at IS NOT NULL AND error IS NULL
@@ -60,19 +66,13 @@ async def claim(  # noqa: PLR0913  each by name
 
 async def finish(conn: AsyncConnection, run: CronRun, now: datetime, error: Said | None = None) -> None:
     """Record the end of a run, unless another worker took it over."""
-    told = {} if error is None else {"error": error.words[:ERROR_CHARS_MAX], "error_code": error.code}
-    await _change(conn, run, finished_at=now, **told)
+    told = (None, None) if error is None else (error.words[:ERROR_CHARS_MAX], error.code)
+    await conn.exec_driver_sql(_FINISH, (run.name, run.due_at, run.attempts, now, *told))
 
 
 async def release(conn: AsyncConnection, run: CronRun, now: datetime) -> None:
     """Let another worker take over a run that did not come to its end."""
-    await _change(conn, run, leased_until=now)
-
-
-async def _change(conn: AsyncConnection, run: CronRun, **columns: object) -> None:
-    table = models.CronRun
-    claimed = table.name == run.name, table.due_at == run.due_at, table.attempts == run.attempts
-    await conn.execute(update(table).where(*claimed, table.finished_at.is_(None)).values(columns))
+    await conn.exec_driver_sql(_RELEASE, (run.name, run.due_at, run.attempts, now))
 
 
 async def last_successes(conn: AsyncConnection, names: Sequence[str]) -> Mapping[str, datetime]:
