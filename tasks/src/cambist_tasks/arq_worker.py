@@ -9,10 +9,12 @@ import asyncio
 import hashlib
 import os
 import socket
+from collections import deque
 from collections.abc import Coroutine, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from datetime import UTC
+from datetime import UTC, datetime
+from time import time
 from typing import Any, cast
 
 from arq.connections import ArqRedis, RedisSettings
@@ -34,6 +36,13 @@ from .crons import CronRunner
 from .requested import JobRunner
 
 POLL_S = 0.2
+ASK_S = 0.8
+"""How often the queue is looked into for what others put there, and for recurring jobs that are due within a second.
+
+What this worker puts there itself, at a hint or for a moment, it takes as soon as that is due.
+"""
+DUE_MAX = 500
+"""Moments of what was queued that are remembered: arq's own worker looks at none, and of more the oldest are over."""
 HEALTH_INTERVAL_S = 5
 JOBS_MAX = 16
 """Jobs at once in one worker."""
@@ -102,13 +111,19 @@ class _Redis(ArqRedis):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  as arq calls it
         super().__init__(*arguments, **options)
         self.queueing: set[asyncio.Task[Any]] = set()
+        self.due_at: deque[float] = deque(maxlen=DUE_MAX)
+        """When what was queued here may begin, by the machine's clock, until it was looked for."""
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:  # noqa: FBT001, FBT002  as redis declares it
         return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
     async def enqueue_job(self, *what: Any, **how: Any) -> Job | None:  # noqa: ANN401  as arq calls it
         with _among(self.queueing):
-            return await super().enqueue_job(*what, **how)
+            queued = await super().enqueue_job(*what, **how)
+        # Also what was queued before, by another worker: whoever looks first does it.
+        moment: datetime | None = how.get("_defer_until")
+        self.due_at.append(time() if moment is None else moment.timestamp())
+        return queued
 
 
 @contextmanager
@@ -132,13 +147,24 @@ def open_pool(url: str, queue: str) -> _Redis:
 class _Worker(Worker):
     """arq's worker, which knows what it is still writing: arq shields that, so it outlives a job that is cancelled.
 
-    It also knows which jobs it has taken and not begun.
+    It also knows which jobs it has taken and not begun, and looks into the queue when there may be something.
     """
 
     def __init__(self, options: Mapping[str, Any], context: dict[str, Any]) -> None:
         super().__init__(**options, handle_signals=False, ctx=context, on_job_start=self._begin)
         self.writing: set[asyncio.Task[Any]] = set()
         self.not_begun: set[str] = set()
+        self._asks_at = 0.0
+
+    async def _poll_iteration(self) -> None:
+        # arq would ask Redis five times a second all day long, mostly for nothing.
+        redis, now, monotonic = cast("_Redis", self.pool), time(), self.loop.time()
+        if monotonic < self._asks_at and all(moment > now for moment in redis.due_at):
+            return
+        self._asks_at = monotonic + ASK_S
+        if self.job_counter < self.max_jobs:  # else what is due waits for a place
+            redis.due_at = deque((moment for moment in redis.due_at if moment > now), DUE_MAX)
+        await super()._poll_iteration()
 
     def run_job(self, job_id: str, score: int) -> Coroutine[Any, Any, None]:
         # Not async: a task that is cancelled before it starts runs nothing of its coroutine.
