@@ -27,6 +27,7 @@ from cambist.services.webhooks.secrets import FIELD
 from cambist.services.webhooks.sender import AttemptResult
 from cambist.testing.clock import ManualClock
 from tests.support.payloads import payment_data
+from tests.support.statements import statements
 from tests.support.webhooks import (
     SECRET,
     Received,
@@ -290,14 +291,21 @@ async def test_two_deliverers_at_once_deliver_each_event_once(db: Database, ids:
     assert {row.status for row in await rows(db)} == {"delivered"}
 
 
-async def test_without_redis_a_commit_elsewhere_is_found_within_the_poll(db: Database, ids: Ids) -> None:
+async def test_without_redis_a_commit_elsewhere_is_found_within_the_poll(
+    db: Database, ids: Ids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for it asks what is due, and claims only then."""
+    monkeypatch.setattr(delivery, "POLL_S", 0.05)
     clock = SystemClock()
     project = await make_project(db, ids)
     # Nobody listens on this port.
     gone = Redis(host="127.0.0.1", port=1, socket_connect_timeout=0.2)
     hints = Hints(gone)
     async with receiver() as merchant, deliverer(db, clock, hints=hints) as worker, running(worker):
-        await asyncio.sleep(0.3)
+        with statements(db) as asked:
+            await asyncio.sleep(0.3)
+        assert sum("min(due_at)" in one for one in asked) > 2
+        assert sum("SKIP LOCKED" in one for one in asked) <= 1
         await put(db, [paid(project, merchant.url)], ids=ids, clock=clock)
         await until(lambda: merchant.received)
     await hints.aclose()

@@ -182,6 +182,11 @@ FROM (
 ) AS walked LEFT JOIN leased ON true
 """  # noqa: S608  a constant
 
+_DUE = """
+SELECT EXISTS (SELECT FROM webhook_deliveries WHERE status = 'pending' AND due_at <= $1) AS already,
+    (SELECT min(due_at) FROM webhook_deliveries WHERE status = 'pending' AND due_at > $1) AS next
+"""
+
 
 class From(Struct, frozen=True, kw_only=True):
     """Behind which targets the next claim looks: none, unless the claim before came to more than it could look at."""
@@ -269,10 +274,14 @@ async def release(conn: AsyncConnection, delivery_pks: Sequence[int], *, now: da
     )
 
 
-async def next_due(conn: AsyncConnection, *, now: datetime) -> datetime | None:
-    """Return when the next event is due that is not due yet, a lease's end included."""
-    found = await conn.exec_driver_sql(
-        "SELECT min(due_at) FROM webhook_deliveries WHERE status = 'pending' AND due_at > $1", (now,)
-    )
-    due: datetime | None = found.scalar_one()
-    return due
+class Due(Struct, frozen=True, kw_only=True):
+    """Whether anything is due ``already``, and when the ``next`` event is that is not, a lease's end included."""
+
+    already: bool
+    next: datetime | None
+
+
+async def find_due(conn: AsyncConnection, *, now: datetime) -> Due:
+    """Return what is due when: a short question, where a claim is a long one."""
+    row = (await conn.exec_driver_sql(_DUE, (now,))).one()
+    return Due(already=row.already, next=row.next)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from msgspec import Struct
@@ -124,7 +124,7 @@ class Deliverer:
             elif started:
                 await asyncio.sleep(PACE_S)
             if not started:
-                await hint.wait(await self._idle_s())
+                await self._rest(hint)
         except _TROUBLE as error:
             log.warning("webhooks_not_claimed", error=repr(error))
             await asyncio.sleep(TROUBLE_PAUSE_S)
@@ -173,10 +173,19 @@ class Deliverer:
             # Nothing is sent for it: the next claim that meets one leads here again.
             log.warning("webhooks_not_cancelled", error=repr(error))
 
-    async def _idle_s(self) -> float:
-        now = self._clock.now()
+    async def _rest(self, hint: Subscription) -> None:
+        """Wait for a hint, or until something is due. What was due before and could not be claimed is tried again."""
+        due = await self._find_due()
+        while not await hint.wait(self._idle_s(due.next)):
+            due = await self._find_due()
+            if due.already:
+                return
+
+    async def _find_due(self) -> claims.Due:
         async with self._db.autocommit() as conn:
-            due = await claims.next_due(conn, now=now)
+            return await claims.find_due(conn, now=self._clock.now())
+
+    def _idle_s(self, due: datetime | None) -> float:
         return POLL_S if due is None else min(POLL_S, max(0.0, (due - self._clock.now()).total_seconds()))
 
     async def _attempt(self, claim: Claim) -> None:
