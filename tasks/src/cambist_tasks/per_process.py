@@ -154,7 +154,7 @@ async def follow_signer(gateway: Gateway) -> None:
             if await answers.hand_on(gateway.db, gateway.signer, gateway.clock):
                 await gateway.hints.publish("outbound")
             report = await gateway.signer.report()
-            async with gateway.db.transaction() as conn:
+            async with gateway.db.autocommit() as conn:
                 await reports.save(conn, report, gateway.clock.now())
             await hints.wait(REPORT_INTERVAL_S)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 from msgspec import Struct
-from sqlalchemy import insert, select, update
+from sqlalchemy import exists, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
@@ -98,6 +98,7 @@ async def list_latest(conn: AsyncConnection) -> Sequence[Answer]:
 
 
 _WAITING = models.SignerAnswer.outcome.is_(None)
+_ANY_WAIT = select(exists().where(_WAITING))
 _TAKE = (
     select(models.SignerAnswer.id, models.SignerAnswer.code, *_COLUMNS)
     .where(_WAITING)
@@ -113,7 +114,9 @@ async def hand_on(db: Database, signer: Signer, clock: Clock) -> int:
     One that a worker died over is handed on again, and finds its question answered. What a person has decided about is
     due at once: publish the hint ``outbound`` where there were any. Raises SignerUnavailableError.
     """
-    async with db.transaction() as conn:
+    async with db.autocommit() as conn:
+        if not await conn.scalar(_ANY_WAIT):
+            return 0
         now = clock.now()
         expired = update(models.SignerAnswer).where(_WAITING, models.SignerAnswer.asked_at < now - EXPIRES_AFTER)
         await conn.execute(expired.values(outcome="expired", code=None, answered_at=now))

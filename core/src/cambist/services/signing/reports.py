@@ -21,11 +21,16 @@ class Copied(Struct, frozen=True, kw_only=True):
     reported_at: datetime
 
 
+_new = insert(models.SignerReport)
+_KEEP = _new.on_conflict_do_update(
+    index_elements=[models.SignerReport.id],
+    set_={"report": _new.excluded.report, "reported_at": _new.excluded.reported_at},
+)
+
+
 async def save(conn: AsyncConnection, report: Report, now: datetime) -> None:
     """Keep the report in the place of the one before."""
-    row = insert(models.SignerReport).values(id=1, report=msgspec.to_builtins(report), reported_at=now)
-    newest = {"report": row.excluded.report, "reported_at": row.excluded.reported_at}
-    await conn.execute(row.on_conflict_do_update(index_elements=[models.SignerReport.id], set_=newest))
+    await conn.execute(_KEEP, {"id": 1, "report": msgspec.to_builtins(report), "reported_at": now})
 
 
 async def load(conn: AsyncConnection) -> Copied | None:
