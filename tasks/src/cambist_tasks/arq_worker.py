@@ -162,9 +162,9 @@ class _Worker(Worker):
         if monotonic < self._asks_at and all(moment > now for moment in redis.due_at):
             return
         self._asks_at = monotonic + ASK_S
+        await super()._poll_iteration()
         if self.job_counter < self.max_jobs:  # else what is due waits for a place
             redis.due_at = deque((moment for moment in redis.due_at if moment > now), DUE_MAX)
-        await super()._poll_iteration()
 
     def run_job(self, job_id: str, score: int) -> Coroutine[Any, Any, None]:
         # Not async: a task that is cancelled before it starts runs nothing of its coroutine.
