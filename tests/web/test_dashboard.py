@@ -107,6 +107,22 @@ def test_what_a_browser_loads_until_a_page_is_there_is_small_and_in_few_files_in
         assert len(loaded) <= FIRST_LOAD_FILES_MAX, (routes_of_it, sorted(loaded))
 
 
+@built
+@pytest.mark.parametrize("page, other", [("dashboard.html", "src/operator/"), ("operator.html", "src/merchant/")])
+def test_no_app_loads_anything_of_the_other_app(page, other):
+    manifest = json.loads((BUILT / "manifest.json").read_text())
+    reached, left = dict[str, str](), [(page, page)]
+    while left:
+        part, by = left.pop()
+        if part not in reached:
+            reached[part] = by
+            entry = manifest[part]
+            left += [(one, part) for one in (*entry.get("imports", ()), *entry.get("dynamicImports", ()))]
+    assert len(reached) > 100
+    # The routes of an app name its pages: where these can be reached, so can what names them.
+    assert {part: by for part, by in reached.items() if part.startswith(other)} == {}
+
+
 async def test_names_of_files_lead_to_nothing_else(client):
     for name in ("nothing.js", "..%2Ffiles.py", "%2e%2e", "dashboard.html%00.js", "routes.py"):
         assert (await client.get(f"/dashboard-assets/{name}")).status_code in {400, 404}, name

@@ -1,10 +1,13 @@
 /** What the bundler knows of a module. */
 interface Modules {
-  readonly getModuleInfo: (id: string) => { readonly importers: readonly string[] } | null;
+  readonly getModuleInfo: (id: string) => {
+    readonly importers: readonly string[];
+    readonly dynamicImporters: readonly string[];
+  } | null;
 }
 
 /** When an app needs a module: seldomest first. Inside is around every page, outside is where one signs in. */
-const WHEN = ["later", "overview", "inside", "outside", "always"] as const;
+const WHEN = ["never", "later", "overview", "inside", "outside", "always"] as const;
 
 /** The modules of each app that are loaded until a page is there. */
 const SEEN_FIRST = [
@@ -25,25 +28,36 @@ const SEEN_FIRST = [
 /** It lists hundreds of components, of which whoever imports it needs a few. */
 const LISTS_COMPONENTS = /@mantine\/.*\/index\.m?js$/;
 
-/** Return what imports a module, itself and what does so through others among it. */
-function importersOf(id: string, modules: Modules): readonly string[] {
+/** Return what imports a module, itself and what does so through others among it; also when it is used, where that is asked. */
+function importersOf(id: string, modules: Modules, isLaterToo: boolean): readonly string[] {
   const found = new Set([id]);
   for (const one of found) {
-    for (const by of modules.getModuleInfo(one)?.importers ?? []) if (!LISTS_COMPONENTS.test(by)) found.add(by);
+    const { importers = [], dynamicImporters = [] } = modules.getModuleInfo(one) ?? {};
+    for (const by of isLaterToo ? [...importers, ...dynamicImporters] : importers) {
+      if (!LISTS_COMPONENTS.test(by)) found.add(by);
+    }
   }
   return [...found];
 }
 
 /** Say when each app needs a module, by places in `WHEN`. */
 function neededWhen(id: string, modules: Modules): readonly number[] {
-  const importers = importersOf(id, modules);
+  const importers = importersOf(id, modules, false);
+  const everImporters = importersOf(id, modules, true);
   return SEEN_FIRST.map((parts) => {
     const isNeeded = (when: keyof typeof parts) => importers.some((one) => one.endsWith(parts[when]));
     const isInside = isNeeded("inside") || isNeeded("overview");
     if (isNeeded("always") || (isNeeded("outside") && isInside)) return WHEN.indexOf("always");
     const when = (["outside", "inside", "overview"] as const).find(isNeeded);
-    return WHEN.indexOf(when ?? "later");
+    // What one app never needs goes to no group with what it needs: it would load the other app's code.
+    return WHEN.indexOf(when ?? (everImporters.some((one) => one.endsWith(parts.always)) ? "later" : "never"));
   });
+}
+
+/** Say when each app needs a module; null for the parts themselves, which stay files of their own. */
+function sharedWhen(id: string, modules: Modules): readonly number[] | null {
+  const isPart = SEEN_FIRST.some((parts) => Object.values(parts).some((part) => id.endsWith(part)));
+  return isPart ? null : neededWhen(id, modules);
 }
 
 /**
@@ -53,16 +67,28 @@ function neededWhen(id: string, modules: Modules): readonly number[] {
  * Each group takes with it what its modules import. That is needed at least as often, and so in a group before it.
  */
 export function groupsNeededFirst() {
-  const most = SEEN_FIRST.length * (WHEN.length - 1);
-  return Array.from({ length: most }, (_, index) => index + 1).map((often) => ({
+  const later = WHEN.indexOf("later");
+  const always = WHEN.indexOf("always");
+  const most = SEEN_FIRST.length * always;
+  const groups = Array.from({ length: most }, (_, index) => index + 1).map((often) => ({
     debugName: `needed first ${often}`,
     priority: often,
     name: (id: string, modules: Modules) => {
-      const isPart = SEEN_FIRST.some((parts) => Object.values(parts).some((part) => id.endsWith(part)));
-      if (isPart) return null;
-      const when = neededWhen(id, modules);
+      const when = sharedWhen(id, modules);
+      if (when === null || Math.max(...when) <= later) return null;
       const sum = when.reduce((total, one) => total + one, 0);
       return sum === often ? `first-${when.map((place) => WHEN[place]).join("-")}` : null;
     },
   }));
+  // Libraries change more seldom than the rest: a browser has those that are always needed from the release before. Their
+  // style sheets stay among the others, in whose order they count.
+  const libraries = {
+    debugName: "libraries",
+    priority: most + 1,
+    name: (id: string, modules: Modules) => {
+      const isAlways = sharedWhen(id, modules)?.every((one) => one === always) ?? false;
+      return isAlways && /\/node_modules\/.*js$/.test(id) ? "libraries" : null;
+    },
+  };
+  return [libraries, ...groups];
 }
