@@ -45,6 +45,17 @@ OVERFLOWING = """() => [...document.querySelectorAll("main dd")]
 LONG_URL = "https://hooks.a-long-name-of-a-shop.example.com/v2/" + "2f1c9a7e" * 12 + "?mode=live&token="
 
 
+def change_answer(gateway, path_end, change):
+    """Have what is answered at such a path changed: ``change`` is given it, and returns the fields that differ."""
+    find = gateway.answers.find
+
+    def changed(method, path):
+        found = find(method, path)
+        return {**found, **change(found)} if path.endswith(path_end) else found
+
+    gateway.answers.find = changed
+
+
 async def test_a_url_of_any_length_leaves_no_letter_on_a_line_of_its_own_on_a_phone(chromium):
     # One of them ends a letter behind the end of a line, however many letters fit on one.
     gateway, lengths = DescribedGateway("operator", rows=36), itertools.count()
@@ -78,16 +89,8 @@ async def test_a_screen_of_twice_the_size_shows_larger_letters_on_most_of_its_wi
 
 async def test_several_places_of_what_needs_attention_stand_below_its_words_and_not_below_its_number(chromium):
     gateway = DescribedGateway("operator", rows=1)
-    find = gateway.answers.find
-
-    def waiting(method, path):
-        found = find(method, path)
-        if not path.endswith("/overview"):
-            return found
-        one = {"code": "PAYOUTS_FAILED", "message": "Payouts have failed.", "count": 3, "since": None}
-        return {**found, "attention": [one]}
-
-    gateway.answers.find = waiting
+    one = {"code": "PAYOUTS_FAILED", "message": "Payouts have failed.", "count": 3, "since": None}
+    change_answer(gateway, "/overview", lambda _: {"attention": [one]})
     async with described_page(chromium, gateway, viewport=DESKTOP) as page:
         row = page.get_by_role("list", name="What needs attention").get_by_role("listitem")
         words = await row.get_by_text("Payouts have failed.").bounding_box()
@@ -197,16 +200,10 @@ async def test_the_focus_goes_on_beside_what_is_gone_with_what_was_done(chromium
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 async def test_an_address_in_a_sentence_leaves_what_can_be_done_in_sight(chromium, size):
     gateway = DescribedGateway("operator", rows=2)
-    find = gateway.answers.find
-
-    def refused(method, path):
-        found = find(method, path)
-        if not path.endswith("/tokens"):
-            return found
-        sentence = f"0x{'5' * 40} is no token contract: it does not tell its decimals."
-        return {**found, "tokens": [{**one, "reason": sentence} for one in found["tokens"]]}
-
-    gateway.answers.find = refused
+    sentence = f"0x{'5' * 40} is no token contract: it does not tell its decimals."
+    change_answer(
+        gateway, "/tokens", lambda found: {"tokens": [{**one, "reason": sentence} for one in found["tokens"]]}
+    )
     async with described_page(chromium, gateway, viewport=size) as page:
         await go(page, f"{gateway.home}/tokens")
         said = page.get_by_text("is no token contract").first
@@ -331,15 +328,8 @@ SHOWN_SIZE = "one => [one.offsetWidth, one.offsetHeight, one.closest('thead').of
 
 async def test_enlarged_four_times_a_page_has_room_below_its_header_and_shows_what_sorts_once_keys_come_to_it(chromium):
     gateway = DescribedGateway("merchant", rows=3)
-    find = gateway.answers.find
-
-    def with_digits(method, path):
-        found = find(method, path)
-        if not path.endswith("/refunds/one_1"):
-            return found
-        return {**found, "refund": {**found["refund"], "amount": "123456789012345.123456789012345678"}}
-
-    gateway.answers.find = with_digits
+    amount = "123456789012345.123456789012345678"
+    change_answer(gateway, "/refunds/one_1", lambda found: {"refund": {**found["refund"], "amount": amount}})
     async with described_page(chromium, gateway, viewport=ENLARGED) as page:
         header = page.get_by_role("region", name="Search and account")
         await expect(header).to_be_in_viewport()

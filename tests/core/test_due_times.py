@@ -49,13 +49,17 @@ WAITS_ITS_TIME_S = {
 }  # fmt: skip
 
 
+async def write(db, statement, given=None):
+    """Write a row. What it refers to does not matter here, and need not be there."""
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        await conn.exec_driver_sql(statement, given)
+
+
 @pytest.fixture
 def store(db):
     async def store(table, number, due_s, written_s=0):
-        async with db.transaction() as conn:
-            # What a row refers to does not matter here, and need not be there.
-            await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
-            await conn.exec_driver_sql(ROWS[table] + TIMES, (number, due_s, written_s))
+        await write(db, ROWS[table] + TIMES, (number, due_s, written_s))
 
     return store
 
@@ -83,16 +87,15 @@ async def test_what_a_clock_that_was_ahead_has_put_off_is_due_once_it_is_right_a
 
 
 async def test_a_transaction_that_a_clock_ahead_has_sent_is_sent_again_and_replaced_in_its_time(db):
-    async with db.transaction() as conn:
-        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
-        await conn.exec_driver_sql(
-            "INSERT INTO outbound_txs (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
-            " state, created_at, sent_at, tried_at) SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, 0, state, made,"
-            " sent, tried FROM (VALUES (1, 'sent', now(), now(), now()),"
-            " (2, 'sent', now(), now() + interval '1 year', now() + interval '1 year'),"
-            " (3, 'stored', now(), NULL, now() + interval '1 year'),"
-            " (4, 'stored', now() + interval '1 year', NULL, NULL)) AS t (n, state, made, sent, tried)"
-        )
+    await write(
+        db,
+        "INSERT INTO outbound_txs (slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra,"
+        " state, created_at, sent_at, tried_at) SELECT n, 'memory', 0, 'tx' || n, '', 1, 1, 0, 0, state, made,"
+        " sent, tried FROM (VALUES (1, 'sent', now(), now(), now()),"
+        " (2, 'sent', now(), now() + interval '1 year', now() + interval '1 year'),"
+        " (3, 'stored', now(), NULL, now() + interval '1 year'),"
+        " (4, 'stored', now() + interval '1 year', NULL, NULL)) AS t (n, state, made, sent, tried)",
+    )
     assert (await due_times.bring_back(db, WebhookSettings()))["outbound_txs"] == 3
     async with db.autocommit() as conn:
         found = await conn.exec_driver_sql(
@@ -110,12 +113,11 @@ async def test_an_exchange_that_a_clock_ahead_has_only_claimed_is_looked_at_agai
 
 
 async def test_a_past_that_a_clock_ahead_has_begun_to_read_is_begun_again(db):
-    async with db.transaction() as conn:
-        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
-        await conn.exec_driver_sql(
-            "INSERT INTO tracker_histories (tracker_pk, chain, scope, begun_at)"
-            " VALUES (1, 'memory', 0, now() + interval '1 year'), (2, 'memory', 0, NULL)"
-        )
+    await write(
+        db,
+        "INSERT INTO tracker_histories (tracker_pk, chain, scope, begun_at)"
+        " VALUES (1, 'memory', 0, now() + interval '1 year'), (2, 'memory', 0, NULL)",
+    )
     assert (await due_times.bring_back(db, WebhookSettings()))["tracker_histories"] == 1
     async with db.autocommit() as conn:
         found = await conn.exec_driver_sql(
@@ -136,14 +138,13 @@ async def test_a_job_that_died_with_a_worker_whose_clock_was_ahead_is_taken_over
 
 
 async def test_what_a_merchant_has_had_converted_while_the_clock_was_ahead_is_looked_at(db):
-    async with db.transaction() as conn:
-        await conn.exec_driver_sql("SET LOCAL session_replication_role = replica")
-        await conn.exec_driver_sql(
-            "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, auto_convert_enabled,"
-            " auto_convert_dest_chain, auto_convert_dest_token, auto_convert_project_pk, auto_convert_due_at,"
-            " updated_at) SELECT n, 'live', 'memory', 'MEM', true, 'memory', 'USDX', 1,"
-            " now() + n * interval '30 minutes', now() FROM generate_series(1, 2) AS n"
-        )
+    await write(
+        db,
+        "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, auto_convert_enabled,"
+        " auto_convert_dest_chain, auto_convert_dest_token, auto_convert_project_pk, auto_convert_due_at,"
+        " updated_at) SELECT n, 'live', 'memory', 'MEM', true, 'memory', 'USDX', 1,"
+        " now() + n * interval '30 minutes', now() FROM generate_series(1, 2) AS n",
+    )
     assert (await due_times.bring_back(db, WebhookSettings()))["coin_settings"] == 1
     assert (await due_times.bring_back(db, WebhookSettings()))["coin_settings"] == 0
 

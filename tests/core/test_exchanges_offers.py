@@ -16,6 +16,13 @@ async def env(db, clock, ids, tmp_path):
         yield env
 
 
+def ask(env, **providers):
+    """Have these providers asked, and what else an exchange needs come from the same places as before."""
+    env.context = type(env.context)(
+        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates, **providers
+    )
+
+
 @pytest.mark.slow
 async def test_the_best_offer_wins_and_who_is_slow_or_broken_or_switched_off_is_left_out(env):
     await env.opened(usdx=100 * USDX)
@@ -27,10 +34,7 @@ async def test_the_best_offer_wins_and_who_is_slow_or_broken_or_switched_off_is_
         await asyncio.sleep(60)
 
     slow.quote = never
-    env.context = type(env.context)(
-        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates,
-        swaps=[env.swaps, better, slow, nonsense], quote_timeout_ms=1_000,
-    )  # fmt: skip
+    ask(env, swaps=[env.swaps, better, slow, nonsense], quote_timeout_ms=1_000)
     _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
     assert offer.provider == "better"
     await env.set(exchanges={"providers": {"better": False}})
@@ -43,9 +47,7 @@ async def test_an_offer_that_cannot_be_meant_keeps_no_other_from_being_taken(env
     await env.opened(usdx=100 * USDX)
     dreamer = PricedSwaps(PricedService(env.prices.board))
     dreamer.name, dreamer.service.fee_bps = "dreamer", -(10**7)
-    env.context = type(env.context)(
-        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates, swaps=[dreamer, env.swaps]
-    )
+    ask(env, swaps=[dreamer, env.swaps])
     _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
     assert offer.provider == "fair"
     await env.set(exchanges={"providers": {"fair": False}})
@@ -58,9 +60,7 @@ async def test_who_offers_next_to_nothing_makes_no_other_offer_one_that_cannot_b
     await env.opened(usdx=100 * USDX)
     cheap = PricedSwaps(PricedService(env.prices.board | {("DAIX", "usd"): "1"}))
     cheap.name, cheap.service.fee_bps = "cheap", 9_999
-    env.context = type(env.context)(
-        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates, swaps=[cheap, env.swaps]
-    )
+    ask(env, swaps=[cheap, env.swaps])
     env.swap_service.fee_bps = -(10**7)
     _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
     assert offer.provider == "fair"
@@ -150,10 +150,7 @@ async def test_a_bridge_that_cannot_say_what_it_gives_back_keeps_no_other_from_o
     broken = PricedBridge(PricedService(env.prices.board), env.other.seen_time)
     broken.name = "broken"
     monkeypatch.setattr(broken, "refund_contract", fail)
-    env.context = type(env.context)(
-        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates,
-        bridges=[broken, env.bridge],
-    )  # fmt: skip
+    ask(env, bridges=[broken, env.bridge])
     _, offer = await env.offered("memory/USDX", 10 * USDX, "other/USDX")
     assert offer.provider == env.bridge.name != "broken"
 
@@ -165,10 +162,7 @@ async def test_a_quote_that_catches_its_cancellation_is_late_like_any_other(env,
     stubborn = PricedSwaps(PricedService(env.prices.board))
     stubborn.name = "stubborn"
     monkeypatch.setattr(stubborn, "quote", lambda _: stay(freed))
-    env.context = type(env.context)(
-        registry=env.registry, keys=env.keys, clock=env.clock, ids=env.ids, rates=env.rates,
-        swaps=[stubborn, env.swaps], quote_timeout_ms=200,
-    )  # fmt: skip
+    ask(env, swaps=[stubborn, env.swaps], quote_timeout_ms=200)
     async with asyncio.timeout(30):
         _, offer = await env.offered("memory/USDX", 10 * USDX, "memory/DAIX")
     freed.set()

@@ -8,6 +8,21 @@ import { operatorSession } from "../api";
 
 import { SignIn } from "./SignIn";
 
+function typeWho() {
+  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
+  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
+}
+
+function send() {
+  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+}
+
+async function confirmAuthenticator() {
+  expect(await screen.findByText("JBSWY3DPEHPK3PXP")).toBeTruthy();
+  fireEvent.change(screen.getByRole("textbox"), { target: { value: "123456" } });
+  fireEvent.click(screen.getByRole("button", { name: "Confirm" }));
+}
+
 it("asks for a code once the password was right, keeps what was typed, and goes on", async () => {
   const bodies: unknown[] = [];
   const refusals = [refused(403, "TWO_FACTOR_REQUIRED"), refused(401, "TWO_FACTOR_INVALID")];
@@ -20,11 +35,7 @@ it("asks for a code once the password was right, keeps what was typed, and goes 
       },
     },
   });
-  const send = () => {
-    fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
-  };
-  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
-  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
+  typeWho();
   send();
   const code = await screen.findByLabelText<HTMLInputElement>(/^Code/);
   expect(screen.queryByRole("alert")).toBeNull();
@@ -49,9 +60,8 @@ it("says in minutes how long to wait after too many wrong codes", async () => {
       },
     },
   });
-  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
-  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
-  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+  typeWho();
+  send();
   expect(await screen.findByText("Try again in 15 minutes.")).toBeTruthy();
 });
 
@@ -89,12 +99,9 @@ it("asks for a code where an authenticator turns out to be set up already, and s
       "POST /api/admin/auth/two-factor/confirm": () => refused(409, "TWO_FACTOR_ON"),
     },
   });
-  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
-  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
-  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
-  expect(await screen.findByText("JBSWY3DPEHPK3PXP")).toBeTruthy();
-  fireEvent.change(screen.getByRole("textbox"), { target: { value: "123456" } });
-  fireEvent.click(screen.getByRole("button", { name: "Confirm" }));
+  typeWho();
+  send();
+  await confirmAuthenticator();
   expect(await screen.findByRole("button", { name: "Sign in" })).toBeTruthy();
   expect(screen.getByRole("alert").textContent).toContain("TWO_FACTOR_ON");
   const code = screen.getByLabelText<HTMLInputElement>(/^Code/);
@@ -116,12 +123,9 @@ it("stays with the codes that are shown this once, whoever signs in in another p
     },
   });
   await act(() => operatorSession.end());
-  fireEvent.change(screen.getByLabelText(/^E-mail/), { target: { value: "ada@gateway.example" } });
-  fireEvent.change(screen.getByLabelText(/^Password/), { target: { value: "a long password" } });
-  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
-  expect(await screen.findByText("JBSWY3DPEHPK3PXP")).toBeTruthy();
-  fireEvent.change(screen.getByRole("textbox"), { target: { value: "123456" } });
-  fireEvent.click(screen.getByRole("button", { name: "Confirm" }));
+  typeWho();
+  send();
+  await confirmAuthenticator();
   expect(await screen.findByText(/4k2m7-qvx4d/)).toBeTruthy();
   new Session(OPERATOR_PATHS).enter({ accessToken: "token", expiresIn: 900 });
   await vi.waitFor(() => {
