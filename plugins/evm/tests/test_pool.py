@@ -112,6 +112,8 @@ async def test_a_look_at_a_chain_that_stands_still_asks_for_nothing_but_the_head
             assert not first.calls
             assert (await view.block(head.height - 1)).height == head.height - 1
             assert first.calls == {"eth_getBlockByNumber": 1}
+        # Two empty blocks of one second and one maker are one block.
+        await node.call("anvil_setCoinbase", [f"0x{0xC01:040x}"])
         await node.reorg(1, [])
         async with chain.view() as view:
             newest = await view.head()
