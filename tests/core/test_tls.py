@@ -5,37 +5,16 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from cambist.bootstrap import redis_tls
 from cambist.cli.up import _has_keys
 from cambist.db.direct import connect_once, tls_of
 from cambist.db.engine import connect, driver_url
+from tests.support.certificates import certificate
 
 NO_SUCH_USER = b"SFATAL\0VFATAL\0C28000\0Mnobody here\0\0"
-
-
-def certificate(folder, host):
-    """Write a certificate that vouches for itself, for this host; return its path and that of its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
-    now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(days=1))
-    builder = builder.not_valid_after(now + timedelta(days=1))
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-    made = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    paths = folder / f"{host}.pem", folder / f"{host}.key"
-    paths[0].write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    unencrypted = serialization.NoEncryption()
-    paths[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted))
-    return paths
 
 
 @asynccontextmanager
@@ -87,7 +66,7 @@ async def enter(database):
 
 
 async def test_only_the_server_that_the_certificate_names_is_told_anything(tmp_path):
-    ours, others = certificate(tmp_path, "localhost"), certificate(tmp_path, "db.example")
+    ours, others = (certificate(tmp_path, host).paths for host in ("localhost", "db.example"))
     base = "postgresql://cambist:secret@localhost:{port}/cambist?sslmode={mode}&sslrootcert={root}"
     async with server(ours) as (port, through):
         good = await asked(base.format(port=port, mode="verify-full", root=ours[0]))

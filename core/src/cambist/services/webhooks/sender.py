@@ -27,6 +27,7 @@ from cambist.domain.webhooks import sign_webhook
 from cambist.ports import Clock
 from cambist.settings import WebhookTargets
 
+from .tls_failures import tls_sentence
 from .urls import guarded_socket_factory, webhook_url_refusal
 
 RESPONSE_BYTES_MAX = 64 * 1024
@@ -254,9 +255,10 @@ class Sender:
         if isinstance(error, aiohttp.ClientConnectorDNSError):
             return "the host's name does not resolve"
         if isinstance(error, aiohttp.ClientSSLError):
-            return "the TLS connection failed: is the certificate valid?"
+            return tls_sentence(error.__cause__)
         if isinstance(error, aiohttp.ClientConnectorError):
-            return f"cannot connect: {error.os_error.strerror or error.os_error}"
+            told = error.os_error.strerror
+            return f"cannot connect: {told}" if told else "the receiver closed the connection while it was set up"
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return "the receiver closed the connection without an answer"
         if isinstance(error, (aiohttp.ClientOSError, ConnectionError)):
