@@ -18,4 +18,5 @@ interface TronUsdt {
     function mint(address to, uint256 value) external;
     function addBlackList(address account) external;
     function removeBlackList(address account) external;
+    function setParams(uint256 basisPoints, uint256 feeMax) external;
 }

@@ -1,5 +1,5 @@
 // Behaves and costs like USDT on TRON: transfer answers 0 although it succeeds, ignores what stands in the padding of an
-// address, and refuses who is blacklisted. Anyone may mint and blacklist: it is for tests.
+// address, refuses who is blacklisted, and can keep a fee. Anyone may mint, blacklist and charge: it is for tests.
 //
 // The fillers make a transfer cost to the unit what the main network's does, at an energy factor of 34000: before the
 // recipient's balance is written 7,662 energy and a penalty of 25,905, in all 14,650 and 49,635, and 15,000 and 51,000
@@ -18,6 +18,7 @@ object "TronUsdt" {
             if callvalue() { revert(0, 0) }
             switch shr(224, calldataload(0))
             case 0xa9059cbb /* transfer */ {
+                if sload(6) { charge(account(4), calldataload(36)) }
                 move(caller(), account(4), calldataload(36))
                 answer(0)
             }
@@ -52,6 +53,12 @@ object "TronUsdt" {
             case 0x0ecb93c0 /* addBlackList */ { sstore(entry(account(4), 5), 1) stop() }
             case 0xe4997dc5 /* removeBlackList */ { sstore(entry(account(4), 5), 0) stop() }
             case 0xe47d6060 /* isBlackListed */ { answer(sload(entry(account(4), 5))) }
+            case 0xc0324c77 /* setParams */ {
+                sstore(6, calldataload(4))
+                sstore(7, calldataload(36))
+                sstore(8, caller())
+                stop()
+            }
             default { revert(0, 0) }
 
             function move(from, to, value) {
@@ -62,10 +69,32 @@ object "TronUsdt" {
                 sstore(slot, sub(held, value))
                 slot := entry(to, 2)
                 let raised := add(sload(slot), value)
-                verbatim_0i_0o(hex"600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058504750600050")
+                verbatim_0i_0o(hex"6000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545060005450600054506000545058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850585058505850475060005060006000023150")
                 sstore(slot, raised)
                 verbatim_0i_0o(hex"60005450600054505850585058505850585058505850585058505850585058505b5b5b")
                 tell(from, to, value)
+            }
+
+            // With a fee, the recipient gets the rest, and whoever set it gets the fee in a transfer of its own.
+            function charge(to, value) {
+                if or(sload(entry(caller(), 5)), sload(entry(to, 5))) { revert(0, 0) }
+                let slot := entry(caller(), 2)
+                if lt(sload(slot), value) { revert(0, 0) }
+                sstore(slot, sub(sload(slot), value))
+                let fee := div(mul(value, sload(6)), 10000)
+                if gt(fee, sload(7)) { fee := sload(7) }
+                for {} 1 {} {
+                    slot := entry(to, 2)
+                    sstore(slot, add(sload(slot), sub(value, fee)))
+                    mstore(0, sub(value, fee))
+                    log3(0, 32, 0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef, caller(), to)
+                    if iszero(fee) { break }
+                    value := fee
+                    fee := 0
+                    to := sload(8)
+                }
+                mstore(0, 0)
+                return(0, 32)
             }
 
             function tell(from, to, value) {

@@ -68,6 +68,10 @@ class TronToken(TronContract):
         """Refuse an address no longer."""
         return await self.send("removeBlackList", address)
 
+    async def charge(self, basis_points: int, units_max: int) -> str:
+        """Keep so much of every transfer from here on, if it is a token like USDT; 0 for nothing."""
+        return await self.send("setParams", basis_points, units_max)
+
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - ABI values
     """Return arguments with the 20 bytes of addresses in the place of their base58."""

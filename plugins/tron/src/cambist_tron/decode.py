@@ -45,7 +45,7 @@ STILL_NOTES: Final = frozenset(
 """Those that move none, although they name an amount and a recipient like the others: all that java-tron 4.8 writes."""
 
 _LOG_ADDRESS: Final = re.compile(r"(?:41)?[0-9a-f]{40}", re.ASCII)
-_WORD: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+WORD: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _PADDING: Final = "0" * 24
 _NOTE_SHOWN: Final = 64
 FAILED: Final = "FAILED"
@@ -136,7 +136,7 @@ def token_hits(infos: Sequence[TxInfo], contracts: Mapping[str, str], watch: Wat
                         raise ValueError("no address")
                     if recipient in watch or sender in watch:
                         hits.append((index, ordinal, log))
-                elif any(_WORD.fullmatch(one) is None for one in topics):
+                elif any(WORD.fullmatch(one) is None for one in topics):
                     raise ValueError("no topic")
     return hits
 
@@ -262,7 +262,7 @@ def _token(inside: Block, tx_id: str, ordinal: int, log: TronLog, contracts: Map
     _, sender, recipient = log.topics
     padded = sender.startswith(_PADDING) and recipient.startswith(_PADDING)
     amount = first_word(log.data)
-    if any(_WORD.fullmatch(one) is None for one in (sender, recipient)):
+    if any(WORD.fullmatch(one) is None for one in (sender, recipient)):
         raise ValueError("no word")
     if not amount or not padded or sender == recipient:
         return None

@@ -185,8 +185,7 @@ class Planner:
             return self._native(intent, sponsor, facts)
         trial = facts.trials[index]
         if trial.refused is not None:
-            refusal = f"the token {intent.token.symbol} refuses the transfer to {intent.to_address}: {trial.refused}"
-            return Plan(refused=refusal)
+            return Plan(refused=trial.refused)
         return self._token(intent, trial, facts.dearest[index], sponsor, facts)
 
     def _native(self, intent: Intent, sponsor: str | None, facts: Facts) -> Plan:

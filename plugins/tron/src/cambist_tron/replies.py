@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from cambist_chainkit.reverts import one_line
 
-from .wire import TxInfo
+from .wire import TronLog, TxInfo
 
 MOMENT_MS_MAX: Final = 253_402_300_799_999
 """The last moment of the year 9999: no later one is written as a date."""
@@ -108,6 +108,7 @@ class ConstantCall(Struct, frozen=True):
     energy_used: int = 0
     energy_penalty: int = 0
     constant_result: tuple[str, ...] = ()
+    logs: tuple[TronLog, ...] = ()
     transaction: RanTransaction = RanTransaction()
 
     @property

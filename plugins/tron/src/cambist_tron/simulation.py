@@ -3,11 +3,15 @@
 What a source does not hold yet is no obstacle: so much is tried as is there. A first balance costs most, and what
 gave the recipient one may be mined later than the transfer, or never: so it is tried on the solid side as well.
 What a recipient holds may also be gone by then: where that is to be counted on, it is tried to an address without any.
+
+A token may keep a fee of what is moved: that of USDT is 0, and its issuer can change it at any time. Less would arrive
+than the books say, and than whoever is paid was promised, so nothing is sent.
 """
 
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Final
 
 from msgspec import Struct
@@ -17,6 +21,7 @@ from cambist_chainkit.contracts import TRANSFER, first_word, transfer_data
 from cambist_chainkit.reverts import one_line, refusal_in
 
 from .addresses import hex_of, raw_of
+from .decode import TRANSFER_TOPIC, TRANSFER_TOPICS, WORD
 from .endpoint import Endpoint
 from .fees import Prices
 from .replies import ConstantCall, text_of
@@ -45,7 +50,7 @@ _OUT_OF_TIME: Final = re.compile(r"time ?out|out.?of.?time", re.IGNORECASE)
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What came of trying: the energy and what to allow, or why the chain refuses."""
+    """What came of trying: the energy and what to allow, or why it must not be."""
 
     used: int = 0
     limit: int = 0
@@ -75,8 +80,8 @@ def dearer(one: Trial, other: Trial) -> Trial:
 async def _tried(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
     run = await _transfer(endpoint, intent, intent.amount)
     if run.succeeded:
-        return _allowed(endpoint, run, prices)
-    refusal = _refusal(endpoint, run)
+        return _short(intent, run, intent.amount) or _allowed(endpoint, run, prices)
+    refusal = _refusal(endpoint, intent, run)
     if run.result.code == _INVALID:
         return Trial(refused=refusal)
     held = await balance_of(endpoint, intent.source, intent.token.contract or "")
@@ -87,8 +92,8 @@ async def _tried(endpoint: Endpoint, intent: Intent, prices: Prices) -> Trial:
         return Trial(refused=refusal)
     run = await _transfer(endpoint, intent, solid)
     if run.succeeded:
-        return _allowed(endpoint, run, prices, untried=UNTRIED_ENERGY)
-    refusal = _refusal(endpoint, run)
+        return _short(intent, run, solid) or _allowed(endpoint, run, prices, untried=UNTRIED_ENERGY)
+    refusal = _refusal(endpoint, intent, run)
     if solid:
         return Trial(refused=refusal)
     if held >= intent.amount:
@@ -102,8 +107,31 @@ async def _tried_again(endpoint: Endpoint, intent: Intent, prices: Prices, refus
     for _ in range(TRIES):
         run = await _transfer(endpoint, intent, intent.amount)
         if run.succeeded:
-            return _allowed(endpoint, run, prices)
+            return _short(intent, run, intent.amount) or _allowed(endpoint, run, prices)
     return Trial(refused=refusal)
+
+
+def _short(intent: Intent, run: ConstantCall, amount: int) -> Trial | None:
+    """Refuse a transfer of which less than this would arrive. A node that tells no logs says nothing of that."""
+    contract, recipient = (raw_of(one).hex() for one in (intent.token.contract or "", intent.to_address))
+    arrived = [
+        int(log.data, 16)
+        for log in run.logs
+        if log.address.endswith(contract)
+        and len(log.topics) == TRANSFER_TOPICS
+        and log.topics[0] == TRANSFER_TOPIC
+        and log.topics[2].endswith(recipient)
+        and WORD.fullmatch(log.data)
+    ]
+    if not arrived or sum(arrived) >= amount:
+        return None
+    kept, sent = (_spelled(units, intent) for units in (amount - sum(arrived), amount))
+    token = intent.token.symbol
+    return Trial(refused=f"the token {token} keeps {kept} of {sent} {token} as a fee of its own: less would arrive")
+
+
+def _spelled(units: int, intent: Intent) -> str:
+    return f"{Decimal(units).scaleb(-intent.token.decimals).normalize():f}"
 
 
 def _allowed(endpoint: Endpoint, run: ConstantCall, prices: Prices, *, untried: int = 0) -> Trial:
@@ -167,10 +195,11 @@ def _is_missing(run: ConstantCall, told: str) -> bool:
     return run.result.code == _INVALID and _NO_CONTRACT.search(told) is not None
 
 
-def _refusal(endpoint: Endpoint, run: ConstantCall) -> str:
+def _refusal(endpoint: Endpoint, intent: Intent, run: ConstantCall) -> str:
     """Return why a run failed. Raises ChainUnavailableError where the node failed, and not the contract."""
     check_ran(endpoint, run)
     told = text_of(run.result.message)
+    why = one_line(refusal_in(run.output)) or _VM_EXCEPTION.split(told)[-1] or "it fails"
     if _is_missing(run, told):
-        return "there is no contract of it"
-    return one_line(refusal_in(run.output)) or _VM_EXCEPTION.split(told)[-1] or "it fails"
+        why = "there is no contract of it"
+    return f"the token {intent.token.symbol} refuses the transfer to {intent.to_address}: {why}"
