@@ -124,6 +124,34 @@ async def test_the_file_of_a_job_is_written_once_it_is_whole(typed, job, db, clo
         assert f"{path} {'is ' if 'whole' in words else ''}{words}" in answer.output
 
 
+async def test_a_file_from_before_is_there_until_the_whole_one_takes_its_place(
+    typed, job, db, clock, tmp_path, monkeypatch
+):
+    file = tmp_path / "file"
+    file.write_bytes(b"of before")
+    async with db.transaction() as conn:
+        held = await leases.claim(conn, job.pk, worker="here", now=clock.now(), leased_until=clock.now())
+        await conn.exec_driver_sql(
+            "INSERT INTO job_outputs (job_pk, number, content) VALUES ($1, 0, 'fi'), ($1, 1, 'le')", (job.pk,)
+        )
+        await leases.succeed(conn, held, {}, clock.now())
+    read = requests.output
+
+    async def broken_off(*where):
+        async for piece in read(*where):
+            yield piece
+            raise OSError("the connection broke off")
+
+    monkeypatch.setattr(requests, "output", broken_off)
+    answer = await in_a_thread(typed, "show", job.job_id, "--output", str(file))
+    assert str(answer.exception) == "The database cannot be used: the connection broke off."
+    assert file.read_bytes() == b"of before"
+    monkeypatch.setattr(requests, "output", read)
+    await in_a_thread(typed, "show", job.job_id, "--output", str(file))
+    assert file.read_bytes() == b"file"
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "cambist.toml", file]
+
+
 async def test_workers_are_told_at_once_of_what_a_command_has_queued(typed, job, redis_url):
     async with Redis.from_url(redis_url) as redis, redis.pubsub(ignore_subscribe_messages=True) as pubsub:
         await pubsub.subscribe(PREFIX + requests.TOPIC)

@@ -10,6 +10,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from structlog.testing import capture_logs
 
 from cambist.db.engine import Database, connect
 from cambist.db.migrations import (
@@ -23,8 +24,12 @@ from cambist.db.migrations import (
 from cambist.db.models import Base, LedgerAccount, LedgerMovement, LedgerTransaction
 from cambist.db.models.base import Xid8
 from tests.support.command import context
+from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow
+
+MIGRATION_LOCK = 0x63616D6269737401
+"""That of every release: one that migrates waits for one of another."""
 
 
 def test_an_empty_database_is_migrated_to_the_newest_revision_and_a_second_run_changes_nothing(empty_database_url):
@@ -193,9 +198,16 @@ async def test_the_same_reference_is_posted_once(db, accounts):
     assert await _balances(db) == [-5, 5]
 
 
-async def test_two_migrations_at_once_do_the_work_once(empty_database_url, run_migrations):
-    await asyncio.gather(*(run_migrations(empty_database_url) for _ in range(3)))
+async def test_migrations_at_once_do_the_work_once_and_say_that_they_wait(empty_database_url, run_migrations):
     database = connect(empty_database_url, application_name="test")
+    with capture_logs() as logs:
+        async with database.transaction() as connection:
+            await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+            running = [asyncio.create_task(run_migrations(empty_database_url)) for _ in range(2)]
+            running.append(asyncio.create_task(asyncio.to_thread(migrate, empty_database_url)))
+            await waits_for_a_lock(connection, running[0], number=len(running))
+        await asyncio.gather(*running)
+    assert [one["event"] for one in logs] == ["migration_waits"]
     async with database.transaction() as connection:
         assert await current_revision(connection) == newest_revision()
     await database.close()

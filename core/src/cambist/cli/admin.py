@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.ports import SystemClock, system_ids
 from cambist.services.audit.entries import Action, record
+from cambist.services.errors import ConflictError
 from cambist.services.identity import merchants, operators
 from cambist.services.identity.operators import ROLES, OperatorView, Role
 from cambist.services.identity.passwords import Passwords
@@ -62,7 +63,13 @@ async def _create(  # noqa: PLR0913, PLR0917  what the command takes
     passwords = Passwords(ids.random_bytes)
     # Without one that somebody chose it is one that nobody knows.
     chosen = passwords.hash(ids.hex_secret()) if typed is None else passwords.hash_new(typed, [email, name])
-    made = await operators.add(conn, email=email, name=name, role=role, password_hash=await chosen, ids=ids, now=now)
+    try:
+        made = await operators.add(
+            conn, email=email, name=name, role=role, password_hash=await chosen, ids=ids, now=now
+        )
+    except ConflictError as error:
+        # Perhaps made by a command that was ended before it printed the link.
+        raise click.ClickException(f"{error.message} 'cambist admin link {email}' prints another link.") from error
     told = {"email": email, "role": role}
     await record(conn, person(), Action.OPERATOR_MADE, now, subject=made.operator_id, details=told, line=False)
     return [made.operator_id, *(await _link(conn, settings, email) if typed is None else [NO_LINK])]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import click
 import msgspec
@@ -21,6 +23,7 @@ from cambist.services.jobs.progress import progress_of
 from cambist.services.jobs.requests import STATES, Job, Kind, NewJob
 from cambist.services.listing import Part
 from cambist.services.paging import parse_moment
+from cambist.services.recovery.restore.files import replacing
 from cambist.settings import Settings
 
 from .opened import answer, check_live, opened_database, opened_registry, person
@@ -116,18 +119,44 @@ def show(invocation: Invocation, job_id: str, output: Path | None) -> None:
 
 
 async def _write_out(path: Path, pieces: AsyncIterator[bytes]) -> None:
-    """Write a job's file. Raises ClickException where it cannot be, and what reading the pieces raises."""
+    """Write a job's file, in the place of what was there once all of it is written, where that is a file.
+
+    Raises ClickException where it cannot be, and what reading the pieces raises.
+    """
+    what = "is not whole" if _is_device(path) else "cannot be written"
+    with ExitStack() as stack:
+        with _refusing(path, "cannot be written"):
+            stream = stack.enter_context(_device(path) if _is_device(path) else replacing(path))
+        async for piece in pieces:
+            with _refusing(path, what):
+                stream.write(piece)
+                stream.flush()
+        with _refusing(path, what):
+            stack.close()
+
+
+def _is_device(path: Path) -> bool:
+    """Whether what is written there goes on to somebody else, as with a pipe."""
+    return path.exists() and not path.is_file()
+
+
+@contextmanager
+def _device(path: Path) -> Iterator[IO[bytes]]:
+    stream = path.open("wb")
     try:
-        stream = path.open("wb")
+        yield stream
+    finally:
+        # What was flushed is there. What was not, it would try to write once more.
+        with suppress(OSError):
+            stream.close()
+
+
+@contextmanager
+def _refusing(path: Path, what: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from error
-    async for piece in pieces:
-        try:
-            stream.write(piece)
-            stream.flush()
-        except OSError as error:
-            raise click.ClickException(f"{path} is not whole: {error.strerror}.") from error
-    stream.close()
+        raise click.ClickException(f"{path} {what}: {error.strerror}.") from error
 
 
 @jobs.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import structlog
 from alembic import context
 from sqlalchemy import Connection, text
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _MIGRATION_LOCK = 0x63616D6269737401
 
 config = cast("AlembicCommandConfig", context.config)
+log = structlog.get_logger(__name__)
 
 
 def _render(kind: str, item: object, _: object) -> str | Literal[False]:
@@ -47,7 +49,10 @@ def _run(connection: Connection) -> None:
         # Held to the end of the transaction. Alembic reads the current revision after this, so whoever waited
         # here finds the work done.
         connection.execute(text("SET LOCAL statement_timeout = 0"))
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+        lock = {"lock": _MIGRATION_LOCK}
+        if not connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), lock):
+            log.warning("migration_waits", hint="another process brings the database up to date, or was killed at it")
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), lock)
         context.run_migrations()
 
 
