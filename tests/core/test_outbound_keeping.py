@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cambist.domain.intents import IntentKind
+from cambist.services.listing import Part
+from cambist.services.sending.collections.explaining import list_uncollected
 from tests.support.tron_treasury import tron_treasury
 
 pytestmark = pytest.mark.slow
@@ -42,6 +44,9 @@ async def test_what_comes_is_credited_as_it_came_and_waits_with_all_else_until_n
     assert (await treasury.balance("USDT")).available == 1099 * ONE
     assert await treasury.on_chain(to_address, "USDT") == 0
     assert await treasury.on_chain(address, "USDT") == 99 * ONE
+    async with treasury.db.transaction() as conn:
+        (waiting,) = (await list_uncollected(conn, Part(limit=2))).items
+    assert (waiting.address, waiting.units, str(waiting.reason)) == (address, 99 * ONE, "refused")
     await treasury.check_books()
     await usdt.charge(0, 0)
     await treasury.mine()
