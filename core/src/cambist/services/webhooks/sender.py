@@ -257,7 +257,8 @@ class Sender:
         if isinstance(error, aiohttp.ClientSSLError):
             return tls_sentence(error.__cause__)
         if isinstance(error, aiohttp.ClientConnectorError):
-            told = error.os_error.strerror
+            # What was not the system's error has a text alone; a handshake that was closed has neither.
+            told = error.os_error.strerror or str(error.os_error)
             return f"cannot connect: {told}" if told else "the receiver closed the connection while it was set up"
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return "the receiver closed the connection without an answer"
