@@ -149,7 +149,13 @@ async def test_a_file_from_before_is_there_until_the_whole_one_takes_its_place(
     monkeypatch.setattr(requests, "output", read)
     await in_a_thread(typed, "show", job.job_id, "--output", str(file))
     assert file.read_bytes() == b"file"
-    assert sorted(tmp_path.iterdir()) == [tmp_path / "cambist.toml", file]
+    # As with /dev/stdout, which is another file or a pipe, and has to stay.
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    file.write_bytes(b"of before")
+    await in_a_thread(typed, "show", job.job_id, "--output", str(link))
+    assert (link.readlink(), file.read_bytes()) == (file, b"file")
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "cambist.toml", file, link]
 
 
 async def test_workers_are_told_at_once_of_what_a_command_has_queued(typed, job, redis_url):

@@ -123,10 +123,10 @@ async def _write_out(path: Path, pieces: AsyncIterator[bytes]) -> None:
 
     Raises ClickException where it cannot be, and what reading the pieces raises.
     """
-    what = "is not whole" if _is_device(path) else "cannot be written"
+    what = "is not whole" if _leads_elsewhere(path) else "cannot be written"
     with ExitStack() as stack:
         with _refusing(path, "cannot be written"):
-            stream = stack.enter_context(_device(path) if _is_device(path) else replacing(path))
+            stream = stack.enter_context(_elsewhere(path) if _leads_elsewhere(path) else replacing(path))
         async for piece in pieces:
             with _refusing(path, what):
                 stream.write(piece)
@@ -135,13 +135,13 @@ async def _write_out(path: Path, pieces: AsyncIterator[bytes]) -> None:
             stack.close()
 
 
-def _is_device(path: Path) -> bool:
-    """Whether what is written there goes on to somebody else, as with a pipe."""
-    return path.exists() and not path.is_file()
+def _leads_elsewhere(path: Path) -> bool:
+    """Whether what is written there goes on to somebody else, as with a pipe, or to another file, as with a link."""
+    return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 @contextmanager
-def _device(path: Path) -> Iterator[IO[bytes]]:
+def _elsewhere(path: Path) -> Iterator[IO[bytes]]:
     stream = path.open("wb")
     try:
         yield stream
