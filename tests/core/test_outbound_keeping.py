@@ -48,9 +48,12 @@ async def test_what_comes_is_credited_as_it_came_and_waits_with_all_else_until_n
         (waiting,) = (await list_uncollected(conn, Part(limit=2))).items
     assert (waiting.address, waiting.units, str(waiting.reason)) == (address, 99 * ONE, "refused")
     await treasury.check_books()
+    payout_id = await treasury.pay_out("USDT", 1099 * ONE, to_address)
+    await treasury.work(engine, rounds=4, until="later")
+    assert await treasury.open_intents() == [("payout", "waiting", "collection")]
+    await treasury.check_books()
     await usdt.charge(0, 0)
     await treasury.mine()
-    payout_id = await treasury.pay_out("USDT", 1099 * ONE, to_address)
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
     assert await treasury.on_chain(to_address, "USDT") == 1099 * ONE
