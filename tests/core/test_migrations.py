@@ -207,6 +207,7 @@ async def test_migrations_at_once_do_the_work_once_and_say_that_they_wait(empty_
             running.append(asyncio.create_task(asyncio.to_thread(migrate, empty_database_url)))
             await waits_for_a_lock(connection, running[0], number=len(running))
         await asyncio.gather(*running)
+        await asyncio.to_thread(migrate, empty_database_url)
     assert [one["event"] for one in logs] == ["migration_waits"]
     async with database.transaction() as connection:
         assert await current_revision(connection) == newest_revision()

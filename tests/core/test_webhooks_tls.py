@@ -61,10 +61,10 @@ async def answer(reader, writer):
     writer.write(ANSWER)
 
 
-async def said(port):
+async def said(port, host=HERE):
     targets = WebhookTargets(allow_private=True, allow_http=True)
     async with open_sender(clock=SystemClock(), timeout_ms=5_000, targets=targets) as sender:
-        result = await sender.send_once(f"https://{HERE}:{port}/", MESSAGE)
+        result = await sender.send_once(f"https://{host}:{port}/", MESSAGE)
     assert (result.status_code == 200) == result.delivered
     return result.error
 
@@ -110,6 +110,11 @@ SHOWN = {
 async def test_what_is_wrong_with_a_certificate_is_said(public, tmp_path, make, told):
     async with serving(answer, make(public, tmp_path)) as port:
         assert await said(port) == told
+
+
+async def test_a_certificate_for_another_name_than_the_urls_is_told_of_too(public, tmp_path):
+    async with serving(answer, certificate(tmp_path, "shop.example", public)) as port:
+        assert await said(port, "localhost") == "the certificate is for another host than the URL names"
 
 
 def after_hello(data):

@@ -22,7 +22,6 @@ _BY_CODE: Final[Mapping[int, str]] = {
 
 _BY_REASON: Final[Mapping[str, str]] = {
     "WRONG_VERSION_NUMBER": "the receiver speaks no TLS on this port",
-    "HTTP_REQUEST": "the receiver speaks no TLS on this port",
     "UNSUPPORTED_PROTOCOL": "the receiver offers no TLS as new as 1.2",
     "TLSV1_ALERT_PROTOCOL_VERSION": "the receiver offers no TLS as new as 1.2",
     "TLSV1_UNRECOGNIZED_NAME": "the receiver knows no host of the URL's name",
