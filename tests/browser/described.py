@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, Page, Route, ViewportSize
+from playwright.async_api import Browser, CDPSession, Page, Route, ViewportSize
 
 from cambist_web.dashboard.files import BuiltFiles
 from cambist_web.dashboard.routes import ASSETS_PATH, OPERATORS_PATH, PAGE_HEADERS, PATH
@@ -52,11 +52,15 @@ def built(name: str) -> Content | None:
 
 
 class View(NamedTuple):
-    """How a page is looked at: how large, whether with a finger or with a mouse, by scripts that each give a list."""
+    """How a page is looked at: how large, whether with a finger or with a mouse, by scripts that each give a list.
+
+    Read from the right, it is laid out as in Arabic, and its words stay as they are.
+    """
 
     size: ViewportSize
     is_touched: bool
     scripts: tuple[str, ...]
+    direction: Literal["ltr", "rtl"] = "ltr"
 
 
 class DescribedGateway:
@@ -176,7 +180,9 @@ IS_TOUCHED = "() => matchMedia('(pointer: coarse)').matches"
 
 
 @asynccontextmanager
-async def described_page(browser: Browser, gateway: DescribedGateway, **options: Any) -> AsyncIterator[Page]:
+async def described_page(
+    browser: Browser, gateway: DescribedGateway, at: str = "/overview", **options: Any
+) -> AsyncIterator[Page]:
     """Open a page of this gateway's, in whose browser it is always the same moment. It keeps to its policy."""
     fixed = {"timezone_id": "UTC", "locale": "en-US", "reduced_motion": "reduce"}
     context = await browser.new_context(**{**fixed, **options})
@@ -186,7 +192,7 @@ async def described_page(browser: Browser, gateway: DescribedGateway, **options:
         page = await context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        await page.goto(gateway.home if gateway.app == "operator" else f"{gateway.home}/overview")
+        await page.goto(f"{gateway.home}{at}")
         await until_shown(page)
         yield page
         wrong = [*errors, *await page.evaluate("window.breaches"), *gateway.unknown]
@@ -208,31 +214,41 @@ async def go(page: Page, address: str) -> None:
     await until_shown(page)
 
 
-async def found_on_every_page(
-    page: Page, gateway: DescribedGateway, *views: View, then: Callable[[str, str], Awaitable[list[str]]] | None = None
-) -> list[str]:
+async def found_on_every_page(page: Page, gateway: DescribedGateway, *views: View) -> list[str]:
     """Return what is found on each page of the app, with the page's address and how it was looked at.
 
     Going to a page takes more than looking at it: what can be looked for in one language is looked for in one turn.
-    ``then`` looks further in the last view, and is given the page's address and another's.
     """
     found = []
     emulation = await page.context.new_cdp_session(page)
-    addresses = list(gateway.addresses())
-    for number, address in enumerate(addresses):
+    for address in gateway.addresses():
         await go(page, address)
-        for size, is_touched, scripts in views:
+        for size, is_touched, scripts, direction in views:
             if await page.evaluate(IS_TOUCHED) != is_touched:
-                await emulation.send("Emulation.setTouchEmulationEnabled", {"enabled": is_touched})
-                await page.evaluate(TWO_FRAMES)
-                assert await page.evaluate(IS_TOUCHED) == is_touched
+                await touch(page, emulation, is_touched)
             await resize(page, size)
-            how = f"{size['width']}, with a {'finger' if is_touched else 'mouse'}"
+            await page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
+            how = f"{size['width']}, {direction}, with a {'finger' if is_touched else 'mouse'}"
             for script in scripts:
                 found += [f"{address} at {how}: {one}" for one in await page.evaluate(script)]
-        if then is not None:
-            found += await then(address, addresses[number - 1])
     return found
+
+
+async def touch(page: Page, emulation: CDPSession, is_touched: bool) -> None:
+    """Have the page looked at with a finger, or with a mouse."""
+    await emulation.send("Emulation.setTouchEmulationEnabled", {"enabled": is_touched})
+    await page.evaluate(TWO_FRAMES)
+    assert await page.evaluate(IS_TOUCHED) == is_touched
+
+
+@asynccontextmanager
+async def touched(page: Page) -> AsyncIterator[None]:
+    """Have the page looked at with a finger until the block ends."""
+    emulation = await page.context.new_cdp_session(page)
+    await touch(page, emulation, is_touched=True)
+    yield
+    await touch(page, emulation, is_touched=False)
+    await emulation.detach()
 
 
 async def resize(page: Page, size: ViewportSize | None) -> None:

@@ -10,7 +10,7 @@ from playwright.async_api import expect
 from cambist_web.dashboard.files import BUILT
 from tests.browser.axe import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
 from tests.browser.axe import violations
-from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go, resize
+from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go, resize, touched
 from tests.browser.dialogs import Shown, lay_out, opened
 
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
@@ -94,77 +94,88 @@ stands on one line, where one is can be seen, and no table scrolls."""
 DIALOGS_LEAST = {"merchant": 30, "operator": 45}
 
 
+MENUS = {"merchant": 3, "operator": 2}
+
+
 @pytest.mark.parametrize("app", ["merchant", "operator"])
-async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_for_axe_in_its_dialogs_and_forms(
+async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_in_its_menus_dialogs_and_forms(
     chromium, app, axe
 ):
     gateway = DescribedGateway(app, rows=3)
     addresses, wrong, dialogs = list(gateway.addresses()), [], []
     async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        wrong += await of_menus(page, axe, MENUS[app])
         for number, address in enumerate(addresses):
-            await go(page, address)
-            await resize(page, SMALL_LAPTOP)
-            found = [f"out of sight on a small laptop: {one}" for one in await page.evaluate(TOO_WIDE)]
             await resize(page, DESKTOP)
-            found += [one for script in OF_A_DESKTOP[app] for one in await page.evaluate(script)]
+            await go(page, address)
+            found = [one for script in OF_A_DESKTOP[app] for one in await page.evaluate(script)]
             # What stands around every page is looked at once.
             found += await violations(page, axe, part="main" if number else "")
             found += await page.get_by_role("alert").all_inner_texts()
-            async for shown in opened(page, address, another=addresses[number - 1]):
-                dialogs += shown.dialogs
-                found += await of_opened(page, axe, shown)
+            await resize(page, SMALL_LAPTOP)
+            found += [f"out of sight on a small laptop: {one}" for one in await page.evaluate(TOO_WIDE)]
+            # What is opened is looked at where it has least room, and where a finger would miss it.
+            await resize(page, PHONE)
+            async with touched(page):
+                async for shown in opened(page, address, another=addresses[number - 1]):
+                    dialogs += shown.dialogs
+                    found += await page.evaluate(TOO_SMALL)
+                    found += await of_opened(page, axe, shown)
             wrong += [f"{address}: {one}" for one in found]
         assert not wrong, "\n".join(wrong)
     # None of them is left out because a button does nothing.
     assert len(dialogs) >= DIALOGS_LEAST[app], dialogs
 
 
-@pytest.mark.parametrize("app, menus", [("merchant", 3), ("operator", 2)])
-async def test_axe_finds_nothing_wrong_with_an_open_menu_whose_first_item_has_the_focus(chromium, app, menus, axe):
-    wrong = []
-    async with described_page(chromium, DescribedGateway(app), viewport=DESKTOP) as page:
-        buttons = page.locator("[aria-haspopup=menu]")
-        assert await buttons.count() == menus
-        for button in await buttons.all():
-            await button.click()
-            await expect(page.get_by_role("menu").locator("[role^=menuitem]").first).to_be_focused()
-            wrong += await violations(page, axe, part="[role=menu]")
-            await page.keyboard.press("Escape")
-            await expect(page.get_by_role("menu")).to_have_count(0)
-            await expect(button).to_be_focused()
-    assert wrong == []
+async def of_menus(page, axe: str, count: int) -> list[str]:
+    """Return what axe finds wrong with open menus, whose first item has the focus, which the button has once more."""
+    found = []
+    buttons = page.locator("[aria-haspopup=menu]")
+    assert await buttons.count() == count
+    for button in await buttons.all():
+        await button.click()
+        await expect(page.get_by_role("menu").locator("[role^=menuitem]").first).to_be_focused()
+        found += await violations(page, axe, part="[role=menu]")
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("menu")).to_have_count(0)
+        await expect(button).to_be_focused()
+    return found
 
+
+PAGE_TOO_WIDE = """() => {
+  const { scrollWidth, clientWidth } = document.documentElement;
+  return scrollWidth > clientWidth ? [`the page is ${scrollWidth} wide`] : [];
+}"""
+OVERFLOWING = """() => [...document.querySelectorAll("main dd")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1)
+  .map((one) => one.innerText)"""
 
 VIEWS = {
     "merchant": (
         View(DESKTOP, True, (TOO_WIDE, TOO_SMALL)),
         View(DESKTOP, False, (TOO_WIDE,)),
+        View(DESKTOP, False, (PAGE_TOO_WIDE,), "rtl"),
+        View(PHONE, True, (TOO_WIDE, OVERFLOWING), "rtl"),
         View(PHONE, True, (TOO_WIDE, TOO_SMALL)),
     ),
-    "operator": (View(PHONE, True, (TOO_WIDE, TOO_SMALL, LONE_DASHES)),),
+    "operator": (
+        View(DESKTOP, True, (PAGE_TOO_WIDE,)),
+        View(DESKTOP, True, (PAGE_TOO_WIDE,), "rtl"),
+        View(PHONE, True, (TOO_WIDE, OVERFLOWING), "rtl"),
+        View(PHONE, True, (TOO_WIDE, TOO_SMALL, LONE_DASHES)),
+    ),
 }
-"""What is looked for in the language with the longest words: what is too wide and what a finger misses, and on cards of
-a phone lines that say that there is nothing."""
+"""What is looked for in the language with the longest words: what is too wide, also where it is read from the right,
+and what a finger misses; and on cards of a phone lines that say that there is nothing."""
 
 
 @pytest.mark.parametrize("app", VIEWS)
 async def test_no_page_and_no_table_is_wider_than_its_room_in_the_language_with_the_longest_words(chromium, app):
-    gateway, dialogs = DescribedGateway(app), []
+    gateway = DescribedGateway(app)
     async with described_page(chromium, gateway, viewport=PHONE, has_touch=True, locale="ru-RU") as page:
         assert await page.evaluate("document.documentElement.lang") == "ru"
-
-        async def missed_in_dialogs(address: str, another: str) -> list[str]:
-            # The last view is on a phone, with a finger.
-            missed = []
-            async for shown in opened(page, address, another=another):
-                dialogs.extend(shown.dialogs)
-                missed += [f"{address}: {one}" for one in await page.evaluate(TOO_SMALL)]
-            return missed
-
-        wrong = await found_on_every_page(page, gateway, *VIEWS[app], then=missed_in_dialogs)
+        wrong = await found_on_every_page(page, gateway, *VIEWS[app])
     assert not wrong, "\n".join(wrong)
-    # None of them is left out because a button does nothing.
-    assert len(dialogs) >= DIALOGS_LEAST[app], dialogs
 
 
 async def of_opened(page, axe: str, shown: Shown) -> list[str]:
@@ -189,9 +200,8 @@ OFF_CENTRE = """() => {
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 async def test_what_is_at_work_is_shown_in_the_middle_of_its_button(chromium, motion):
     gateway = DescribedGateway("merchant")
-    async with described_page(chromium, gateway, viewport=PHONE, reduced_motion=motion) as page:
+    async with described_page(chromium, gateway, at="/payments/one_1", viewport=PHONE, reduced_motion=motion) as page:
         await page.route("**/refund", lambda _: None)  # no answer comes
-        await go(page, f"{gateway.home}/payments/one_1")
         await page.get_by_role("button", name="Refund").first.click()
         dialog = page.get_by_role("dialog")
         await dialog.get_by_label("To address").fill("0x52908400098527886E0F7030069857D2E4169EE7")
@@ -205,8 +215,7 @@ async def test_without_a_clipboard_for_scripts_the_browser_copies_what_is_clicke
     """As on a page without https: what is short on the page is copied whole, and the focus stays."""
     gateway = DescribedGateway("merchant")
     rights = ["clipboard-read", "clipboard-write"]
-    async with described_page(chromium, gateway, viewport=DESKTOP, permissions=rights) as page:
-        await go(page, f"{gateway.home}/payments/one_1")
+    async with described_page(chromium, gateway, at="/payments/one_1", viewport=DESKTOP, permissions=rights) as page:
         await page.evaluate("""() => {
           window.clipboard = navigator.clipboard;
           Object.defineProperty(navigator, "clipboard", { value: undefined });

@@ -1,4 +1,4 @@
-"""The dashboards in other languages: read from the right, chosen without a reload, kept, and no wider than a screen."""
+"""The dashboards in other languages: chosen without a reload, kept, and said where one does not come."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import os
 import re
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.test_dashboard import PHONE, begin, sign_up
+from tests.browser.described import DescribedGateway, described_page
+from tests.browser.test_dashboard import PHONE, begin
 from tests.browser.test_dashboard import url as url  # noqa: PLC0414  a fixture of all tests of dashboards
-from tests.browser.test_operator import sign_in
-from tests.support.checkout import serving
-from tests.support.operators import Officer
-from tests.support.web import lent_app, memory_gateway, web_settings
 
 TEXTS = Path("web/dashboard/src/i18n")
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
@@ -57,22 +53,11 @@ async def too_wide(page) -> list[str]:
     return found
 
 
-async def read_every_page(page, texts: dict) -> None:
-    """Go wherever the navigation leads: nothing fails, and nothing is too wide."""
-    links = page.get_by_role("navigation", name=texts["shell"]["navigation"]).get_by_role("link")
-    for index in range(await links.count()):
-        link = links.nth(index)
-        name = (await link.inner_text()).strip()
-        await link.click()
-        await expect(page.get_by_role("heading", name=name, level=1, exact=True)).to_be_visible()
-        await expect(page.get_by_role("status", name=texts["ui"]["loading"])).to_have_count(0)
-        assert await page.get_by_role("alert").all_inner_texts() == [], name
-        assert await too_wide(page) == []
-
-
-async def test_a_merchant_reads_every_page_in_arabic_and_in_german(open_page, url):
+async def test_a_merchant_chooses_arabic_without_a_reload_and_is_read_from_the_right_until_another_is_chosen(
+    open_page, url
+):
     page = await open_page()
-    await sign_up(page, url)
+    await begin(page, url, "overview")
     await page.evaluate("window.sameDocument = true")
     await choose(page, "ar")
     arabic, german = texts("ar"), texts("de")
@@ -83,28 +68,39 @@ async def test_a_merchant_reads_every_page_in_arabic_and_in_german(open_page, ur
     assert side["x"] + side["width"] == pytest.approx(DESKTOP["width"], abs=20)
     await page.get_by_role("button", name=arabic["firstSteps"]["pay"]).click()
     await expect(page.get_by_role("region", name=arabic["overview"]["coins"])).to_be_visible()
-    await read_every_page(page, arabic)
+    assert await too_wide(page) == []
 
     await page.reload()
     assert await marks(page) == ("ar", "rtl")
     await choose(page, "de", of="ar")
     assert await marks(page) == ("de", "ltr")
-    await read_every_page(page, german)
+    await expect(page.get_by_role("heading", name=german["nav"]["overview"], level=1)).to_be_visible()
+    # The longest title of all that are one word.
+    settings = german["nav"]["settings"]
+    navigation = page.get_by_role("navigation", name=german["shell"]["navigation"])
+    await navigation.get_by_role("link", name=settings).click()
+    await expect(page.get_by_role("heading", name=settings, level=1)).to_be_visible()
+    assert await page.get_by_role("alert").all_inner_texts() == []
+    assert await too_wide(page) == []
 
 
-async def test_an_operator_reads_every_page_in_arabic_and_in_german(open_page, database_url, redis_url, clock, ids):
-    settings = web_settings(database_url, redis_url)
-    async with memory_gateway(settings, clock, ids, stock=2) as gateway, lent_app(gateway) as app:
-        transport = httpx.ASGITransport(app=app)
-        async with serving(app) as url, httpx.AsyncClient(transport=transport, base_url=url) as client:
-            officer = await Officer(client).sign_in("owner")
-            page = await open_page()
-            await sign_in(page, url, officer)
-            await choose(page, "ar")
-            assert await marks(page) == ("ar", "rtl")
-            await read_every_page(page, texts("ar"))
-            await choose(page, "de", of="ar")
-            await read_every_page(page, texts("de"))
+async def test_an_operator_chooses_a_language_without_a_reload(chromium):
+    async with described_page(chromium, DescribedGateway("operator", rows=1), viewport=DESKTOP) as page:
+        await page.evaluate("window.sameDocument = true")
+        now = "en"
+        for language, direction in (("ar", "rtl"), ("de", "ltr")):
+            await choose(page, language, of=now)
+            assert await marks(page) == (language, direction)
+            own = texts(language, "operator")["nav"]
+            await expect(page.get_by_role("heading", name=own["overview"], level=1, exact=True)).to_be_visible()
+            links = page.get_by_role("navigation", name=texts(language)["shell"]["navigation"]).get_by_role("link")
+            assert {(await one.inner_text()).strip() for one in await links.all()} <= {*own.values()}
+            now = language
+        # The longest title of all that are one word.
+        await page.get_by_role("link", name=own["queue"]).click()
+        await expect(page.get_by_role("heading", name=own["queue"], level=1)).to_be_visible()
+        assert await too_wide(page) == []
+        assert await page.evaluate("window.sameDocument")
 
 
 async def test_a_refusal_is_said_in_the_readers_language_and_its_code_is_shown(open_page, url):

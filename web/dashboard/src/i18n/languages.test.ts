@@ -85,6 +85,17 @@ describe.each(OTHERS)("%s", (language) => {
     }
   });
 
+  it("calls a page above it as in the navigation", () => {
+    const [english, own] = [texts("en", "common"), texts(language, "common")];
+    const titles = [...english.keys()].filter((key) => /^\w+\.title$/.test(key));
+    const pages = [...english.keys()].filter((key) => key.startsWith("nav."));
+    const alike = pages.flatMap((page) =>
+      titles.filter((title) => english.get(title) === english.get(page)).map((title) => [page, title] as const),
+    );
+    expect(alike.length).toBeGreaterThan(15);
+    for (const [page, title] of alike) expect(own.get(title), title).toBe(own.get(page));
+  });
+
   it("says what the API says in as many sentences as the others", () => {
     const said = texts(language, "said");
     expect([...said.keys()].sort()).toEqual([...texts("de", "said").keys()].sort());
