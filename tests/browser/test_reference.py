@@ -56,7 +56,7 @@ async def test_pages_look_as_they_did_when_somebody_looked_at_them(chromium, app
 async def test_letters_may_be_drawn_differently_and_nothing_may_be_lost(chromium, tmp_path):
     payments = PICTURES["merchant"][1]
     gateway = reference_gateway("merchant")
-    async with described_page(chromium, gateway) as page:
+    async with described_page(chromium, gateway, at=payments.path) as page:
         await show(page, gateway, payments)
         before = shrunk(await shoot(page, tmp_path / "before.png"))
 
@@ -74,7 +74,7 @@ async def test_letters_may_be_drawn_differently_and_nothing_may_be_lost(chromium
 async def test_a_finer_screen_shows_the_same(chromium, tmp_path):
     payments = PICTURES["merchant"][1]
     gateway = reference_gateway("merchant")
-    async with described_page(chromium, gateway, device_scale_factor=2) as page:
+    async with described_page(chromium, gateway, at=payments.path, device_scale_factor=2) as page:
         await show(page, gateway, payments)
         fine = await shoot(page, tmp_path / "fine.png")
     with Image.open(fine) as shot:
