@@ -8,10 +8,10 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.axe import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
-from tests.browser.axe import violations
 from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go, resize, touched
 from tests.browser.dialogs import Shown, lay_out, opened
+from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
+from tests.browser.test_dashboard import violations
 
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
 

@@ -9,9 +9,8 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.axe import axe as axe  # noqa: PLC0414  a fixture of both apps' tests
-from tests.browser.axe import violations
-from tests.browser.test_dashboard import read_every_page
+from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of both apps' tests
+from tests.browser.test_dashboard import read_every_page, violations
 from tests.support.checkout import serving
 from tests.support.operators import Officer
 from tests.support.uncollected_rows import insert_uncollected

@@ -4,8 +4,8 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.axe import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
-from tests.browser.axe import violations
+from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
+from tests.browser.test_dashboard import violations
 from tests.support.authenticator import Authenticator
 from tests.support.checkout import serving
 from tests.support.web import ADMIN_KEY, PASSWORD, lent_app, memory_gateway, web_settings
