@@ -78,7 +78,7 @@ TOO_SMALL = """() => {
     const around = one.parentElement.getBoundingClientRect().height * (one.tagName === "INPUT");
     return Math.max(...parts, around) < leastOf(one) - 0.1;
   };
-  const isZoomed = (one) => one.matches("input[type=text], input[type=password]")
+  const isZoomed = (one) => one.matches("input:not([type=checkbox], [type=radio])")
     && parseFloat(getComputedStyle(one).fontSize) < 16;
   const named = (one) => `too small: ${one.ariaLabel ?? one.labels?.[0]?.innerText ?? one.innerText} ${one.className}`;
   return [...document.querySelectorAll(wanted)]
