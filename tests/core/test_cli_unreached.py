@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 
+from cambist.signer.keystore import Kdf, Keystore, save_keystore
 from tests.support.command import run_command
 
 COMMANDS = (
@@ -29,6 +31,9 @@ COMMANDS = (
     ("doctor",),
 )
 PASSWORD = "hunter2"
+PASSPHRASE = "correct horse battery"
+WORDS = " ".join(["abandon"] * 11 + ["about"])
+QUICK = Kdf(time_cost=1, memory_kib=64, parallelism=1)
 WAYS = {
     "down": "Connection refused|Connect call failed",
     "nowhere": "not known|name resolution",
@@ -53,13 +58,11 @@ def addresses(database_url):
 def run(folder, url, redis_url, command):
     (folder / "cambist.toml").write_text(
         f'[database]\nurl = "{url}"\n[redis]\nurl = "{redis_url}"\n'
-        f'[keys]\napplication_key = "{"ab" * 32}"\nkeystore = "k.json"\npassphrase = "correct horse battery"\n'
+        f'[keys]\napplication_key = "{"ab" * 32}"\nkeystore = "k.json"\npassphrase = "{PASSPHRASE}"\n'
         f'[auth]\njwt_secret = "{"j" * 32}"\n'
     )
     (folder / "empty.json").write_text('{"merchants": [], "chains": []}')
-    (folder / "passphrase").write_text("correct horse battery")
-    made = run_command("keys", "init", "k.json", "--passphrase-file", "passphrase", cwd=folder)
-    assert made.returncode == 0, made.stderr
+    save_keystore(folder / "k.json", Keystore(WORDS), PASSPHRASE, os.urandom, QUICK)
     return run_command(*command, cwd=folder)
 
 
