@@ -11,16 +11,6 @@ from cambist_across_node import Behaviour
 from cambist_across_node.artifacts import pool as spoke_pool
 from tests.support.exchange_story import Story, units_of
 from tests.support.gateway import until
-from tests.support.networks import Coin
-
-
-@pytest.fixture
-def named_coins(network, other) -> dict[str, tuple[Coin, Coin]]:
-    return {
-        "from here": (network.usdx, other.usdx),
-        "from there": (other.usdx, network.usdx),
-        "coin": (network.native, other.native),
-    }
 
 
 @pytest.fixture(scope="module")
@@ -35,68 +25,72 @@ def _as_ever(market) -> Iterator[None]:
     market.honest()
 
 
-@pytest.mark.parametrize("way, amount", [("from here", 100), ("from there", 40), ("coin", "0.2")])
-async def test_a_bridge_is_pending_until_the_relayer_fills_it(story: Story, named_coins, market, way, amount):
-    sold, bought = named_coins[way]
-    side = market.across.sides[bought.chain]
+async def test_bridges_are_pending_until_the_relayer_fills_them(story: Story, network, other, market):
+    """Of a token from either chain, and of coin, side by side."""
+    asked = [(network.usdx, 100, other.usdx), (other.usdx, 40, network.usdx), (network.native, "0.2", other.native)]
     market.across.relayer.behaviour = Behaviour.NEVER
-    had = {coin: await story.holds(coin) for coin in (sold, bought)}
-    quote = await story.trader.quote(sold, amount, bought)
-    made = await story.trader.exchange(sold, amount, bought)
-    assert (made["status"], made["kind"], made["provider"]) == ("pending", "bridge", "across")
-    await deposited(story, made)
-    await story.no_allowance(sold, market.across.sides[sold.chain].pool)
-    if way == "from here":
-        await story.is_clean()
-    pending = await story.trader.read(made)
-    assert (pending["status"], pending["destAmount"], pending["destTxHash"]) == ("pending", None, None)
-    assert await story.holds(sold) == had[sold] - sold.units(amount)
+    expected = {coin: await story.holds(coin) for coin in (network.usdx, other.usdx, network.native, other.native)}
+    quotes = [await story.trader.quote(*one) for one in asked]
+    all_made = [await story.trader.exchange(*one) for one in asked]
+    for made, (sold, amount, _) in zip(all_made, asked, strict=True):
+        assert (made["status"], made["kind"], made["provider"]) == ("pending", "bridge", "across")
+        await deposited(story, made)
+        await story.no_allowance(sold, market.across.sides[sold.chain].pool)
+        expected[sold] -= sold.units(amount)
+    await story.is_clean()
+    for made in all_made:
+        pending = await story.trader.read(made)
+        assert (pending["status"], pending["destAmount"], pending["destTxHash"]) == ("pending", None, None)
+    assert {coin: await story.holds(coin) for coin in expected} == expected
 
     market.across.relayer.behaviour = Behaviour.FILL
-    done = await story.trader.ended(made)
-    came = units_of(bought, done["destAmount"])
-    assert came >= units_of(bought, quote["dstAmountMin"])
-    (deposit,) = [one for one in await market.across.sides[sold.chain].deposits() if one.tx_id == done["txHash"]]
-    filled_by, _ = await side.find_fill(deposit)
-    assert done["destTxHash"] == filled_by
-    if bought.contract is not None:
-        assert await story.received(bought, filled_by) == came
-    await story.check(sold=(sold, had[sold] - sold.units(amount)), bought=(bought, had[bought] + came))
-    told = await story.receiver.wait(made["txnId"], "exchange.succeeded")
-    assert (told["destAmount"], told["destTxHash"]) == (done["destAmount"], filled_by)
+    for made, quote, (sold, _, bought) in zip(all_made, quotes, asked, strict=True):
+        done = await story.trader.ended(made)
+        came = units_of(bought, done["destAmount"])
+        assert came >= units_of(bought, quote["dstAmountMin"])
+        (deposit,) = [one for one in await market.across.sides[sold.chain].deposits() if one.tx_id == done["txHash"]]
+        filled_by, _ = await market.across.sides[bought.chain].find_fill(deposit)
+        assert done["destTxHash"] == filled_by
+        if bought.contract is not None:
+            assert await story.received(bought, filled_by) == came
+        expected[bought] += came
+        told = await story.receiver.wait(made["txnId"], "exchange.succeeded")
+        assert (told["destAmount"], told["destTxHash"]) == (done["destAmount"], filled_by)
+    await story.check(**{coin.symbol + coin.chain: (coin, units) for coin, units in expected.items()})
 
 
-@pytest.mark.parametrize("way, amounts", [("from there", [60, 25]), ("coin", ["0.1"])])
-async def test_what_nobody_fills_comes_back_once(story: Story, named_coins, market, way, amounts):
-    sold, bought = named_coins[way]
-    back = sold if sold.contract is not None else market.weth
+async def test_what_nobody_fills_comes_back_once(story: Story, network, other, market):
+    """Two deposits of a token by one transfer, and coin of the other chain as the token that wraps it."""
+    there, here, coin, wrapped = other.usdx, network.usdx, network.native, market.weth
+    asked = [(there, 60, here), (there, 25, here), (coin, "0.1", other.native)]
     await market.unfilled()
-    had = {coin: await story.holds(coin) for coin in (sold, bought, back)}
-    all_made = [await story.trader.exchange(sold, amount, bought) for amount in amounts]
-    given = sum(sold.units(amount) for amount in amounts)
+    expected = {one: await story.holds(one) for one in (there, here, coin, other.native, wrapped)}
+    all_made = [await story.trader.exchange(*one) for one in asked]
     for made in all_made:
         await deposited(story, made)
     await market.expire()
     for made in all_made:
         await story.now(made, "refunding")
         assert (await story.trader.read(made))["status"] == "pending"
-    assert await story.holds(sold) == had[sold] - given
+    away = {**expected, there: expected[there] - there.units(85), coin: expected[coin] - coin.units("0.1")}
+    assert {one: await story.holds(one) for one in away} == away
     await story.is_clean()
 
-    (refund,) = await market.across.refund(sold.chain)
+    for back, units in ((there, there.units(85)), (wrapped, coin.units("0.1"))):
+        (refund,) = await market.across.refund(back.chain)
+        assert await story.received(back, refund["transactionHash"]) == units
     for made in all_made:
         failed = await failed_at_last(story, made)
         assert failed["error"] == "Nobody paid it out on the other chain in time; what was given came back."
         assert failed["destAmount"] is None
         told = await story.receiver.wait(made["txnId"], "exchange.failed")
         assert (told["status"], told["error"]) == ("failed", failed["error"])
-    assert await story.received(back, refund["transactionHash"]) == given
-    came_back = {**had, sold: had[sold] - given}
-    came_back[back] += given
-    await story.check(**{coin.symbol + coin.chain: (coin, units) for coin, units in came_back.items()})
+    expected |= {coin: away[coin], wrapped: expected[wrapped] + coin.units("0.1")}
+    came_back = {one.symbol + one.chain: (one, units) for one, units in expected.items()}
+    await story.check(**came_back)
     market.across.relayer.behaviour = Behaviour.FILL
     await story.is_clean()
-    await story.check(**{coin.symbol + coin.chain: (coin, units) for coin, units in came_back.items()})
+    await story.check(**came_back)
 
 
 async def test_what_only_looks_like_a_fill_is_none(story: Story, network, other, market):

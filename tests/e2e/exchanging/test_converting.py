@@ -48,11 +48,6 @@ def _as_ever(market) -> Iterator[None]:
     market.honest()
 
 
-@pytest.fixture
-def named_coins(network, other, market) -> dict[str, Coin]:
-    return {"USDX": network.usdx, "USDT": market.usdt, "ETH": network.native, "USDX there": other.usdx}
-
-
 async def pay_out(story: Story, gives: Coin, amount: int | str, brings: Coin, to: str, **more: Any) -> dict[str, Any]:
     body = {
         **named(brings), "toAddress": to, "srcChain": gives.chain, "srcToken": gives.symbol, "srcAmount": str(amount),
@@ -62,27 +57,25 @@ async def pay_out(story: Story, gives: Coin, amount: int | str, brings: Coin, to
     return made
 
 
-@pytest.mark.parametrize(
-    "gives, amount, brings",
-    [("USDX", 30, "USDT"), ("USDX", 40, "ETH"), ("ETH", "0.01", "USDX"), ("USDX", 35, "USDX there")],
-)
-async def test_a_payout_brings_its_recipient_another_token_in_one_operation(
-    story: Story, named_coins, gives, amount, brings
-):
-    given, brought = named_coins[gives], named_coins[brings]
-    friend = given.network.stranger()
-    had = {coin: await story.holds(coin) for coin in (given, brought)}
-    payout = await pay_out(story, given, amount, brought, friend)
-    assert (payout["status"], payout["swap"]["srcAmount"]) == ("requested", str(amount))
-    done = await story.trader.completed(payout)
-    got = await brought.network.onlooker.units(friend, brought)
-    assert units_of(brought, done["amount"]) == got >= units_of(brought, payout["swap"]["minAmount"])
-    if brought.contract is None:
-        assert await given.network.onlooker.units(friend, given) == 0
-    assert (await story.trader.read(done["swap"]))["mode"] == "payout"
-    told = await story.receiver.wait(payout["payoutId"], "payout.completed")
-    assert (told["txHash"], told["amount"]) == (done["txHash"], done["amount"])
-    await story.check(given=(given, had[given] - given.units(amount)), brought=(brought, had[brought]))
+async def test_payouts_bring_their_recipients_another_token_in_one_operation_each(story: Story, network, other, market):
+    """A token for a token, for coin and for a token on the other chain, and coin for a token, side by side."""
+    usdx, usdt, eth, there = network.usdx, market.usdt, network.native, other.usdx
+    asked = [(usdx, 30, usdt), (usdx, 40, eth), (eth, "0.01", usdx), (usdx, 35, there)]
+    friends = [network.stranger() for _ in asked]
+    expected = {coin: await story.holds(coin) for coin in (usdx, usdt, eth, there)}
+    payouts = [await pay_out(story, *one, friend) for one, friend in zip(asked, friends, strict=True)]
+    for payout, friend, (given, amount, brought) in zip(payouts, friends, asked, strict=True):
+        assert (payout["status"], payout["swap"]["srcAmount"]) == ("requested", str(amount))
+        done = await story.trader.completed(payout)
+        got = await brought.network.onlooker.units(friend, brought)
+        assert units_of(brought, done["amount"]) == got >= units_of(brought, payout["swap"]["minAmount"])
+        if brought.contract is None:
+            assert await given.network.onlooker.units(friend, given) == 0
+        assert (await story.trader.read(done["swap"]))["mode"] == "payout"
+        told = await story.receiver.wait(payout["payoutId"], "payout.completed")
+        assert (told["txHash"], told["amount"]) == (done["txHash"], done["amount"])
+        expected[given] -= given.units(amount)
+    await story.check(**{coin.symbol + coin.chain: (coin, units) for coin, units in expected.items()})
 
 
 async def test_coins_are_converted_by_their_rules_on_one_chain_and_across(converting: Story, rules):

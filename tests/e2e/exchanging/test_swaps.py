@@ -8,12 +8,6 @@ import pytest
 
 from tests.support.exchange_story import Story, units_of
 from tests.support.gateway import until
-from tests.support.networks import Coin
-
-
-@pytest.fixture
-def named_coins(network, market) -> dict[str, Coin]:
-    return {"USDX": network.usdx, "USDT": market.usdt, "ETH": network.native}
 
 
 @pytest.fixture(scope="module")
@@ -22,28 +16,32 @@ async def story(story, network, market) -> Story:
     return story
 
 
-@pytest.mark.parametrize("sells, amount, buys", [("USDX", 100, "USDT"), ("USDX", 50, "ETH"), ("ETH", "0.1", "USDX")])
-async def test_a_swap_brings_what_the_chain_shows_and_leaves_no_allowance(
-    story: Story, named_coins, market, sells, amount, buys
-):
-    sold, bought = named_coins[sells], named_coins[buys]
-    had = {coin: await story.holds(coin) for coin in (sold, bought)}
-    quote = await story.trader.quote(sold, amount, bought)
-    assert (quote["provider"], quote["srcAmountRaw"]) == ("1inch", str(sold.units(amount)))
-    made = await story.trader.exchange(sold, amount, bought)
-    assert (made["status"], made["mode"], made["kind"], made["destAmount"]) == ("pending", "manual", "swap", None)
+async def test_swaps_bring_what_the_chain_shows_and_leave_no_allowance(story: Story, network, market):
+    """A token for a token and for coin, and coin for a token, side by side."""
+    usdx, usdt, eth = network.usdx, market.usdt, network.native
+    asked = [(usdx, 100, usdt), (usdx, 50, eth), (eth, "0.1", usdx)]
+    expected = {coin: await story.holds(coin) for coin in (usdx, usdt, eth)}
+    quotes = [await story.trader.quote(*one) for one in asked]
+    all_made = [await story.trader.exchange(*one) for one in asked]
+    for made, quote, (sold, amount, bought) in zip(all_made, quotes, asked, strict=True):
+        assert (quote["provider"], quote["srcAmountRaw"]) == ("1inch", str(sold.units(amount)))
+        assert (made["status"], made["mode"], made["kind"], made["destAmount"]) == ("pending", "manual", "swap", None)
 
-    done = await story.trader.ended(made)
-    came = units_of(bought, done["destAmount"])
-    assert came >= units_of(bought, quote["dstAmountMin"])
-    assert done["txHash"] == done["destTxHash"]
-    if bought.contract is not None:
-        assert await story.received(bought, done["destTxHash"]) == came
-    await story.no_allowance(sold, market.oneinch.router)
-    await story.check(sold=(sold, had[sold] - sold.units(amount)), bought=(bought, had[bought] + came))
-    assert (await story.trader.history())[0] == await story.trader.read(made)
-    told = await story.receiver.wait(made["txnId"], "exchange.succeeded")
-    assert (told["status"], told["destAmount"]) == ("succeeded", done["destAmount"])
+        done = await story.trader.ended(made)
+        came = units_of(bought, done["destAmount"])
+        assert came >= units_of(bought, quote["dstAmountMin"])
+        assert done["txHash"] == done["destTxHash"]
+        if bought.contract is not None:
+            assert await story.received(bought, done["destTxHash"]) == came
+        expected[sold] -= sold.units(amount)
+        expected[bought] += came
+        told = await story.receiver.wait(made["txnId"], "exchange.succeeded")
+        assert (told["status"], told["destAmount"]) == ("succeeded", done["destAmount"])
+    await story.no_allowance(usdx, market.oneinch.router)
+    await story.check(**{coin.symbol: (coin, units) for coin, units in expected.items()})
+    assert (await story.trader.history())[: len(all_made)] == [
+        await story.trader.read(made) for made in reversed(all_made)
+    ]
 
 
 async def test_a_token_that_wants_no_allowance_changed_is_given_none_before_the_right_one(story, network, market):
