@@ -220,27 +220,29 @@ async def test_a_key_is_counted(network):
     assert (network.server.keys, network.server.calls) == ({"s3cret": 1}, {"suggested-fees": 1})
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault.SLOW,
-        Fault.HTTP_429,
-        Fault.HTTP_500,
-        Fault.GARBAGE,
-        Fault.REDIRECT,
-        Fault.ENDLESS,
-        Fault.OTHER_POOL,
-        Fault.OUTPUT_OF_ONE,
-    ],
-)
+REFUSED = {
+    Fault.SLOW: (ProviderUnavailableError, "Across"),
+    Fault.HTTP_429: (ProviderUnavailableError, "Across"),
+    Fault.HTTP_500: (ProviderUnavailableError, "Across"),
+    Fault.GARBAGE: (ProviderUnavailableError, "Across"),
+    Fault.REDIRECT: (ProviderUnavailableError, "Across"),
+    Fault.ENDLESS: (ProviderUnavailableError, "Across"),
+    Fault.OTHER_POOL: (ProviderUnavailableError, "Across offers a contract that is not the pinned one"),
+    Fault.OUTPUT_OF_ONE: (ExchangeRefusedError, "Across would keep more than 3 % of it"),
+}
+"""Which error the plugin raises of each, and what it says where that matters."""
+
+
+@pytest.mark.parametrize("fault", REFUSED)
 async def test_a_fault_of_the_server_makes_no_deposit_and_ends(network, fault):
+    error, words = REFUSED[fault]
     async with bridging(network, timeout_ms=2000) as gateway:
         request = gateway.request("USDT", 5_000_000)
         network.faults.add(fault, "suggested-fees", times=2)
-        with pytest.raises((ProviderUnavailableError, ExchangeRefusedError)):
+        with pytest.raises(error, match=words):
             await gateway.bridge.quote(request)
         if fault is not Fault.HTTP_429:  # which it asked to be left alone for
-            with pytest.raises((ProviderUnavailableError, ExchangeRefusedError)):
+            with pytest.raises(error, match=words):
                 await gateway.bridge.build(request, Units(1))
             assert await gateway.bridge.build(request, Units(1))
     assert network.server.calls["elsewhere"] == 0

@@ -17,17 +17,6 @@ from tests.support.gateway import until
 TOO_LATE = "The least output that was promised could not be had in time."
 GIVEN = 20
 
-BUILT = {
-    OneInch.OTHER_ROUTER: "which is not the pinned router",
-    OneInch.OTHER_RECIPIENT: "with another recipient than was asked for",
-    OneInch.OTHER_SPENDER: "the call's flags allow Permit2",
-    OneInch.MORE_THAN_ASKED: "with another sold than was asked for",
-    OneInch.LESS_THAN_ASKED: "with another sold than was asked for",
-    OneInch.OUTPUT_OF_ONE: "guarantees less than was asked for",
-    OneInch.ENDLESS: "answers with more than 1000000 bytes",
-}
-"""What the log says of each."""
-
 
 @pytest.fixture(scope="module")
 async def story(story, network, other, market) -> Story:
@@ -65,35 +54,22 @@ async def nothing_leaves(story: Story, *coins) -> AsyncIterator[None]:
                 await story.no_allowance(coin, one)
 
 
-@pytest.mark.parametrize("fault", BUILT)
-async def test_a_swap_that_is_not_what_was_asked_for_is_never_signed(story: Story, network, market, fault):
+async def test_a_swap_that_is_not_what_was_asked_for_is_never_signed(story: Story, network, market):
     log = Refused(story)
     async with nothing_leaves(story, network.usdx, market.usdt):
-        market.oneinch.faults.add(fault, "swap")
+        market.oneinch.faults.add(OneInch.OTHER_RECIPIENT, "swap")
         made = await story.trader.exchange(network.usdx, GIVEN, market.usdt)
         await story.trader.waiting(made, "provider")
         (reason, *_) = log.lines("exchange_waits")
-        assert BUILT[fault] in reason.replace("\\'", "'")
+        assert "with another recipient than was asked for" in reason
         failed = await story.expired(made)
         assert (failed["error"], failed["txHash"], failed["destAmount"]) == (TOO_LATE, None, None)
         assert await story.sent(made) == 0
 
 
-async def test_a_swap_waits_for_an_honest_call_and_takes_it(story: Story, network, market):
-    market.oneinch.faults.add(OneInch.OTHER_RECIPIENT, "swap")
-    had = await story.holds(market.usdt)
-    made = await story.trader.exchange(network.usdx, GIVEN, market.usdt)
-    await story.trader.waiting(made, "provider")
-    market.honest()
-    await story.later(made)
-    done = await story.trader.ended(made)
-    assert await story.holds(market.usdt) == had + units_of(market.usdt, done["destAmount"])
-
-
-@pytest.mark.parametrize("fault", [OneInch.GARBAGE, OneInch.REDIRECT, OneInch.ENDLESS, OneInch.HTTP_500])
-async def test_a_1inch_that_makes_no_sense_is_told_at_once(story: Story, network, market, fault):
+async def test_a_1inch_that_makes_no_sense_is_told_at_once(story: Story, network, market):
     async with nothing_leaves(story, network.usdx):
-        market.oneinch.faults.add(fault, "quote")
+        market.oneinch.faults.add(OneInch.GARBAGE, "quote")
         refused = await story.trader.exchange(network.usdx, GIVEN, market.usdt, status=503)
         assert (refused["code"], refused["error"]) == ("EXCHANGE_UNAVAILABLE", "1inch does not answer right now.")
 
@@ -136,9 +112,6 @@ async def test_a_token_that_keeps_a_share_of_each_transfer_is_not_bought(story: 
     [
         (Across.OTHER_POOL, 503, "EXCHANGE_UNAVAILABLE"),
         (Across.OUTPUT_OF_ONE, 400, "EXCHANGE_REFUSED"),
-        (Across.GARBAGE, 503, "EXCHANGE_UNAVAILABLE"),
-        (Across.REDIRECT, 503, "EXCHANGE_UNAVAILABLE"),
-        (Across.ENDLESS, 503, "EXCHANGE_UNAVAILABLE"),
     ],
 )
 async def test_a_bridge_that_lies_at_once_is_refused_at_once(story: Story, network, other, market, fault, status, code):
@@ -148,26 +121,19 @@ async def test_a_bridge_that_lies_at_once_is_refused_at_once(story: Story, netwo
         assert refused["code"] == code
 
 
-@pytest.mark.parametrize(
-    "fault, reason",
-    [
-        (Across.OTHER_POOL, "Across offers a contract that is not the pinned one"),
-        (Across.OUTPUT_OF_ONE, "across will not do it: Across would keep more than 3 % of it"),
-    ],
-)
-async def test_a_bridge_that_lies_to_the_worker_is_never_signed(story: Story, network, other, market, fault, reason):
+async def test_a_bridge_that_lies_to_the_worker_is_never_signed(story: Story, network, other, market):
     log = Refused(story)
     async with nothing_leaves(story, network.usdx, other.usdx):
         (worker,) = story.gateway.workers()
         worker.suspend()
         try:
             made = await story.trader.exchange(network.usdx, GIVEN, other.usdx)
-            market.across.faults.add(fault)
+            market.across.faults.add(Across.OTHER_POOL)
         finally:
             worker.resume()
         await story.trader.waiting(made, "provider")
         (line, *_) = log.lines("exchange_waits")
-        assert reason in line
+        assert "Across offers a contract that is not the pinned one" in line
         assert (await story.expired(made))["error"] == TOO_LATE
         assert await story.sent(made) == 0
 
