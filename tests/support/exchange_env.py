@@ -240,12 +240,14 @@ class ExchangeEnv(Treasury):
 
     async def go_on(self, txn_id: str, *, until: str = "ended", rounds: int = 80, seconds: float = 3) -> ExchangeRow:
         """Let everything run side by side until the exchange has come to a step."""
+        # Until nobody can fill a deposit any more, nothing happens but blocks.
+        blocks = 10 if until == "refunding" else 1
         for _ in range(rounds):
             await self.tick()
             row = await self.row(txn_id)
             if row.step == until:
                 return row
-            await self.mine(seconds=seconds)
+            await self.mine(blocks, seconds=max(seconds, 2 * blocks))
         raise AssertionError(f"still {await self.row(txn_id)}")
 
     async def balance_of(self, chain: str, symbol: str) -> ledger.Balance:
