@@ -72,6 +72,19 @@ async def fill_all(env: ExchangeEnv, filled: set[str]) -> None:
             env.other.fill(deposit)
 
 
+async def miscounted(env: ExchangeEnv) -> list[str]:
+    """Return which exchanges have counted other approvals than they have asked for.
+
+    The next one, such as that which takes back what is left, would have the name of one before, and never be made.
+    """
+    async with env.db.autocommit() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT txn_id FROM exchanges WHERE approvals <> ("
+            "SELECT count(*) FROM outbound_intents WHERE starts_with(reference, 'approval:' || txn_id || ':'))"
+        )
+        return list(found.scalars())
+
+
 async def check_ended_once(env: ExchangeEnv, txn_ids: list[str]) -> None:
     """Each succeeded once; or its call was not mined in time, was cancelled in its nonce, and nothing has left."""
     ended = [await env.row(one) for one in txn_ids]
@@ -88,6 +101,7 @@ async def check_ended_once(env: ExchangeEnv, txn_ids: list[str]) -> None:
         balance = await env.balance_of(chain, symbol)
         assert (balance.available, balance.held, balance.pending) == (came, 0, 0), (chain, symbol)
     assert await env.allowance() == 0
+    assert not await miscounted(env)
     await env.check_all_books()
 
 
