@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from random import Random
 
 import pytest
@@ -10,8 +11,9 @@ from bip_utils import Base58Encoder, Bip32Slip10Secp256k1
 from coincurve import PrivateKey
 
 from cambist.plugin import PluginError
+from cambist_chainkit import curve
 from cambist_chainkit.bip32 import INDEX_MAX, ExtendedKeyError, parse_xpub
-from cambist_chainkit.curve import ORDER, add_multiple
+from cambist_chainkit.curve import LIBRARYS_FIRST, ORDER, add_multiple
 
 CASES = 10_000 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 300
 
@@ -81,8 +83,10 @@ def test_a_point_off_the_curve_is_refused() -> None:
 
 
 @pytest.mark.campaign
-def test_points_are_added_as_the_library_adds_them() -> None:
+@pytest.mark.parametrize("before", [0, LIBRARYS_FIRST])
+def test_points_are_added_as_the_library_adds_them(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
     """Random scalars, and those at the edges: single bytes, none, the largest, and the one that leads nowhere."""
+    monkeypatch.setattr(curve, "_additions", count(before))
     random = Random(256)
     secret = PrivateKey(random.randbytes(32))
     point = secret.public_key
@@ -98,3 +102,18 @@ def test_points_are_added_as_the_library_adds_them() -> None:
     with pytest.raises(ValueError, match="invalid"):
         add_multiple(point, opposite)
     assert add_multiple(point, secret.secret).format() == point.add(secret.secret).format()
+
+
+def test_a_process_that_derives_little_makes_no_multiples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take longer to be made than they save it."""
+    made: list[int] = []
+    monkeypatch.setattr(curve, "_additions", count())
+    monkeypatch.setattr(curve, "LIBRARYS_FIRST", 3)
+    monkeypatch.setattr(curve, "_multiples", lambda: made.append(1) or [()] * 32)
+    point = PrivateKey.from_int(2).public_key
+    for _ in range(3):
+        add_multiple(point, bytes([0] * 31 + [1]))
+    assert made == []
+    with pytest.raises(IndexError):
+        add_multiple(point, bytes([0] * 31 + [1]))
+    assert made == [1]
