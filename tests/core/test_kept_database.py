@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from cambist.db.engine import connect
+from cambist.testing import databases as databases_module
 from cambist.testing.databases import KEPT_MAX, KeptDatabase, KeptDatabases
 
 pytestmark = pytest.mark.slow
@@ -119,6 +120,19 @@ async def test_where_somebody_is_still_connected_the_next_test_gets_another(kept
     await kept.take_back(database)
     assert kept.lend() != url
     left.terminate()
+
+
+async def test_a_database_full_of_deleted_rows_is_given_up_when_it_is_measured(kept, monkeypatch):
+    monkeypatch.setattr(databases_module, "USES_UNTIL_MEASURED", 2)
+    many = MERCHANT.replace(
+        "VALUES ('mer_1', 'ada@shop.example', 'Shop')", "SELECT 'mer_' || n, n || '@shop.example', 'Shop'"
+    )
+    urls = [await used(kept, MERCHANT) for _ in range(3)]
+    monkeypatch.setattr(databases_module, "GROWN_BYTES_MAX", 2**18)
+    urls.append(await used(kept, many))
+    urls.append(await used(kept))
+    assert len(set(urls[:4])) == 1
+    assert urls[4] != urls[3]
 
 
 async def test_what_was_not_given_back_is_not_lent_again(kept):

@@ -17,8 +17,9 @@ from cambist.db.engine import Database, connect
 
 from .servers import REDIS_DATABASES, TEMPLATE, TestServers
 
-USES_MAX = 50
-"""Deleted rows stay in the files until then."""
+USES_UNTIL_MEASURED = 50
+GROWN_BYTES_MAX = 16 * 2**20
+"""Deleted rows stay in the files, and who reads a table reads past them. To measure takes as long as a short test."""
 
 KEPT_MAX = 3
 """Databases that one process keeps at once: each has connections of its own, and the server has 1,000."""
@@ -128,6 +129,7 @@ class KeptDatabase:
         self._connection: Any = None
         self._database: Database | None = None
         self._given_up: list[Database] = []
+        self._bytes = 0
         self._uses = 0
         self._is_lent = False
 
@@ -152,7 +154,7 @@ class KeptDatabase:
         """Empty what was lent for the next test, or drop it. The door to another database is closed."""
         if database is not self._database:
             await database.close()
-        elif self._uses == USES_MAX or not self._empty(database):
+        elif not self._empty(database) or (self._uses % USES_UNTIL_MEASURED == 0 and self._has_grown()):
             await self.close()
         self._is_lent = False
 
@@ -188,6 +190,7 @@ class KeptDatabase:
         copies = [f"CREATE TABLE was.{name} AS TABLE public.{name};" for name in filled]
         script = "\n".join([_WATCH, *copies, _EMPTY.replace("STEPS", "\n".join(steps))])
         self._databases.run(self._connection.execute(script))
+        self._bytes = self._measured()
         return url
 
     def _empty(self, database: Database) -> bool:
@@ -200,6 +203,13 @@ class KeptDatabase:
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             return False  # a test ended this connection, too
         return bool(emptied)
+
+    def _has_grown(self) -> bool:
+        return self._measured() - self._bytes > GROWN_BYTES_MAX
+
+    def _measured(self) -> int:
+        found: int = self._fetch("SELECT pg_database_size(current_database())")[0][0]
+        return found
 
     def _fetch(self, statement: str, *arguments: object) -> Sequence[Any]:
         rows: Sequence[Any] = self._databases.run(self._connection.fetch(statement, *arguments))
