@@ -124,13 +124,12 @@ async def test_where_somebody_is_still_connected_the_next_test_gets_another(kept
 
 async def test_a_database_full_of_deleted_rows_is_given_up_when_it_is_measured(kept, monkeypatch):
     monkeypatch.setattr(databases_module, "USES_UNTIL_MEASURED", 2)
-    many = MERCHANT.replace(
-        "VALUES ('mer_1', 'ada@shop.example', 'Shop')", "SELECT 'mer_' || n, n || '@shop.example', 'Shop'"
-    )
-    urls = [await used(kept, MERCHANT) for _ in range(3)]
     monkeypatch.setattr(databases_module, "GROWN_BYTES_MAX", 2**18)
-    urls.append(await used(kept, many))
-    urls.append(await used(kept))
+    many = (
+        "INSERT INTO merchants (merchant_id, email, name)"
+        " SELECT 'mer_' || n, n || '@shop.example', 'Shop' FROM generate_series(1, 3000) n"
+    )
+    urls = [await used(kept, each) for each in (MERCHANT, MERCHANT, many, MERCHANT, MERCHANT)]
     assert len(set(urls[:4])) == 1
     assert urls[4] != urls[3]
 
