@@ -17,7 +17,7 @@ from coincurve import PrivateKey, PublicKey
 
 ORDER: Final = bytes.fromhex("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141")
 
-LIBRARYS_FIRST: Final = 5_000
+LIBRARYS_FIRST: Final = 8_000
 """How many additions of a process are the library's own, until the multiples are worth their making."""
 
 _SCALAR_BYTES: Final = 32
