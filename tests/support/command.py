@@ -73,9 +73,14 @@ def run_command(
     return _run(pretend, ("cambist", *arguments), cwd, stdin, environment or os.environ)
 
 
-def run_script(script: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a Python script to its end, as ``python SCRIPT`` would. Raises TimeoutError after three minutes."""
-    return _run(_script, (str(script),), Path.cwd(), "", environment)
+def run_script(
+    script: Path, environment: Mapping[str, str], *arguments: str, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a Python script to its end, as ``python SCRIPT ARGUMENTS`` would, in this process' folder by default.
+
+    Raises TimeoutError after three minutes.
+    """
+    return _run(_script, (str(script), *arguments), cwd or Path.cwd(), "", environment)
 
 
 def _run(
