@@ -7,6 +7,8 @@ from itertools import count
 
 import pytest
 
+from tests.support.watched import watched
+
 RECEIVED, CONFIRMED, ORPHANED = (f"account.deposit.{one}" for one in ("received", "confirmed", "orphaned"))
 _numbers = count(1)
 
@@ -58,21 +60,32 @@ async def test_one_address_is_paid_again_and_again_in_any_token(
 
 
 async def test_what_a_reorg_takes_away_is_told_and_comes_back_once(merchant, receiver, network, usdx, books):
+    """It is told of the account, and by a tracker of its address, which lists it once."""
     account = await account_of(merchant, network)
+    address = account["addresses"][0]["address"]
     before = await available(merchant, usdx)
-    await network.mine(6)
-    tx_id = await usdx.send(account["addresses"][0]["address"], "10")
-    await network.mine(5)
-    deposit = (await receiver.wait(account["accountId"], CONFIRMED))["depositId"]
-    signed = await network.signed(tx_id)
-    await network.reorg(5)
-    assert (await receiver.wait(deposit, ORPHANED))["incarnation"] == 1
-    await until(merchant, account, usdx, ("0", "0"))
-    assert await available(merchant, usdx) == pytest.approx(before)
-    await network.send_signed(signed)
-    await network.mine(5)
-    await until(merchant, account, usdx, ("10", "0"))
-    assert await available(merchant, usdx) - before == pytest.approx(10)
+    async with watched(merchant, network.chain, address) as tracker:
+        await network.mine(6)
+        tx_id = await usdx.send(address, "10")
+        await network.mine(5)
+        deposit = (await receiver.wait(account["accountId"], CONFIRMED))["depositId"]
+        await tracker.told(tx_id, address, "detected", "confirmed")
+        signed = await network.signed(tx_id)
+        await network.reorg(5)
+        assert (await receiver.wait(deposit, ORPHANED))["incarnation"] == 1
+        await tracker.told(tx_id, address, "detected", "confirmed", "orphaned")
+        await until(merchant, account, usdx, ("0", "0"))
+        assert await available(merchant, usdx) == pytest.approx(before)
+        await network.send_signed(signed)
+        await network.mine(5)
+        told = await tracker.told(tx_id, address, "detected", "confirmed", "orphaned", "detected", "confirmed")
+        blocks = [block for _, block in told]
+        assert len(set(blocks[:3])) == len(set(blocks[3:])) == 1
+        assert blocks[0] != blocks[3]
+        (one,) = await tracker.listed()
+        assert (one["status"], one["blockHash"]) == ("confirmed", blocks[3])
+        await until(merchant, account, usdx, ("10", "0"))
+        assert await available(merchant, usdx) - before == pytest.approx(10)
     path = f"/api/account/{account['accountId']}/deposits"
     (back,) = (await merchant.get(path))["deposits"]
     assert (back["depositId"], back["status"], back["incarnation"]) == (deposit, "confirmed", 2)

@@ -1,4 +1,7 @@
-"""What moves from and to watched addresses on a real node is told: first seen, confirmed, taken back, told again."""
+"""What moves from and to watched addresses on a real node is told: first seen, and confirmed.
+
+What a reorg takes back is told in test_accounts.py.
+"""
 
 from __future__ import annotations
 
@@ -95,27 +98,6 @@ async def test_what_was_taken_off_the_list_or_switched_off_tells_nothing_more(me
         assert [one["txHash"] for one in await tracker.listed()] == [third, first]
         assert len(await witness.listed()) == 4
         assert [len(tracker.stages(*one)) for one in ((first, removed), (second, removed), (fourth, kept))] == [1, 0, 0]
-
-
-async def test_what_a_reorg_takes_away_is_told_and_told_anew_when_it_is_mined_again(merchant, network, usdx, books):
-    account, ours = await account_of(merchant, network, "watched-2")
-    async with watched(merchant, network.chain, ours) as tracker:
-        await network.mine(6)
-        tx_id = await usdx.send(ours, 10)
-        await network.mine(5)
-        await tracker.told(tx_id, ours, *CONFIRMED)
-        signed = await network.signed(tx_id)
-        await network.reorg(5)
-        await tracker.told(tx_id, ours, *CONFIRMED, "orphaned")
-        await until_balance(merchant, account, usdx, "0")
-        await network.send_signed(signed)
-        await network.mine(5)
-        blocks = [block for _, block in await tracker.told(tx_id, ours, *CONFIRMED, "orphaned", *CONFIRMED)]
-        assert len(set(blocks[:3])) == len(set(blocks[3:])) == 1
-        assert blocks[0] != blocks[3]
-        (one,) = await tracker.listed()
-        assert (one["status"], one["blockHash"]) == ("confirmed", blocks[3])
-        await until_balance(merchant, account, usdx, "10")
 
 
 async def test_workers_that_are_killed_tell_each_movement_and_credit_each_deposit_once(
