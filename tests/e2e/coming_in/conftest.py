@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.gateway import ADMIN_KEY, Merchant
 from tests.support.networks import POLL_BESIDE_MS, Endpoint, Network
 from tests.support.opened import Opened
 from tests.support.opened import opened_by_folder as opened
@@ -36,3 +37,11 @@ def tables(
     """Reach the one chain by a faulty endpoint alone, and the other by two, of which one can hang."""
     beside = other.settings(first_of_two.url, other.url, request_timeout_ms=1000, poll_interval_ms=POLL_BESIDE_MS)
     return {**network.settings(endpoint.url, request_timeout_ms=1000), **beside}
+
+
+@pytest.fixture(scope="module")
+async def merchant(merchant: Merchant) -> Merchant:
+    """Have the operator collect nothing: there is no gas, and each deposit would be tried again and again."""
+    rule = {"collection": {"minValueUsd": "10000000"}}
+    await merchant.put("/api/admin/settings", rule, headers={"X-Admin-Key": ADMIN_KEY})
+    return merchant
