@@ -41,12 +41,11 @@ async def test_an_endpoint_that_dies_is_told_and_replaced_and_who_paid_meanwhile
 ):
     here = f"/api/admin/chains/{network.chain}"
     (first,) = await in_use(ada, network)
-    broken = next(fault for fault in network.faults if fault.name == "HTTP_500")
     async with network.endpoint() as provider:
         second = await add_endpoint(ada, network, provider.url, label="second provider")
         await ada.delete(f"{here}/endpoints/{first}")
         payment = await merchant.pay(usdx, 6)
-        provider.faults.add(broken)
+        provider.faults.add(network.broken)
         await customer.pay(payment["depositAddress"], usdx, 6)
 
         def dead(told: dict) -> dict:

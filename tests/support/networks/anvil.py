@@ -89,11 +89,11 @@ class AnvilNetwork(Network):
     coin_type = 60
     station_float = 5
     faults = (
-        Fault.TIMEOUT, Fault.HTTP_500, Fault.HTTP_429, Fault.HTML, Fault.TRUNCATED, Fault.WRONG_ID, Fault.NULL_BLOCK,
-        Fault.EMPTY_RECEIPTS, Fault.SHORT_RECEIPTS, Fault.OTHER_RECEIPTS, Fault.HEAD_BACK, Fault.HEAD_FROZEN,
-        Fault.WRONG_CHAIN_ID, Fault.OTHER_HASH, Fault.REMOVED_LOG,
+        Fault.TIMEOUT, Fault.HTTP_429, Fault.SHORT_RECEIPTS, Fault.HEAD_BACK, Fault.HEAD_FROZEN, Fault.WRONG_CHAIN_ID,
+        Fault.OTHER_HASH,
     )  # fmt: skip
     hanging = Fault.TIMEOUT
+    broken = Fault.HTTP_500
     value_field = "value"
 
     def __init__(self, chain: str = "ethereum", *, folder: Path | None = None) -> None:

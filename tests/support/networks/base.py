@@ -152,8 +152,12 @@ class Network(ABC):
     family: ClassVar[str]
     coin_type: ClassVar[int]
     faults: ClassVar[Sequence[StrEnum]]
-    """What endpoints are known to do, and a gateway has to bear."""
+    """What endpoints do that a gateway has to bear: one for each kind of error, and what is no error to a plugin.
+
+    That a plugin makes errors of these kinds of all that it can see is held by its own tests.
+    """
     hanging: ClassVar[StrEnum]
+    broken: ClassVar[StrEnum]
     station_float: ClassVar[int]
     """Whole native coins that the operator gives the gas station: enough for a file of stories."""
 

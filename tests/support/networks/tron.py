@@ -108,11 +108,11 @@ class TronNetwork(Network):
     coin_type = 195
     station_float = 10_000
     faults = (
-        Fault.TIMEOUT, Fault.HTTP_429, Fault.HTTP_500, Fault.HTML, Fault.TRUNCATED, Fault.RATE_LIMITED,
-        Fault.LITE_NODE, Fault.NO_BLOCK, Fault.OTHER_BLOCK, Fault.NO_INFOS, Fault.EMPTY_INFOS, Fault.SHORT_INFOS,
-        Fault.OTHER_INFOS, Fault.HEAD_BACK, Fault.HEAD_FROZEN, Fault.LAGGING,
+        Fault.TIMEOUT, Fault.HTTP_429, Fault.SHORT_INFOS, Fault.OTHER_BLOCK, Fault.HEAD_BACK, Fault.HEAD_FROZEN,
+        Fault.LAGGING,
     )  # fmt: skip
     hanging = Fault.TIMEOUT
+    broken = Fault.HTTP_500
     value_field = "call_value"
 
     def __init__(self, *, folder: Path | None = None, representatives: int = REPRESENTATIVES) -> None:
