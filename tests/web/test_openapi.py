@@ -22,6 +22,7 @@ from cambist_web.openapi.fields import describe_parameter, describe_schemas
 from cambist_web.openapi.pages import descriptions
 from cambist_web.requests import decode_json
 from cambist_web.schemas import with_moments
+from tests.e2e.specification.rows import ROWS
 from tests.support import web
 
 
@@ -154,6 +155,14 @@ async def test_the_names_of_schemas_are_names_in_clients_too(description):
     assert {
         name for name in description["components"]["schemas"] if not re.fullmatch("[A-Z][A-Za-z0-9]+", name)
     } == set()
+
+
+async def test_the_description_has_every_row_of_the_specification(client):
+    page = await client.get("/api/swagger")
+    assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
+    told = (await client.get("/api/openapi.json")).json()
+    assert told["info"]["version"] == "1.0.0"
+    assert {f"{method.upper()} {path}" for path, ways in told["paths"].items() for method in ways} > set(ROWS)
 
 
 async def test_a_description_that_is_known_already_is_not_sent_again(client):

@@ -41,15 +41,6 @@ async def test_the_status(shop: Replay, network):
     assert told["version"] == "3.0.0"
 
 
-async def test_the_description_of_the_api(shop: Replay):
-    merchant = shop.merchant
-    async with merchant.session.get(f"{merchant.url}/api/swagger") as page:
-        assert (page.status, page.content_type) == (200, "text/html")
-    described = await merchant.get("/api/openapi.json")
-    assert described["info"]["version"] == "1.0.0"
-    assert {f"{method.upper()} {path}" for path, ways in described["paths"].items() for method in ways} > set(ROWS)
-
-
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.credentials])
 async def test_nobody_is_let_in_without_the_credential_of_the_row(shop: Replay, name: str):
     row, (method, path) = ROWS[name], name.split()
