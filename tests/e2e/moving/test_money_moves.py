@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import nullcontext
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from msgspec import Struct
 
 from cambist.db.engine import Database
+from cambist.services.jobs.cron_runs import last_successes
 from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, until
 from tests.support.networks import Coin, Customer, Network
 from tests.support.receiver import Receiver
@@ -71,9 +72,13 @@ async def story(request, gateway, session, station, network, blocks, story_db) -
 async def test_money_is_paid_collected_paid_out_refunded_and_withdrawn(
     story: Story, gateway, customer: Customer, valkey: MortalValkey
 ):
-    """With the native coin Redis is killed twice meanwhile."""
-    async with valkey.dying() if story.coin == story.network.native else nullcontext():
+    """With the native coin Redis is killed twice meanwhile and comes back empty, and what recurs goes on."""
+    if story.coin != story.network.native:
         await moves_all_its_ways(story, gateway, customer)
+        return
+    async with valkey.dying():
+        await moves_all_its_ways(story, gateway, customer)
+    await recurs(story.db)
 
 
 async def moves_all_its_ways(story: Story, gateway: GatewayProcess, customer: Customer) -> None:
@@ -193,6 +198,17 @@ def group(report: Mapping[str, Any], merchant: Merchant, name: str, coin: Coin) 
         if (line["merchantId"], line["group"], line["token"]) == (merchant.merchant_id, name, coin.symbol)
     ]
     return found
+
+
+async def recurs(db: Database) -> None:
+    """Wait until a job that recurs every other second ended well once more."""
+    since = datetime.now(UTC)
+
+    async def poll() -> bool:
+        async with db.transaction() as conn:
+            return (await last_successes(conn, ["usage"])).get("usage", since) > since
+
+    assert await until(poll)
 
 
 async def every_fee_is_booked(story: Story) -> None:
