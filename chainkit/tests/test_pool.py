@@ -22,6 +22,7 @@ from cambist.plugin import (
 )
 from cambist.testing.clock import ManualClock
 from cambist_chainkit import quorum
+from cambist_chainkit.answers import UnsupportedError
 from cambist_chainkit.pool import BACKOFF_MAX_S, SURVEY_INTERVAL_S
 from cambist_chainkit.quorum import agreed, finally_agreed, most_agree
 
@@ -117,13 +118,18 @@ async def test_other_errors_are_nobodys_fault(clock: ManualClock) -> None:
     assert (one.strikes, one.failures) == (0, 0)
 
 
-async def test_the_wait_doubles_with_each_failure_in_a_row_up_to_a_limit(clock: ManualClock) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [BROKEN, UnsupportedError("closed"), InconsistentChainError("short"), RateLimitedError("busy")],
+    ids=lambda error: type(error).__name__,
+)
+async def test_the_wait_doubles_with_each_failure_in_a_row_up_to_a_limit(clock: ManualClock, error: ChainError) -> None:
     """With some chance in it, so that many do not come back at once; what an endpoint asks for is kept."""
     one = Scripted("one")
     pool = pool_of(clock, one)
     waits = []
     for _ in range(12):
-        pool.blame(one, BROKEN)
+        pool.blame(one, error)
         waits.append(one.retry_at - clock.monotonic())
     assert 0.5 <= waits[0] <= 0.625
     assert all(later > before * 1.5 for before, later in pairwise(waits[:6]))
