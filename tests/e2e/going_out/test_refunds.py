@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from tests.support.gateway import until
 from tests.support.networks import NETWORKS, AnvilNetwork
 
-CONCURRENT_REFUNDS = 30
 LIKE_THE_OTHER = [name for name, kind in NETWORKS.items() if kind.family == AnvilNetwork.family]
 """Where an address is one on the chain beside it too."""
 
@@ -56,27 +53,6 @@ async def test_the_held_excess_goes_back_first(merchant, receiver, customer, onl
     assert await merchant.balance(usdx) == {}
     assert (await merchant.payment(overpaid))["refundedAmount"] == "12"
     assert (await merchant.get("/api/payment/refunds/list?status=completed"))["total"] == 3
-    await gateway.reconcile()
-
-
-async def test_refunds_that_are_asked_for_at_once_are_never_more_than_came(merchant, network, usdx, overpaid, gateway):
-    to_address = network.stranger()
-    path = f"/api/payment/{overpaid['paymentId']}/refund"
-
-    async def ask() -> dict:
-        url, body = merchant.url + path, {"toAddress": to_address, "amount": "1"}
-        async with merchant.session.post(url, json=body, headers=merchant.headers) as response:
-            return {"status": response.status, **await response.json()}
-
-    answers = await asyncio.gather(*(ask() for _ in range(CONCURRENT_REFUNDS)))
-    made = [answer["refund"] for answer in answers if answer["status"] == 201]
-    assert len(made) == 12
-    refused = {(answer["status"], answer.get("code")) for answer in answers if answer["status"] != 201}
-    assert refused == {(409, "REFUND_EXCEEDS_RECEIVED")}
-    for refund in made:
-        await merchant.completed(refund)
-    assert await network.onlooker.holds(to_address, usdx, 12)
-    assert await merchant.balance(usdx) == {}
     await gateway.reconcile()
 
 

@@ -95,24 +95,3 @@ async def test_a_withdrawal_takes_a_session_and_a_code_and_an_api_key_gets_nowhe
     assert made["withdrawalId"] not in {payout["payoutId"] for payout in payouts}
     await merchant.get(f"{HERE}/{made['withdrawalId']}", status=401)
     await gateway.reconcile()
-
-
-async def test_one_code_sent_many_times_at_once_withdraws_once(merchant, network, usdx, onlooker, gateway):
-    to_address = network.stranger()
-    body = request(merchant, usdx, to_address, amount="1", totpCode=await merchant.phone.code())
-
-    async def ask() -> int:
-        async with merchant.session.post(merchant.url + HERE, json=body, headers=merchant.bearer) as response:
-            await response.read()
-            return response.status
-
-    answers = await asyncio.gather(*(ask() for _ in range(20)))
-    assert sorted(answers) == [201] + [403] * 19
-    (made,) = [
-        one
-        for one in (await merchant.get(HERE, headers=merchant.bearer))["withdrawals"]
-        if one["toAddress"] == to_address
-    ]
-    await merchant.completed(made)
-    assert await onlooker.holds(to_address, usdx, 1)
-    assert await merchant.balance(usdx) == {"available": "4"}
