@@ -5,6 +5,8 @@ Everything over the API, without a restart, beside a merchant who goes on with i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.support.gateway import Merchant, until
@@ -19,6 +21,14 @@ async def merchant(gateway, session, station, blocks) -> Merchant:
 @pytest.fixture(scope="module")
 async def ada(gateway, session) -> Operator:
     return await Operator(gateway, session).sign_in()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def wrong(quoter) -> Iterator[str]:
+    """Have one price source say twice as much from the morning on: what it said before is kept for half a minute."""
+    quoter.kraken = "2"
+    yield "kraken"
+    quoter.kraken = "1"
 
 
 async def add_endpoint(ada, network, url: str, **more: str) -> str:
@@ -92,13 +102,11 @@ async def test_a_token_that_is_added_by_its_contract_is_taken_and_says_what_send
 # Who says what a coin costs, and who decides about that, is the same on every kind of chain.
 @pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
 async def test_a_price_source_that_is_wrong_is_told_and_set_aside_and_nobody_pays_too_little(
-    ada, merchant, usdx, quoter, gateway
+    ada, merchant, usdx, quoter, wrong, gateway
 ):
     async def asked() -> str:
         body = {"chain": usdx.chain, "token": usdx.symbol, "pricingMode": "fiat", "amount": "10", "fiatCurrency": "usd"}
         return (await merchant.post("/api/payment/quote", body))["expectedAmount"]
-
-    wrong, quoter.kraken = "kraken", "2"
 
     async def told_of(status: str) -> bool:
         prices = (await ada.get("/api/admin/prices"))["prices"]
