@@ -52,9 +52,16 @@ async def network(request, opened, network_options) -> Network:
 
 
 @pytest.fixture(scope="module")
-async def other(opened, network) -> Network:
-    """Run the chain beside it: Base."""
-    return await opened.once(("beside", network), lambda: AnvilNetwork("base"))
+async def beside(opened, network) -> Sequence[Network]:
+    """Run what the gateway watches beside the story's chain: Base, unless no story on this one has any use for it."""
+    return [await opened.once(("beside", network), lambda: AnvilNetwork("base"))]
+
+
+@pytest.fixture(scope="module")
+def other(beside) -> Network:
+    """Give the chain beside it."""
+    (other,) = beside
+    return other
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +116,12 @@ async def receiver(network) -> AsyncIterator[Receiver]:
 
 
 @pytest.fixture(scope="module")
-def tables(network, other) -> Mapping[str, Mapping[str, Any]]:
+def tables(network, beside) -> Mapping[str, Mapping[str, Any]]:
     """Give the tables of the chains in the operator's file."""
-    return {**network.settings(), **other.settings(poll_interval_ms=POLL_BESIDE_MS)}
+    found = dict(network.settings())
+    for chain in beside:
+        found |= chain.settings(poll_interval_ms=POLL_BESIDE_MS)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -140,14 +150,14 @@ async def gateway(tmp_path_factory, opened, network, settings, by_exec) -> Gatew
 
 
 @pytest.fixture(scope="module")
-async def station(gateway, story_db, opened, network, other) -> str:
-    """Fund the gas station once on both chains, as the operator does, and return its address on the first."""
-    return await opened.once(("station", network), lambda: _funded_station(story_db, network, other))
+async def station(gateway, story_db, opened, network, beside) -> str:
+    """Fund the gas station once on each chain, as the operator does, and return its address on that of the story."""
+    return await opened.once(("station", network), lambda: _funded_station(story_db, network, beside))
 
 
 @asynccontextmanager
-async def _funded_station(db: Database, network: Network, other: Network) -> AsyncIterator[str]:
-    for chain in (other, network):
+async def _funded_station(db: Database, network: Network, beside: Sequence[Network]) -> AsyncIterator[str]:
+    for chain in (*beside, network):
         address = await station_address(db, chain)
         await chain.native.send(address, chain.station_float)
         await chain.mine(CONFIRMATIONS + 1)
@@ -184,9 +194,9 @@ class Blocks:
 
 
 @pytest.fixture(scope="module")
-async def blocks(network, other) -> AsyncIterator[Blocks]:
-    """Mine both chains."""
-    blocks = Blocks(network, other)
+async def blocks(network, beside) -> AsyncIterator[Blocks]:
+    """Mine all chains."""
+    blocks = Blocks(network, *beside)
     mining = asyncio.create_task(blocks.mine())
     yield blocks
     assert not mining.done(), mining

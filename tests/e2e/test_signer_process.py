@@ -13,6 +13,9 @@ from tests.support.descendants import everything_below, still_there
 from tests.support.gateway import GatewayProcess, until
 from tests.support.secrets import memory
 
+# The processes are the program itself, which takes long to start. One signs for TRON in the stories of going_out.
+pytestmark = pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
+
 PASSPHRASE = "a passphrase that is in no other process"
 CAP = 30
 
@@ -82,7 +85,6 @@ async def test_a_payout_is_signed_by_a_process_that_alone_knows_passphrase_and_w
     assert mnemonic not in gateway.log.read_text()
 
 
-@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
 async def test_what_is_above_the_hourly_cap_waits_and_says_why(gateway, merchant, network, usdx, onlooker):
     large, small = network.stranger(), network.stranger()
     waiting = await merchant.pay_out(usdx, 20, large)
@@ -102,7 +104,6 @@ async def test_what_is_above_the_hourly_cap_waits_and_says_why(gateway, merchant
     await gateway.reconcile()
 
 
-@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
 async def test_a_signer_that_dies_is_started_again_and_remembers_its_caps(gateway, merchant, network, usdx, onlooker):
     before = gateway.child("signer")
     before.kill()

@@ -7,7 +7,7 @@ import ctypes
 import os
 import string
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -94,14 +94,25 @@ class Finder:
             for table, column, kind in columns.all():
                 value = f'"{column}"' if kind == "bytea" else f'"{column}"::text'
                 rows = await conn.exec_driver_sql(f'SELECT {value} FROM "{table}" WHERE "{column}" IS NOT NULL')  # noqa: S608  our own names
-                for cell in rows.scalars():
-                    if names := self.find(cell if isinstance(cell, bytes) else cell.encode()):
-                        found.setdefault(f"{table}.{column}", set()).update(names)
+                # All at once: to look for each secret in each cell by itself takes ten times as long.
+                cells = (cell if isinstance(cell, bytes) else cell.encode() for cell in rows.scalars())
+                if names := self.find(b"\n".join(cells)):
+                    found[f"{table}.{column}"] = names
         return found
 
-    def in_memory(self, process: psutil.Process) -> set[str]:
-        """Return what stands in the writable memory of a process. Raises PermissionError."""
-        return {name for content in memory(process) for name in self.find(content)}
+    def in_memory(
+        self, process: psutil.Process, *, enough: Callable[[Collection[str]], bool] = lambda _: False
+    ) -> set[str]:
+        """Return what stands in the writable memory of a process, or in the first of it that has enough.
+
+        Raises PermissionError.
+        """
+        found: set[str] = set()
+        for content in memory(process):
+            found |= self.find(content)
+            if enough(found):
+                break
+        return found
 
 
 def long_words(content: bytes) -> bytes:

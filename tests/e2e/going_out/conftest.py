@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.support.networks import AnvilNetwork, Network
 from tests.support.opened import opened_by_folder as opened
 from tests.support.quoter import Quoter
 
@@ -13,9 +14,15 @@ __all__ = ["opened"]
 
 
 @pytest.fixture(scope="module")
-def by_exec(network) -> bool:
-    """Have processes that hold in memory what they read themselves, where a story looks for secrets there."""
-    return network.family == "evm"
+async def beside(opened, network) -> Sequence[Network]:
+    """Have no chain beside TRON: what is sent on a wrong chain is sent to an address that is one on both."""
+    return [await opened.once(("beside", network), lambda: AnvilNetwork("base"))] if network.family == "evm" else []
+
+
+@pytest.fixture(scope="module")
+def signer_settings(network) -> Sequence[str]:
+    """Have a process of its own sign for TRON; on the other chains the worker does."""
+    return ["[signer]", "separate = true"] if network.family == "tron" else []
 
 
 @pytest.fixture(scope="module")
@@ -25,5 +32,5 @@ async def quoter(opened, network) -> Quoter:
 
 
 @pytest.fixture(scope="module")
-def more_settings(quoter) -> Sequence[str]:
-    return quoter.settings()
+def more_settings(quoter, signer_settings) -> Sequence[str]:
+    return [*quoter.settings(), *signer_settings]
