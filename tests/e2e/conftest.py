@@ -136,17 +136,8 @@ def settings(story_database_url, story_redis_url, tables, more_settings) -> str:
 
 
 @pytest.fixture(scope="module")
-def by_exec() -> bool:
-    """Say whether the gateway's processes are forked, as is quicker, or the program itself."""
-    return False
-
-
-@pytest.fixture(scope="module")
-async def gateway(tmp_path_factory, opened, network, settings, by_exec) -> GatewayProcess:
-    return await opened.once(
-        ("gateway", network),
-        lambda: GatewayProcess(tmp_path_factory.mktemp("gateway"), settings, by_exec=by_exec),
-    )
+async def gateway(tmp_path_factory, opened, network, settings) -> GatewayProcess:
+    return await opened.once(("gateway", network), lambda: GatewayProcess(tmp_path_factory.mktemp("gateway"), settings))
 
 
 @pytest.fixture(scope="module")

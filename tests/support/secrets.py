@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import ctypes
 import os
-import string
 import struct
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +21,8 @@ from tests.support.descendants import everything_below
 
 IN_OPEN = 0x20
 CHUNK_BYTES_MAX = 1 << 26
-WORD_BYTES_MIN = 32
-_WORD = f"{string.digits}{string.ascii_letters}+/_-".encode()
-_WORDS_ONLY = bytes(byte if byte in _WORD else ord(" ") for byte in range(256))
+WORD_BYTES = 8
+SECRET_BYTES_MIN = 2 * WORD_BYTES - 1
 EVENT = struct.Struct("iIII")
 COIN_TYPES = {"evm": 60, "tron": 195}
 
@@ -63,25 +62,29 @@ def spellings(name: str, secret: bytes) -> dict[str, bytes]:
 
 
 class Finder:
-    """Knows the spellings of some secrets, and that an extended private key begins with ``xprv``."""
+    """Knows the spellings of some secrets, and that an extended private key begins with ``xprv``.
+
+    However many there are, they are looked for in one go: each is so long that one of the whole 64-bit words of what is
+    looked at is within it, wherever it stands.
+    """
 
     def __init__(self, secrets: Mapping[str, bytes]) -> None:
-        needles = {"an extended private key": b"xprv9"}
+        self._needles: dict[str, bytes] = {}
         for name, secret in secrets.items():
-            needles |= spellings(name, secret)
-        self._words = {name: needle for name, needle in needles.items() if needle == long_words(needle)}
-        self._others = {name: needle for name, needle in needles.items() if name not in self._words}
+            self._needles |= spellings(name, secret)
+        self._names: dict[int, set[str]] = {}
+        for name, needle in self._needles.items():
+            assert len(needle) >= SECRET_BYTES_MIN, name
+            for start in range(WORD_BYTES):
+                word = int.from_bytes(needle[start : start + WORD_BYTES], sys.byteorder)
+                self._names.setdefault(word, set()).add(name)
 
     def find(self, content: bytes) -> set[str]:
         """Return the names of the secrets that stand in it."""
-        # Each is looked for by itself, and most are long words, of which there are few in a process's memory.
-        words = long_words(content)
-        return {
-            name
-            for needles, where in ((self._words, words), (self._others, content))
-            for name, needle in needles.items()
-            if needle in where
-        }
+        words = memoryview(content)[: len(content) // WORD_BYTES * WORD_BYTES].cast("Q")
+        seen = {name for word in self._names.keys() & words for name in self._names[word]}
+        found = {name for name in seen if self._needles[name] in content}
+        return found | ({"an extended private key"} if b"xprv9" in content else set())
 
     async def in_database(self, db: Database) -> dict[str, set[str]]:
         """Read every column of every table, bytes as bytes and everything else as text; return where what stands."""
@@ -113,11 +116,6 @@ class Finder:
             if enough(found):
                 break
         return found
-
-
-def long_words(content: bytes) -> bytes:
-    """Return all words of 32 characters and more, with a space between them."""
-    return b" ".join(word for word in content.translate(_WORDS_ONLY).split() if len(word) >= WORD_BYTES_MIN)
 
 
 def memory(process: psutil.Process) -> Iterator[bytes]:
