@@ -433,7 +433,8 @@ def test_up_gives_the_passphrase_to_the_signer_alone_starts_again_after_a_kill_a
     start_up, tmp_path
 ):
     passphrase = "CAMBIST_KEYS__PASSPHRASE"
-    up = start_up("[signer]\nseparate = true\n")
+    # Whoever signs, signs for chains of all families.
+    up = start_up("[signer]\nseparate = true\n[plugins.tron]\nsimulated = true\n")
     up.wait_until_ready()  # account keys are in stock, so the worker has asked the signer for them
     assert "KEYSTORE MADE" in up.log.read_text()
     assert passphrase in up.child("signer").environ()
