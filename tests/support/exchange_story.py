@@ -49,10 +49,10 @@ class Story(Struct, frozen=True):
         gas = await onlooker.gas(self.wallet, self.station) if coin == coin.network.native else 0
         return await onlooker.units(self.wallet, coin) - gas
 
-    async def check(self, **expected: tuple[Coin, int]) -> None:
-        """Compare what the wallet holds, and what the API says that it has, with so many units."""
-        for name, (coin, units) in expected.items():
-            assert await self.holds(coin) == units, name
+    async def check(self, expected: Mapping[Coin, int]) -> None:
+        """Compare what the wallet holds, and what the API says that it has, with so many units of each coin."""
+        for coin, units in expected.items():
+            assert await self.holds(coin) == units, (coin.chain, coin.symbol)
             balance = await self.trader.balance(coin)
             assert {key: coin.units(value) for key, value in balance.items()} == ({"available": units} if units else {})
 
@@ -63,7 +63,7 @@ class Story(Struct, frozen=True):
             return await self.holds(coin) == units
 
         await until(poll)
-        await self.check(held=(coin, units))
+        await self.check({coin: units})
 
     async def is_clean(self) -> dict[str, Any]:
         """Check that no unit was invented or lost, and that books and chains agree; return the report."""

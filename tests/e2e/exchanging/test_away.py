@@ -50,8 +50,10 @@ async def test_payments_payouts_and_bridges_go_on_while_a_swap_waits_for_its_pro
     came = units_of(usdx, bridge["destAmount"])
     await story.until_holds(usdx, had[usdx] - usdx.units(30 + 7 - 11) + came)
     await story.check(
-        there=(other.usdx, had[other.usdx] - usdx.units(20)),
-        swapped=(market.usdt, had[market.usdt] + units_of(market.usdt, done["destAmount"])),
+        {
+            other.usdx: had[other.usdx] - usdx.units(20),
+            market.usdt: had[market.usdt] + units_of(market.usdt, done["destAmount"]),
+        }
     )
 
 

@@ -56,7 +56,7 @@ async def test_bridges_are_pending_until_the_relayer_fills_them(story: Story, ne
         expected[bought] += came
         told = await story.receiver.wait(made["txnId"], "exchange.succeeded")
         assert (told["destAmount"], told["destTxHash"]) == (done["destAmount"], filled_by)
-    await story.check(**{coin.symbol + coin.chain: (coin, units) for coin, units in expected.items()})
+    await story.check(expected)
 
 
 async def test_what_nobody_fills_comes_back_once(story: Story, network, other, market):
@@ -86,11 +86,10 @@ async def test_what_nobody_fills_comes_back_once(story: Story, network, other, m
         told = await story.receiver.wait(made["txnId"], "exchange.failed")
         assert (told["status"], told["error"]) == ("failed", failed["error"])
     expected |= {coin: away[coin], wrapped: expected[wrapped] + coin.units("0.1")}
-    came_back = {one.symbol + one.chain: (one, units) for one, units in expected.items()}
-    await story.check(**came_back)
+    await story.check(expected)
     market.across.relayer.behaviour = Behaviour.FILL
     await story.is_clean()
-    await story.check(**came_back)
+    await story.check(expected)
 
 
 async def test_what_only_looks_like_a_fill_is_none(story: Story, network, other, market):
@@ -112,7 +111,7 @@ async def test_what_only_looks_like_a_fill_is_none(story: Story, network, other,
     assert await story.holds(other.usdx) == had
     relayer.behaviour = Behaviour.FILL
     done = await story.trader.ended(made)
-    await story.check(came=(other.usdx, had + units_of(other.usdx, done["destAmount"])))
+    await story.check({other.usdx: had + units_of(other.usdx, done["destAmount"])})
 
 
 async def fills(network, pool: str) -> int:

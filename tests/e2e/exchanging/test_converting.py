@@ -75,7 +75,7 @@ async def test_payouts_bring_their_recipients_another_token_in_one_operation_eac
         told = await story.receiver.wait(payout["payoutId"], "payout.completed")
         assert (told["txHash"], told["amount"]) == (done["txHash"], done["amount"])
         expected[given] -= given.units(amount)
-    await story.check(**{coin.symbol + coin.chain: (coin, units) for coin, units in expected.items()})
+    await story.check(expected)
 
 
 async def test_coins_are_converted_by_their_rules_on_one_chain_and_across(converting: Story, rules):
@@ -92,7 +92,7 @@ async def test_coins_are_converted_by_their_rules_on_one_chain_and_across(conver
         one = done[source.symbol]
         assert (one["sourceChain"], one["sourceAmount"]) == (source.chain, str(PAID))
         assert (one["destChain"], one["destToken"]) == (dest.chain, dest.symbol)
-        await converting.check(source=(source, 0), dest=(dest, units_of(dest, one["destAmount"])))
+        await converting.check({source: 0, dest: units_of(dest, one["destAmount"])})
         await converting.receiver.wait(one["txnId"], "exchange.succeeded")
 
 
@@ -107,7 +107,7 @@ async def test_a_payout_whose_call_would_pay_somebody_else_is_never_signed(story
     assert told["status"] == "failed"
     assert await story.sent(payout["swap"]) == 0
     assert await network.onlooker.units(friend, market.usdt) == 0
-    await story.check(given=(network.usdx, had))
+    await story.check({network.usdx: had})
     await story.no_allowance(network.usdx, market.oneinch.router)
 
 
@@ -129,4 +129,4 @@ async def test_a_payout_across_chains_that_nobody_fills_comes_back(story: Story,
     told = await story.receiver.wait(payout["payoutId"], "payout.failed")
     assert told["status"] == "failed"
     assert await other.onlooker.units(friend, other.usdx) == 0
-    await story.check(given=(network.usdx, had))
+    await story.check({network.usdx: had})

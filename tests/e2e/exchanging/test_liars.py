@@ -46,8 +46,8 @@ async def nothing_leaves(story: Story, *coins) -> AsyncIterator[None]:
     """Check that the wallet has all that it had, and that nobody may take anything of it."""
     had = {coin: await story.holds(coin) for coin in coins}
     yield
-    for coin, units in had.items():
-        await story.check(held=(coin, units))
+    await story.check(had)
+    for coin in coins:
         spender = story.market.oneinch.router if coin.network is story.market.here else None
         for one in (spender, story.market.across.sides[coin.chain].pool):
             if one is not None:
@@ -161,9 +161,7 @@ async def test_the_chains_decide_what_became_of_a_bridge_whatever_its_server_say
     done = await story.trader.ended(made)
     came = units_of(other.usdx, done["destAmount"])
     assert await story.received(other.usdx, done["destTxHash"]) == came
-    await story.check(
-        given=(network.usdx, had[0] - network.usdx.units(GIVEN)), came=(other.usdx, had[1] + came)
-    )  # fmt: skip
+    await story.check({network.usdx: had[0] - network.usdx.units(GIVEN), other.usdx: had[1] + came})
 
 
 async def lied_to(story: Story, made, lie: Across) -> None:

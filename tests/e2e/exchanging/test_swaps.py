@@ -38,7 +38,7 @@ async def test_swaps_bring_what_the_chain_shows_and_leave_no_allowance(story: St
         told = await story.receiver.wait(made["txnId"], "exchange.succeeded")
         assert (told["status"], told["destAmount"]) == ("succeeded", done["destAmount"])
     await story.no_allowance(usdx, market.oneinch.router)
-    await story.check(**{coin.symbol: (coin, units) for coin, units in expected.items()})
+    await story.check(expected)
     assert (await story.trader.history())[: len(all_made)] == [
         await story.trader.read(made) for made in reversed(all_made)
     ]
@@ -54,7 +54,7 @@ async def test_a_token_that_wants_no_allowance_changed_is_given_none_before_the_
     done = await story.trader.ended(made)
     came = units_of(network.usdx, done["destAmount"])
     await story.no_allowance(usdt, router)
-    await story.check(sold=(usdt, had[usdt] - usdt.units(20)), bought=(network.usdx, had[network.usdx] + came))
+    await story.check({usdt: had[usdt] - usdt.units(20), network.usdx: had[network.usdx] + came})
 
 
 async def rows(story, statement, *values):
@@ -90,7 +90,7 @@ async def test_a_swap_whose_block_is_replaced_is_taken_back_and_credited_again_o
     assert (again["txHash"], again["destAmount"]) == (done["txHash"], done["destAmount"])
     await story.no_allowance(usdx, market.oneinch.router)
     came = units_of(usdt, again["destAmount"])
-    await story.check(sold=(usdx, had[usdx] - usdx.units(10)), bought=(usdt, had[usdt] + came))
+    await story.check({usdx: had[usdx] - usdx.units(10), usdt: had[usdt] + came})
     claims = (
         "SELECT p.incarnation, p.is_gone FROM exchange_parts p JOIN exchanges e ON e.id = p.exchange_pk"
         " WHERE e.txn_id = $1 AND p.role = 'output'"

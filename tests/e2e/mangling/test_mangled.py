@@ -88,8 +88,8 @@ class Campaign:
             done = await self._end(made, gives_up=is_promised_too_much or random.random() < 0.3)
             self.ended[done["status"]] += 1
             had = await self._moved(way, made, done, had, fair)
+        await self.story.check({coin: had[coin] for coin in self.coins})
         for coin in self.coins:
-            await self.story.check(held=(coin, had[coin]))
             for spender in (market.oneinch.router, market.across.sides[coin.chain].pool):
                 await self.story.no_allowance(coin, spender)
 
