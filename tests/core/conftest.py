@@ -15,6 +15,7 @@ from tests.support.refunds import RefundEnv
 from tests.support.shop import Shop
 from tests.support.trackers import Watchers
 from tests.support.treasury import Treasury
+from tests.support.tron_treasury import tron_treasury
 
 
 @pytest.fixture
@@ -38,6 +39,15 @@ async def watcher(shop, chain):
 async def treasury(db, clock, ids, tmp_path):
     """Give a gateway that sends for several merchants; what wants another one has a fixture of its own."""
     async with Treasury(db, clock, ids, tmp_path, stock=8) as treasury:
+        await treasury.open()
+        yield treasury
+        await treasury.check_books()
+
+
+@pytest.fixture
+async def on_tron(db, clock, ids, tmp_path):
+    """Give a gateway that sends for a merchant on TRON."""
+    async with tron_treasury(db, clock, ids, tmp_path) as treasury:
         await treasury.open()
         yield treasury
         await treasury.check_books()

@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.support.treasury import Treasury
-
-
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        yield treasury
-
 
 async def test_a_payout_waits_for_its_collection_and_its_gas_and_arrives_once(treasury):
     await treasury.receive("USDX", 50_000_000)

@@ -24,14 +24,6 @@ pytestmark = pytest.mark.slow
 AMOUNT = 5_000_000
 
 
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        yield treasury
-        await treasury.check_books()
-
-
 async def merchants(treasury: Treasury, count: int) -> list[tuple[int, int]]:
     """Return merchants and projects whose wallets hold money and gas."""
     found = [(treasury.merchant, treasury.project)]

@@ -15,14 +15,6 @@ pytestmark = pytest.mark.slow
 COIN, USDX = 10**18, 10**6
 
 
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        yield treasury
-        await treasury.check_books()
-
-
 async def test_a_wallet_of_native_coin_is_paid_out_in_parts_to_the_last_unit(treasury):
     await treasury.receive("MEM", 10 * COIN)
     to_address, engine = await treasury.stranger(1), treasury.engine()

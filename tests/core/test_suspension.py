@@ -14,16 +14,8 @@ from cambist.services.identity.projects import require_active
 from cambist.services.sending import nonce_slots, store
 from cambist.services.sending.batches import SUSPENDED_PAUSE, WAITS_FOR_REINSTATEMENT
 from cambist.services.sending.suspended import wake
-from tests.support.treasury import Treasury
 
 USDX = 10**6
-
-
-@pytest.fixture
-async def treasury(db, clock, ids, tmp_path):
-    async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        yield treasury
 
 
 async def suspend(treasury, merchant_id="mer_1"):
