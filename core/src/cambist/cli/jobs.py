@@ -123,10 +123,10 @@ async def _write_out(path: Path, pieces: AsyncIterator[bytes]) -> None:
 
     Raises ClickException where it cannot be, and what reading the pieces raises.
     """
-    what = "is not whole" if _leads_elsewhere(path) else "cannot be written"
+    opened, what = (_elsewhere, "is not whole") if _leads_elsewhere(path) else (replacing, "cannot be written")
     with ExitStack() as stack:
         with _refusing(path, "cannot be written"):
-            stream = stack.enter_context(_elsewhere(path) if _leads_elsewhere(path) else replacing(path))
+            stream = stack.enter_context(opened(path))
         async for piece in pieces:
             with _refusing(path, what):
                 stream.write(piece)
