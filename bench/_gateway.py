@@ -73,8 +73,8 @@ def gateway(database_url: str, redis_url: str, *, workers: int, plugins: str = S
         folder = Path(name)
         config = folder / "cambist.toml"
         config.write_text(settings)
-        cambist = str(Path(sys.executable).with_name("cambist"))
-        argv = [cambist, "up", "--config", str(config), "--data-dir", str(folder / "data"), "--port", str(port)]
+        argv = [sys.executable, "-m", "cambist.cli", "up"]
+        argv += ["--config", str(config), "--data-dir", str(folder / "data"), "--port", str(port)]
         with (folder / "log").open("wb") as log, serving(argv, b"ready ", log):
             yield port
 

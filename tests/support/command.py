@@ -21,6 +21,7 @@ import pytest
 
 from cambist.cli import COMMANDS, main
 from cambist.settings_file import CONFIG_VARIABLE
+from tests.support.forking import fork_commands
 
 TIMEOUT_S = 180
 PLUGINS = ("cambist_evm.plugin", "cambist_prices", "cambist_tron.plugin")
@@ -78,7 +79,7 @@ def run_script(
 ) -> subprocess.CompletedProcess[str]:
     """Run a Python script to its end, as ``python SCRIPT ARGUMENTS`` would, in this process' folder by default.
 
-    Raises TimeoutError after three minutes.
+    Commands of ours that it starts are forked as well. Raises TimeoutError after three minutes.
     """
     return _run(_script, (str(script), *arguments), cwd or Path.cwd(), "", environment)
 
@@ -108,6 +109,7 @@ def pretend(argv: tuple[str, ...], cwd: Path, environment: dict[str, str], strea
 
 
 def _script(argv: tuple[str, ...], *where: Any) -> None:
+    fork_commands()
     _become(argv, *where)
     sys.path.insert(0, str(Path(argv[0]).parent))
     runpy.run_path(argv[0], run_name="__main__")

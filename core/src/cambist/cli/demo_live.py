@@ -16,6 +16,7 @@ import aiohttp
 from .demo_node import APPROVED_BEYOND, CHAIN
 from .demo_shop import SUPPLIER, DemoFailedError, read_answer
 
+READ = f"/api/admin/chains/{CHAIN}"
 STEP_S_MAX = 120
 ASK_EVERY_S = 0.5
 BLOCKS_AT_ONCE = 4
@@ -41,6 +42,7 @@ class LiveDay:
     async def happen(self) -> None:
         """Have customers pay, the shop pay out, and an operator look. Raises DemoFailedError."""
         async with aiohttp.ClientSession() as self._session:
+            await self._until(READ, self._admin, lambda told: told["chain"]["height"] is not None)
             payments = [await self._order(number, price) for number, (price, _) in enumerate(ORDERS, 1)]
             for payment, (_, share) in zip(payments, ORDERS, strict=True):
                 await self._pay(payment, share)
@@ -64,8 +66,7 @@ class LiveDay:
         async with aiohttp.ClientSession() as self._session:
             await _call(self._session, self._node, "evm_setIntervalMining", 0)
             newest = int(await _call(self._session, self._node, "eth_blockNumber"), 16)
-            read = f"/api/admin/chains/{CHAIN}"
-            await self._until(read, self._admin, lambda told: told["chain"]["height"] == newest)
+            await self._until(READ, self._admin, lambda told: told["chain"]["height"] == newest)
 
     async def _order(self, number: int, price: str) -> dict[str, Any]:
         body = {
@@ -109,7 +110,11 @@ class LiveDay:
 
 
 async def fill_station(node: str, address: str) -> None:
-    """Send the gateway what it pays fees with. Before it first looks at the chain, its books open with that."""
+    """Send the gateway what it pays fees with.
+
+    Its books open with that where it first looks at the chain before there is an order: blocks before that one are
+    history then.
+    """
     async with aiohttp.ClientSession() as session:
         await _send(session, node, address, STATION_WEI)
         await _call(session, node, "anvil_mine", hex(1))
