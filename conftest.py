@@ -8,19 +8,21 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 import structlog
+from execnet.xspec import XSpec
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from cambist_chainkit.imports import limit_kept
 from tests.support.command import share_fork_server
 from tests.support.payloads import compare_all
+from tests.support.runners import serve_runners
 
 # Modules import web3.py or eth_account, which raise the process' recursion limit, and kits look at it in the same one.
 with limit_kept():
@@ -161,6 +163,18 @@ def is_fast(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: Sequence[XSpec]) -> None:
+    """Have the processes that run tests forked from one that has imported what they test.
+
+    Where there are only as many as cores, each imports it for itself, as soon as it could be forked.
+    """
+    if len(specs) > CORES:
+        python = serve_runners()
+        for spec in specs:
+            spec.python = python
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
     """Have the workers that are more than there are cores run nothing but what waits."""
     worker, number = node.workerinput, int(node.gateway.id.removeprefix("gw"))
@@ -185,7 +199,7 @@ class FilesAndNetworks(LoadFileScheduling):
 
     What keeps a core busy is never run by more workers than there are cores: processes that take turns on a core find
     nothing of theirs in its caches. The other workers tell what waits, and take what the busy ones leave of the cores.
-    They import and collect nothing else: a worker takes two seconds of a core for all of it.
+    They collect nothing else: a worker takes four seconds of a core for all of it.
     """
 
     def schedule(self) -> None:
