@@ -61,6 +61,7 @@ LONGEST = (
 WAITING = (
     "tests/e2e/",
     "tests/tasks/",
+    "tests/core/test_vanished.py",
     "tests/browser/test_checkout_live.py",
     "tests/web/test_streamed_kinds.py",
     "tests/web/test_unfinished.py",
