@@ -6,6 +6,7 @@ its plugins, is left to them.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import pkgutil
@@ -15,6 +16,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.util import spawnv_passfds
@@ -110,6 +112,8 @@ def _be_python(streams: list[int]) -> NoReturn:
     sys.modules["__main__"] = program = ModuleType("__main__")  # processes that this one starts would import ours
     with suppress(SystemExit):
         exec(eval(sys.stdin.readline()), vars(program))  # noqa: S307, S102  as xdist has it
+    threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter does when it ends, and so is the next
+    atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
