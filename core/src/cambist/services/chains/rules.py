@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainToken, TokenMerchant
 from cambist.plugin import Token
 from cambist.services.errors import InvalidError
 
 CODE = "TOKEN_NOT_ENABLED"
+_DECIDED = """
+SELECT t.chain, t.contract, t.state, t.default_enabled, m.merchant_pk, m.enabled
+FROM chain_tokens t LEFT JOIN token_merchants m ON m.token_pk = t.id
+WHERE t.state IN ('enabled', 'disabled')
+    AND (t.state = 'disabled' OR NOT t.default_enabled OR m.token_pk IS NOT NULL)
+"""
 
 
 class TokenRule(Struct, frozen=True, kw_only=True):
@@ -52,17 +56,13 @@ class TokenRules:
 
 async def load_rules(conn: AsyncConnection) -> Mapping[tuple[str, str | None], TokenRule]:
     """Return what operators decided, of the tokens alone about which something is different from usual."""
-    decided = select(TokenMerchant.token_pk, TokenMerchant.merchant_pk, TokenMerchant.enabled)
-    merchants: dict[int, dict[int, bool]] = {}
-    for row in await conn.execute(decided):
-        merchants.setdefault(row.token_pk, {})[row.merchant_pk] = row.enabled
-    tokens = select(
-        ChainToken.id, ChainToken.chain, ChainToken.contract, ChainToken.state, ChainToken.default_enabled
-    ).where(ChainToken.state.in_(("enabled", "disabled")))
-    return {
-        (row.chain, row.contract): TokenRule(
-            is_open=row.state == "enabled", by_default=row.default_enabled, merchants=merchants.get(row.id, {})
+    rules: dict[tuple[str, str | None], TokenRule] = {}
+    for row in await conn.exec_driver_sql(_DECIDED):
+        merchants = {} if row.merchant_pk is None else {row.merchant_pk: row.enabled}
+        before = rules.get((row.chain, row.contract))
+        if before is not None:
+            merchants = {**before.merchants, **merchants}
+        rules[row.chain, row.contract] = TokenRule(
+            is_open=row.state == "enabled", by_default=row.default_enabled, merchants=merchants
         )
-        for row in await conn.execute(tokens)
-        if row.state == "disabled" or not row.default_enabled or row.id in merchants
-    }
+    return rules

@@ -64,6 +64,26 @@ async def load(conn: AsyncConnection) -> Mapping[str, ChainStateRow]:
     return {row.chain: to_struct(ChainStateRow, row) for row in rows}
 
 
+_ROWS = """
+SELECT id, endpoint_id, name, url_encrypted, origin, state FROM chain_endpoints
+WHERE chain = $1 AND (state IN ('in_use', 'absent') OR origin = 'file' AND state IN ('removed', 'checking'))
+"""
+
+
+class StoredRow(Struct, frozen=True, kw_only=True):
+    """An endpoint's row, by its address, or by its name where that is not known."""
+
+    pk: int
+    key: str
+    origin: str
+    state: str
+
+    @property
+    def is_present(self) -> bool | None:
+        """Whether it was in the file when it was looked at last; None for those that nobody looks for there."""
+        return None if self.origin != "file" else {"in_use": True, "absent": False}.get(self.state)
+
+
 class Counted(Struct, frozen=True):
     """Calls to an endpoint until a moment, for how many there are a minute."""
 
@@ -91,7 +111,8 @@ class Readings:
         monotonic: float,
     ) -> None:
         """Store each endpoint's health in its row. Those of the file get one when they are seen first."""
-        rows = await self._rows(conn, chain)
+        stored = await self._rows(conn, chain)
+        rows = {one.key: one.pk for one in stored}
         urls = () if setup is None else setup.endpoints
         in_file = frozenset(() if file is None else file.endpoints)
         seen: set[int] = set()
@@ -105,21 +126,22 @@ class Readings:
             seen.add(row_pk)
             values = self._values(f"{chain} {row_pk}", one, now, monotonic)
             await conn.execute(update(ChainEndpoint).where(ChainEndpoint.id == row_pk).values(values))
-        await self._mark_absent(conn, chain, seen, now)
+        # Nearly always none has come or gone, and nothing is written for that.
+        if any(one.is_present is (one.pk not in seen) for one in stored):
+            await self._mark_absent(conn, chain, seen, now)
 
-    async def _rows(self, conn: AsyncConnection, chain: str) -> dict[str, int]:
-        """Return the rows of endpoints that may be in use, by address, or by name where that is not known."""
-        found = await conn.execute(
-            select(ChainEndpoint.id, ChainEndpoint.endpoint_id, ChainEndpoint.name, ChainEndpoint.url_encrypted).where(
-                ChainEndpoint.chain == chain,
-                ChainEndpoint.state.in_(("in_use", "absent"))
-                | ((ChainEndpoint.origin == "file") & ChainEndpoint.state.in_(("removed", "checking"))),
+    async def _rows(self, conn: AsyncConnection, chain: str) -> Sequence[StoredRow]:
+        """Return the rows of endpoints that may be in use."""
+        found = await conn.exec_driver_sql(_ROWS, (chain,))
+        return [
+            StoredRow(
+                pk=row.id,
+                key=row.name if row.url_encrypted is None else opened(self._box, row.endpoint_id, row.url_encrypted),
+                origin=row.origin,
+                state=row.state,
             )
-        )
-        return {
-            row.name if row.url_encrypted is None else opened(self._box, row.endpoint_id, row.url_encrypted): row.id
             for row in found
-        }
+        ]
 
     async def _new_row(
         self, conn: AsyncConnection, chain: str, one: EndpointHealth, url: str | None, now: datetime
