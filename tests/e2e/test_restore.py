@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 
 from cambist.db.engine import connect
@@ -37,10 +40,21 @@ def new_machine(gateway, tmp_path, story_database_url, databases):
         yield machine
 
 
-async def paid(merchant: Merchant, customer: Customer, coin: Coin, amount: int, sent: int) -> dict:
+async def sent(merchant: Merchant, customer: Customer, coin: Coin, amount: int, units: int) -> dict:
+    """Have a customer send so much for a payment of an amount; return it as it was made."""
     payment = await merchant.pay(coin, amount)
-    await customer.pay(payment["depositAddress"], coin, sent)
-    return await merchant.until(payment, "paid", "overpaid", seconds=180)
+    await customer.pay(payment["depositAddress"], coin, units)
+    return payment
+
+
+async def all_paid(made: Sequence[tuple[Merchant, dict]]) -> None:
+    """Wait for all of them at once."""
+    await asyncio.gather(*(merchant.until(one, "paid", "overpaid", seconds=180) for merchant, one in made))
+
+
+async def all_completed(made: Sequence[tuple[Merchant, dict]]) -> None:
+    """Wait for the ends of all of them at once."""
+    await asyncio.gather(*(merchant.completed(one) for merchant, one in made))
 
 
 async def restore_on(machine: GatewayProcess, words: str, manifest: str) -> None:
@@ -100,15 +114,21 @@ async def test_words_and_manifest_bring_everything_back(
     gateway, shops, new_machine, session, customer, other_customer, network, other, usdx, native, story_db
 ):
     first, second = shops
-    order = await paid(first, customer, usdx, 30, 30)
-    await paid(first, customer, native, 20, 20)
-    await paid(first, other_customer, other.usdx, 12, 12)
-    await paid(second, customer, usdx, 15, 17)
+    order = await sent(first, customer, usdx, 30, 30)
+    more = [
+        (first, await sent(first, customer, native, 20, 20)),
+        (first, await sent(first, other_customer, other.usdx, 12, 12)),
+        (second, await sent(second, customer, usdx, 15, 17)),
+    ]
     unpaid = await first.pay(usdx, 9)
     account = await user_with_deposits(first, usdx, native)
-    await first.completed(await first.pay_out(usdx, 10, network.stranger()))
-    await first.completed(await first.refund(order, customer.address, amount="4"))
-    await first.completed(await first.pay_out(native, 5, network.stranger()))
+    await all_paid([(first, order), *more])
+    made = [
+        await first.pay_out(usdx, 10, network.stranger()),
+        await first.refund(order, customer.address, amount="4"),
+        await first.pay_out(native, 5, network.stranger()),
+    ]
+    await all_completed([(first, one) for one in made])
     await until(lambda: nothing_under_way(story_db))
     await gateway.reconcile()
     code, output = await gateway.run("reconcile", *gateway.options)
@@ -142,8 +162,8 @@ async def test_words_and_manifest_bring_everything_back(
         await goes_on(first, account, usdx, native)
         await customer.pay(unpaid["depositAddress"], usdx, 9)
         to_address = network.stranger()
-        for merchant, coin, amount in ((first, usdx, 26), (first, native, 17), (second, usdx, 17)):
-            await merchant.completed(await merchant.pay_out(coin, amount, to_address))
+        wanted = (first, usdx, 26), (first, native, 17), (second, usdx, 17)
+        await all_completed([(one, await one.pay_out(coin, amount, to_address)) for one, coin, amount in wanted])
         assert await network.onlooker.holds(to_address, usdx, 43)
         assert await network.onlooker.holds(to_address, native, 17)
 
