@@ -10,13 +10,16 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import aiohttp
 import psutil
 
+from cambist.db.engine import Database
 from cambist.embedded.processes import free_port
+from cambist.services.jobs.cron_runs import last_successes
 from cambist.signer.files import write_new
 from cambist.signer.keystore import Kdf, new_keystore, save_keystore
 from tests.support.command import run_command
@@ -44,6 +47,17 @@ async def until(check: Callable[[], Awaitable[Found | None]], *, seconds: float 
             return found
         await asyncio.sleep(0.2)
     raise AssertionError(f"it did not happen in {seconds} s: {check}")
+
+
+async def recurs(db: Database, job: str) -> None:
+    """Wait until a recurring job has run once more, and ended well."""
+    since = datetime.now(UTC)
+
+    async def poll() -> bool:
+        async with db.transaction() as conn:
+            return (await last_successes(conn, [job])).get(job, since) > since
+
+    assert await until(poll)
 
 
 class GatewayProcess:

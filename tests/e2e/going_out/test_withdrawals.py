@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from cambist_tasks.crons import CRONS
-from tests.support.gateway import named, until
+from tests.support.gateway import named, recurs, until
 
 HERE = "/api/dashboard/withdrawals"
 
@@ -32,7 +29,7 @@ def request(merchant, coin, to_address: str, **more) -> dict:
 
 
 async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_and_once(
-    merchant, receiver, customer, network, usdx, onlooker, gateway
+    merchant, receiver, customer, network, usdx, onlooker, gateway, story_db
 ):
     savings, coin = network.stranger(), f"/api/merchant/wallet/coins/{usdx.chain}/{usdx.symbol}/settings"
     rule = {"autopayoutPolicy": "limit", "autopayoutThreshold": "10", "autopayoutAddress": savings}
@@ -58,8 +55,7 @@ async def test_money_above_the_threshold_goes_to_the_approved_address_by_itself_
     assert (payout["amount"], payout["toAddress"]) == ("30", savings)
     await merchant.completed(payout)
     await receiver.wait(payout["payoutId"], "payout.completed")
-    (every_s,) = [cron.every_s for cron in CRONS if cron.name == "auto_payouts"]
-    await asyncio.sleep(every_s + 1)
+    await recurs(story_db, "auto_payouts")
     assert [one["payoutId"] for one in await made()] == [payout["payoutId"]]
     assert await onlooker.holds(savings, usdx, 30)
     assert await merchant.balance(usdx) == {"available": "10"}

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from msgspec import Struct
 
 from cambist.db.engine import Database
-from cambist.services.jobs.cron_runs import last_successes
-from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, until
+from tests.support.gateway import ADMIN_KEY, GatewayProcess, Merchant, recurs, until
 from tests.support.networks import Coin, Customer, Network
 from tests.support.receiver import Receiver
 from tests.support.valkey import MortalValkey
@@ -78,7 +76,7 @@ async def test_money_is_paid_collected_paid_out_refunded_and_withdrawn(
         return
     async with valkey.dying():
         await moves_all_its_ways(story, gateway, customer)
-    await recurs(story.db)
+    await recurs(story.db, "usage")
 
 
 async def moves_all_its_ways(story: Story, gateway: GatewayProcess, customer: Customer) -> None:
@@ -198,17 +196,6 @@ def group(report: Mapping[str, Any], merchant: Merchant, name: str, coin: Coin) 
         if (line["merchantId"], line["group"], line["token"]) == (merchant.merchant_id, name, coin.symbol)
     ]
     return found
-
-
-async def recurs(db: Database) -> None:
-    """Wait until a job that recurs every other second ended well once more."""
-    since = datetime.now(UTC)
-
-    async def poll() -> bool:
-        async with db.transaction() as conn:
-            return (await last_successes(conn, ["usage"])).get("usage", since) > since
-
-    assert await until(poll)
 
 
 async def every_fee_is_booked(story: Story) -> None:
