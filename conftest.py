@@ -164,13 +164,13 @@ def is_fast(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(specs: Sequence[XSpec]) -> None:
+def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[XSpec]) -> None:
     """Have the processes that run tests forked from one that has imported what they test.
 
     Where there are only as many as cores, each imports it for itself, as soon as it could be forked.
     """
     if len(specs) > CORES:
-        python = serve_runners()
+        python = serve_runners(config.getini("filterwarnings"))
         for spec in specs:
             spec.python = python
 

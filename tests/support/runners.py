@@ -12,17 +12,22 @@ import os
 import pkgutil
 import select
 import shlex
+import shutil
 import signal
 import socket
 import sys
 import tempfile
 import threading
+import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.util import spawnv_passfds
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
+
+from _pytest.config import apply_warning_filters
 
 STUB = Path(__file__).with_name("runner_stub.py")
 PACKAGES = ("cambist.cli", "cambist_web.api")
@@ -59,27 +64,32 @@ MODULES = (
 )
 
 
-def serve_runners() -> str:
-    """Start it for as long as this process runs; return the command that xdist is to start in place of Python."""
+def serve_runners(filters: Sequence[str]) -> str:
+    """Start it for as long as this process runs; return the command that xdist is to start in place of Python.
+
+    What it imports is held to these filters of warnings.
+    """
     path = Path(tempfile.mkdtemp(prefix="cambist-runners-"), "socket")
+    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
     ended, _ = os.pipe()  # whose other end is closed when this process ends
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
         numbers = [ended, listening.fileno()]
-        command = [sys.executable, "-m", __name__, *map(str, numbers), str(path)]
+        command = [sys.executable, "-m", __name__, *map(str, numbers), *filters]
         spawnv_passfds(os.fsencode(sys.executable), command, numbers)
     os.close(ended)
     return shlex.join([sys.executable, "-I", "-S", str(STUB), str(path)])
 
 
-def main(ended: int, number: int, path: Path) -> None:
+def main(ended: int, number: int, filters: Sequence[str]) -> None:
     """Import what is tested, and fork a process for each stub, until whoever started this one has ended."""
     from cambist_chainkit.imports import limit_kept  # noqa: PLC0415  whoever starts this one need not
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # nothing of it is garbage
-    with limit_kept():
+    with limit_kept(), warnings.catch_warnings():
+        apply_warning_filters(filters, [])
         for module in MODULES:
             import_module(module)
         for package in PACKAGES:
@@ -92,14 +102,14 @@ def main(ended: int, number: int, path: Path) -> None:
             stub, _ = listening.accept()
             with stub:
                 _, streams, _, _ = socket.recv_fds(stub, 1, 3)
-                if os.fork() == 0:
+                if streams and os.fork() == 0:  # a stub that was killed before it sent any has nobody to wait for it
                     os.close(ended)
                     listening.close()
                     _be_python(streams)
                 for stream in streams:
                     os.close(stream)
-    path.unlink()
-    path.parent.rmdir()
+        # Also where whoever started this one was killed.
+        shutil.rmtree(Path(listening.getsockname()).parent, ignore_errors=True)
 
 
 def _be_python(streams: list[int]) -> NoReturn:
@@ -120,4 +130,4 @@ def _be_python(streams: list[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
