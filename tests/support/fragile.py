@@ -11,6 +11,10 @@ import msgspec
 from cambist.db.engine import Database
 from cambist.services.sending.engine import Engine
 
+ONLY_ASKS = frozenset({"balances", "find_tx", "next_sequence", "plan", "prepare", "transactions", "witnessed"})
+"""Calls of a chain that leave everything as it was."""
+_HAS_WRITTEN = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL"
+
 
 class KilledError(BaseException):
     """The process is gone. Nothing that expects errors may catch it."""
@@ -27,6 +31,24 @@ class Life:
         self.lived += 1
         if self.steps is not None and self.lived >= self.steps:
             raise KilledError
+
+    def done(self) -> None:
+        """Take the step right after something that may last."""
+        self.step()
+
+
+class Deeds(Life):
+    """So many deeds are left: it dies right after one alone.
+
+    Whoever dies anywhere between two of them leaves what it would have left right after the first. So these are all the
+    moments of one turn; where a life is several turns, they are not the moments of all of these.
+    """
+
+    def step(self) -> None:
+        """Live on: nothing has changed since the last deed."""
+
+    def done(self) -> None:
+        super().step()
 
 
 class FragileDatabase:
@@ -45,11 +67,16 @@ class FragileDatabase:
         self._life.step()
         async with self._db.transaction() as conn:
             yield conn
+            wrote = not isinstance(self._life, Deeds) or (await conn.exec_driver_sql(_HAS_WRITTEN)).scalar_one()
             self._life.step()
-        self._life.step()
+        (self._life.done if wrote else self._life.step)()
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[object]:
+        if isinstance(self._life, Deeds):  # only in a transaction can it be asked whether something was written
+            async with self.transaction() as conn:
+                yield conn
+            return
         self._life.step()
         async with self._db.autocommit() as conn:
             yield conn
@@ -58,7 +85,7 @@ class FragileDatabase:
     async def fetch_row(self, statement: str, *arguments: object) -> object:
         self._life.step()
         row = await self._db.fetch_row(statement, *arguments)
-        self._life.step()
+        self._life.done()
         return row
 
 
@@ -81,7 +108,7 @@ class Fragile:
         async def call(*args: object, **kwargs: object) -> object:
             self._life.step()
             answer = await found(*args, **kwargs)
-            self._life.step()
+            (self._life.step if name in ONLY_ASKS else self._life.done)()
             return answer
 
         return call
