@@ -1,7 +1,7 @@
 """Simulated chains: every state a payment can come to, made to happen in the sandbox and followed at once."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from cambist.plugin import InconsistentChainError, Span
 from cambist.services.errors import ForbiddenError, InvalidError, NotFoundError
 from cambist.services.receiving.deposits.checking import checked
+from cambist.services.sandbox.blocks import AGE_MAX
 from cambist.services.sandbox.chain import SandboxChain
 from cambist.services.sandbox.requests import SECONDS_MAX, AdvanceTime, Deposit, Mine, Reorg
 from cambist.services.sandbox.service import _EveryAddress
@@ -97,13 +98,15 @@ async def test_advancing_time_moves_no_clock_so_new_payments_have_all_their_time
     assert (new.expires_at - clock.now()).total_seconds() == 3600
 
 
-async def test_time_that_is_let_pass_for_ever_does_not_lead_out_of_the_calendar(payment_env, pay, clock):
+async def test_time_that_is_let_pass_for_ever_does_not_lead_out_of_the_calendar(payment_env, pay, clock, monkeypatch):
+    assert clock.now() - datetime(1000, 1, 1, tzinfo=UTC) > AGE_MAX
+    monkeypatch.setattr("cambist.services.sandbox.blocks.AGE_MAX", timedelta(days=3 * 365))
     payment = await pay()
     await payment_env.deposit(payment, amount="4", confirmations=3)
-    for _ in range(110):
+    for _ in range(6):
         await payment_env.advance(SECONDS_MAX)
     old = await payment_env.read(payment, payment_env.test)
-    assert timedelta(days=100 * 365) <= clock.now() - old.created_at <= timedelta(days=101 * 365)
+    assert timedelta(days=3 * 365) <= clock.now() - old.created_at <= timedelta(days=4 * 365)
     new = await pay()
     await payment_env.deposit(new, confirmations=3)
     assert await state(payment_env, new) == ("paid", "10")
