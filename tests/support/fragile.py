@@ -42,6 +42,9 @@ class Deeds(Life):
 
     Whoever dies anywhere between two of them leaves what it would have left right after the first. So these are all the
     moments of one turn; where a life is several turns, they are not the moments of all of these.
+
+    A call that raises counts as none, and what ``autocommit`` lends is one transaction: neither is for stories in which
+    such a call arrives all the same, or that write twice on one such connection.
     """
 
     def step(self) -> None:
