@@ -221,34 +221,38 @@ async def found_on_every_page(page: Page, gateway: DescribedGateway, *views: Vie
     """
     found = []
     emulation = await page.context.new_cdp_session(page)
-    for address in gateway.addresses():
+    for number, address in enumerate(gateway.addresses()):
         await go(page, address)
-        for size, is_touched, scripts, direction in views:
-            if await page.evaluate(IS_TOUCHED) != is_touched:
-                await touch(page, emulation, is_touched)
-            await resize(page, size)
-            await page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
+        # It begins as the page before was left: a page that comes as nobody looks at it is laid out for nothing.
+        for size, is_touched, scripts, direction in views[:: 1 if number % 2 else -1]:
+            await see(page, emulation, size, is_touched=is_touched)
             how = f"{size['width']}, {direction}, with a {'finger' if is_touched else 'mouse'}"
-            for script in scripts:
-                found += [f"{address} at {how}: {one}" for one in await page.evaluate(script)]
+            amiss = await page.evaluate(FOUND.replace("SCRIPTS", ", ".join(scripts)), direction)
+            found += [f"{address} at {how}: {one}" for one in amiss]
     return found
 
 
-async def touch(page: Page, emulation: CDPSession, is_touched: bool) -> None:
-    """Have the page looked at with a finger, or with a mouse."""
-    await emulation.send("Emulation.setTouchEmulationEnabled", {"enabled": is_touched})
-    await page.evaluate(TWO_FRAMES)
-    assert await page.evaluate(IS_TOUCHED) == is_touched
+FOUND = """direction => {
+  document.documentElement.dir = direction;
+  return [SCRIPTS].flatMap((script) => script());
+}"""
 
 
-@asynccontextmanager
-async def touched(page: Page) -> AsyncIterator[None]:
-    """Have the page looked at with a finger until the block ends."""
-    emulation = await page.context.new_cdp_session(page)
-    await touch(page, emulation, is_touched=True)
-    yield
-    await touch(page, emulation, is_touched=False)
-    await emulation.detach()
+async def turn(page: Page, emulation: CDPSession, size: ViewportSize, *, is_touched: bool) -> bool:
+    """Have the page on a screen of this size, with a finger or a mouse, and return whether that is another."""
+    was_touched, was_size = await page.evaluate(IS_TOUCHED), page.viewport_size
+    if was_touched != is_touched:
+        await emulation.send("Emulation.setTouchEmulationEnabled", {"enabled": is_touched})
+    if was_size != size:
+        await page.set_viewport_size(size)
+    return (was_touched, was_size) != (is_touched, size)
+
+
+async def see(page: Page, emulation: CDPSession, size: ViewportSize, *, is_touched: bool) -> None:
+    """Have the page on such a screen, and wait until it is laid out for it: both at once, as each draws it anew."""
+    if await turn(page, emulation, size, is_touched=is_touched):
+        await page.evaluate(TWO_FRAMES)
+        assert await page.evaluate(IS_TOUCHED) == is_touched
 
 
 async def resize(page: Page, size: ViewportSize | None) -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go, resize, touched
+from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go, see, turn
 from tests.browser.dialogs import Shown, lay_out, opened
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
 from tests.browser.test_dashboard import violations
@@ -104,23 +104,23 @@ async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_in_i
     gateway = DescribedGateway(app, rows=3)
     addresses, wrong, dialogs = list(gateway.addresses()), [], []
     async with described_page(chromium, gateway, viewport=DESKTOP) as page:
+        emulation = await page.context.new_cdp_session(page)
         wrong += await of_menus(page, axe, MENUS[app])
         for number, address in enumerate(addresses):
-            await resize(page, DESKTOP)
+            await turn(page, emulation, DESKTOP, is_touched=False)
             await go(page, address)
             found = [one for script in OF_A_DESKTOP[app] for one in await page.evaluate(script)]
             # What stands around every page is looked at once.
             found += await violations(page, axe, part="main" if number else "")
             found += await page.get_by_role("alert").all_inner_texts()
-            await resize(page, SMALL_LAPTOP)
+            await see(page, emulation, SMALL_LAPTOP, is_touched=False)
             found += [f"out of sight on a small laptop: {one}" for one in await page.evaluate(TOO_WIDE)]
             # What is opened is looked at where it has least room, and where a finger would miss it.
-            await resize(page, PHONE)
-            async with touched(page):
-                async for shown in opened(page, address, another=addresses[number - 1]):
-                    dialogs += shown.dialogs
-                    found += await page.evaluate(TOO_SMALL)
-                    found += await of_opened(page, axe, shown)
+            await see(page, emulation, PHONE, is_touched=True)
+            async for shown in opened(page, address, another=addresses[number - 1]):
+                dialogs += shown.dialogs
+                found += await page.evaluate(TOO_SMALL)
+                found += await of_opened(page, axe, shown)
             wrong += [f"{address}: {one}" for one in found]
         assert not wrong, "\n".join(wrong)
     # None of them is left out because a button does nothing.
