@@ -2,7 +2,7 @@
  * The states of every page: full, empty, loading, refused, forbidden, offline. A page's entry says what it shows in
  * each; what all pages keep to is here.
  */
-import { cleanup, fireEvent, waitFor } from "@testing-library/react";
+import { fireEvent, waitFor } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { declareForm, type Form } from "./forms";
@@ -11,7 +11,6 @@ import {
   connect,
   headings,
   lost,
-  never,
   offered,
   reads,
   READS,
@@ -67,20 +66,48 @@ function declarePage(visit: Visit, { title, full, empty, acts = [], reader }: Pa
     connect(true);
   });
 
-  it("shows what there is, and keeps it while there is no connection", async () => {
+  it("has room for what is on its way, says why it was refused or does not come, shows what comes, and keeps it", async () => {
     const complained = vi.spyOn(console, "error");
-    const { client } = await visit.begin(visit.full);
+    const { isAnswered, release } = held();
+    const { client } = await visit.begin(async (request) => {
+      await isAnswered;
+      return await refusal(422, "SOMETHING_WRONG")(request);
+    });
+    await reads(title);
+    const [waiting, parts] = [skeletons(), headings().slice(1)];
+    expect([waiting > 0, isFull()]).toEqual([true, false]);
+    release();
+    await reads(title, SENTENCE, "SOMETHING_WRONG");
+    await waitFor(() => {
+      // Each part that waited says why it has nothing.
+      expect([alerts().length, skeletons()]).toEqual([waiting, 0]);
+    });
+
+    connect(false);
+    visit.answer = lost;
+    askAgain();
+    await reads(title, "The gateway cannot be reached.", "OFFLINE");
+    // The same where nothing was ever asked: whoever comes without a connection.
+    await client.resetQueries({ predicate: ({ state }) => state.status === "error" });
+    await reads(title, "OFFLINE");
+    await waitFor(() => {
+      expect([seen().includes(SENTENCE), skeletons()]).toEqual([false, 0]);
+    });
+    visit.answer = visit.full;
+    connect(true);
     await reads(...full);
-    expect(offered()).toEqual(expect.arrayContaining([...acts]));
     await waitFor(() => {
       expect([alerts(), skeletons()]).toEqual([[], 0]);
     });
-    const [said] = complained.mock.calls.map(String).filter((one) => one.includes("same key"));
-    expect(said).toBeUndefined();
+    expect(headings()).toEqual(expect.arrayContaining(parts));
+    expect(offered()).toEqual(expect.arrayContaining([...acts]));
+
     visit.answer = lost;
     connect(false);
     void client.refetchQueries();
     await reads("OFFLINE", ...full);
+    const [said] = complained.mock.calls.map(String).filter((one) => one.includes("same key"));
+    expect(said).toBeUndefined();
   });
 
   it("says where there is nothing", async () => {
@@ -93,24 +120,6 @@ function declarePage(visit: Visit, { title, full, empty, acts = [], reader }: Pa
       if (empty.offers !== undefined) expect(offered()).toContain(empty.offers);
     }
     expect(isFull()).toBe(false);
-  });
-
-  it("has room for what is on its way, says why it was refused, and asks again", async () => {
-    await visit.begin(never);
-    await reads(title);
-    const [waiting, parts] = [skeletons(), headings().slice(1)];
-    expect([waiting > 0, isFull()]).toEqual([true, false]);
-    cleanup();
-    await visit.begin(refusal(422, "SOMETHING_WRONG"));
-    await reads(title, SENTENCE, "SOMETHING_WRONG");
-    await waitFor(() => {
-      // Each part that waited says why it has nothing.
-      expect([alerts().length, skeletons()]).toEqual([waiting, 0]);
-    });
-    visit.answer = visit.full;
-    askAgain();
-    await reads(...full);
-    expect(headings()).toEqual(expect.arrayContaining(parts));
   });
 
   it("says what a role may not, and offers whoever may only read nothing else", async () => {
@@ -129,16 +138,15 @@ function declarePage(visit: Visit, { title, full, empty, acts = [], reader }: Pa
     });
     expect(offered().filter((one) => acts.includes(one))).toEqual([]);
   });
+}
 
-  it("says that there is no connection, and comes by itself once there is one", async () => {
-    connect(false);
-    await visit.begin(lost);
-    await reads(title, "The gateway cannot be reached.", "OFFLINE");
-    expect(skeletons()).toBe(0);
-    visit.answer = visit.full;
-    connect(true);
-    await reads(...full);
+/** Return what answers can wait for, and what ends that. */
+function held() {
+  let release: () => void = () => undefined;
+  const isAnswered = new Promise<void>((done) => {
+    release = done;
   });
+  return { isAnswered, release };
 }
 
 /** Press "Try again" wherever it is offered. */

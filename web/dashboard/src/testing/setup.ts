@@ -1,7 +1,7 @@
 /** What a browser has and jsdom lacks. */
 import * as React from "react";
 import { afterAll, afterEach, vi } from "vitest";
-import { cleanup, configure } from "@testing-library/react";
+import { cleanup, configure, prettyDOM } from "@testing-library/react";
 
 import { needAllTexts, startLanguages } from "../i18n";
 
@@ -61,8 +61,18 @@ afterAll(() => {
   vi.useRealTimers = putClockAway; // this file is read again before each file of tests
 });
 
-// What must come is waited for: others may load the machine.
-configure({ asyncUtilTimeout: 20_000 });
+// What must come is waited for: others may load the machine. Until it has come, nobody reads how the page looks without it.
+configure({
+  asyncUtilTimeout: 20_000,
+  getElementError: (message, container) => {
+    const error = Object.defineProperty(new Error(), "message", {
+      configurable: true, // what is waited for in vain says so besides
+      get: () => [message, prettyDOM(container)].filter(Boolean).join("\n\n"),
+    });
+    error.name = "TestingLibraryElementError";
+    return error;
+  },
+});
 await startLanguages("operator");
 await needAllTexts();
 afterEach(() => {
