@@ -22,6 +22,7 @@ from tests.support.webhooks import receiver
 EMAIL = "ada@shop.example"
 AXE = Path("web/dashboard/node_modules/axe-core/axe.min.js")
 IN_CI = os.environ.get("CAMBIST_TEST_CI") == "1"
+DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
 
 pytestmark = pytest.mark.skipif(
@@ -170,9 +171,8 @@ new PerformanceObserver((list) => {
 """
 
 
-@pytest.mark.parametrize("viewport", [PHONE, {"width": 1280, "height": 860}], ids=["phone", "desk"])
-async def test_nothing_moves_while_the_overview_and_its_first_steps_come(open_page, url, viewport):
-    page = await open_page(viewport=viewport)
+async def test_nothing_moves_while_the_overview_and_its_first_steps_come_on_a_desk_or_a_phone(open_page, url):
+    page = await open_page()
     await page.add_init_script(SHIFTS)
     await begin(page, url, "overview")
 
@@ -181,11 +181,13 @@ async def test_nothing_moves_while_the_overview_and_its_first_steps_come(open_pa
         await route.continue_()
 
     await page.route("**/webhook-endpoints?*", slowly)
-    await page.reload()
-    await expect(page.get_by_role("list", name="First steps")).to_be_visible()
-    await expect(page.get_by_role("region", name="Balances")).to_be_visible()
-    await expect(page.get_by_role("status", name="Loading")).to_have_count(0)
-    assert await page.evaluate("window.shifted") == 0
+    for size in (DESKTOP, PHONE):
+        await page.set_viewport_size(size)
+        await page.reload()
+        await expect(page.get_by_role("list", name="First steps")).to_be_visible()
+        await expect(page.get_by_role("region", name="Balances")).to_be_visible()
+        await expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+        assert await page.evaluate("window.shifted") == 0, size
 
 
 def check_and_refuse(shop) -> None:
@@ -357,24 +359,6 @@ async def test_a_session_is_in_no_storage_survives_a_reload_and_ends_everywhere(
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-async def test_pages_fit_a_phone_whose_header_names_the_mode_and_are_used_by_keyboard(open_page, url, axe):
-    page = await open_page()
-    await begin(page, url)
-    mode = page.get_by_role("region", name="Search and account").locator("span", has_text=re.compile("^Sandbox$"))
-    await expect(mode.first).to_be_hidden()
-    await page.set_viewport_size(PHONE)
-    await expect(mode.first).to_be_visible()
-    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert await violations(page, axe) == []
-    await page.keyboard.press("Control+k")
-    await page.keyboard.type("new pay")
-    await expect(page.get_by_role("option", name="New payment")).to_be_visible()
-    assert await violations(page, axe) == []
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name="New payment")).to_be_visible()
-    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-
-
 @asynccontextmanager
 async def held_back(page, name):
     """Keep the built file of a part of the page from coming until the block ends."""
@@ -392,7 +376,9 @@ async def held_back(page, name):
         coming.set()
 
 
-async def test_what_is_opened_before_its_file_has_come_keeps_what_is_typed_and_gives_the_focus_back(open_page, url):
+async def test_what_is_opened_before_its_file_has_come_is_used_by_keyboard_and_so_are_pages_which_fit_a_phone(
+    open_page, url, axe
+):
     page = await open_page()
     async with held_back(page, "PaletteSearch"):
         await begin(page, url)
@@ -425,6 +411,24 @@ async def test_what_is_opened_before_its_file_has_come_keeps_what_is_typed_and_g
     await expect(menu).to_be_visible()
     await button.click()
     await expect(menu).to_be_hidden()
+    await use_a_phone(page, axe)
+
+
+async def use_a_phone(page, axe: str) -> None:
+    """Have the page fit a phone, whose header names the mode, and go on by keyboard."""
+    mode = page.get_by_role("region", name="Search and account").locator("span", has_text=re.compile("^Sandbox$"))
+    await expect(mode.first).to_be_hidden()
+    await page.set_viewport_size(PHONE)
+    await expect(mode.first).to_be_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert await violations(page, axe) == []
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type("new pay")
+    await expect(page.get_by_role("option", name="New payment")).to_be_visible()
+    assert await violations(page, axe) == []
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="New payment")).to_be_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 async def test_whatever_does_not_come_while_the_gateway_is_away_is_told_and_comes_once_it_can(open_page, url):
