@@ -6,6 +6,7 @@ import { fireEvent, waitFor } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { declareForm, type Form } from "./forms";
+import type { Answer } from "./render";
 import {
   alerts,
   connect,
@@ -66,35 +67,33 @@ function declarePage(visit: Visit, { title, full, empty, acts = [], reader }: Pa
     connect(true);
   });
 
-  it("has room for what is on its way, says why it was refused or does not come, shows what comes, and keeps it", async () => {
+  it("says that there is no connection, has room for what comes then, says why it was refused, and keeps what came", async () => {
     const complained = vi.spyOn(console, "error");
-    const { isAnswered, release } = held();
-    const { client } = await visit.begin(async (request) => {
-      await isAnswered;
-      return await refusal(422, "SOMETHING_WRONG")(request);
+    connect(false);
+    const { client } = await visit.begin(lost);
+    await reads(title, "The gateway cannot be reached.", "OFFLINE");
+    await waitFor(() => {
+      expect(skeletons()).toBe(0);
+    });
+    const silent = alerts().length;
+
+    const refused = held(refusal(422, "SOMETHING_WRONG"));
+    visit.answer = refused.answer;
+    connect(true);
+    await waitFor(() => {
+      expect([alerts(), skeletons() > 0, isFull()]).toEqual([[], true, false]);
     });
     await reads(title);
     const [waiting, parts] = [skeletons(), headings().slice(1)];
-    expect([waiting > 0, isFull()]).toEqual([true, false]);
-    release();
+    refused.release();
     await reads(title, SENTENCE, "SOMETHING_WRONG");
     await waitFor(() => {
-      // Each part that waited says why it has nothing.
-      expect([alerts().length, skeletons()]).toEqual([waiting, 0]);
+      // Each part that waited says why it has nothing, and each said that there was no connection.
+      expect([alerts().length, silent, skeletons()]).toEqual([waiting, waiting, 0]);
     });
 
-    connect(false);
-    visit.answer = lost;
-    askAgain();
-    await reads(title, "The gateway cannot be reached.", "OFFLINE");
-    // The same where nothing was ever asked: whoever comes without a connection.
-    await client.resetQueries({ predicate: ({ state }) => state.status === "error" });
-    await reads(title, "OFFLINE");
-    await waitFor(() => {
-      expect([seen().includes(SENTENCE), skeletons()]).toEqual([false, 0]);
-    });
     visit.answer = visit.full;
-    connect(true);
+    askAgain();
     await reads(...full);
     await waitFor(() => {
       expect([alerts(), skeletons()]).toEqual([[], 0]);
@@ -110,16 +109,21 @@ function declarePage(visit: Visit, { title, full, empty, acts = [], reader }: Pa
     expect(said).toBeUndefined();
   });
 
-  it("says where there is nothing", async () => {
+  it("has room for what is on its way, and says where there is nothing", async () => {
+    const found = held(empty === "missing" ? refusal(404, "NOT_FOUND") : visit.nothing);
+    await visit.begin(found.answer);
+    await reads(title);
+    expect([skeletons() > 0, isFull()]).toEqual([true, false]);
+    found.release();
     if (empty === "missing") {
-      await visit.begin(refusal(404, "NOT_FOUND"));
       await reads(title, SENTENCE, "NOT_FOUND");
     } else {
-      await visit.begin(visit.nothing);
       await reads(empty.says);
       if (empty.offers !== undefined) expect(offered()).toContain(empty.offers);
     }
-    expect(isFull()).toBe(false);
+    await waitFor(() => {
+      expect([skeletons(), isFull()]).toEqual([0, false]);
+    });
   });
 
   it("says what a role may not, and offers whoever may only read nothing else", async () => {
@@ -140,13 +144,19 @@ function declarePage(visit: Visit, { title, full, empty, acts = [], reader }: Pa
   });
 }
 
-/** Return what answers can wait for, and what ends that. */
-function held() {
+/** Return an answer that is given once it is released. */
+function held(answer: Answer) {
   let release: () => void = () => undefined;
-  const isAnswered = new Promise<void>((done) => {
+  const isReleased = new Promise<void>((done) => {
     release = done;
   });
-  return { isAnswered, release };
+  return {
+    answer: async (request: Request) => {
+      await isReleased;
+      return await answer(request);
+    },
+    release,
+  };
 }
 
 /** Press "Try again" wherever it is offered. */
