@@ -117,6 +117,7 @@ async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_in_i
             found += [f"out of sight on a small laptop: {one}" for one in await page.evaluate(TOO_WIDE)]
             # What is opened is looked at where it has least room, and where a finger would miss it.
             await see(page, emulation, PHONE, is_touched=True)
+            found += [f"as wide as it was before: {one}" for one in await page.evaluate(TOO_WIDE)]
             async for shown in opened(page, address, another=addresses[number - 1]):
                 dialogs += shown.dialogs
                 found += await page.evaluate(TOO_SMALL)
