@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.services.identity.api_keys import Scope
-from cambist_web.app import build_app
 from tests.support.access import decided, found_in
-from tests.support.web import web_settings
+from tests.support.web import shown_app
 
 WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 
@@ -18,7 +17,7 @@ WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 @pytest.fixture(scope="module")
 def routes():
     """Give what the app says of its routes, which needs no gateway."""
-    return set(found_in(build_app(web_settings("postgresql://nobody/none", "redis://nobody").web)))
+    return set(found_in(shown_app()))
 
 
 def test_every_route_has_been_decided_about_and_says_so_itself(routes):

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from cambist_web.app import build_app
 from tests.support.access import BY_MEMBERS, found_in
-from tests.support.web import web_settings
+from tests.support.web import shown_app
 
 SOURCES = Path("web/dashboard/src")
 CALL = re.compile(r'\b(?:api|withToken)\s*\.(GET|POST|PUT|PATCH|DELETE)\(\s*(?:"([^"]+)"|`([^`]+)`|(\w+))')
@@ -105,7 +104,7 @@ def _fits(operation: str, called: str) -> bool:
 @pytest.fixture(scope="module")
 def rows():
     """Give what the app says of its routes, which needs no gateway."""
-    return set(found_in(build_app(web_settings("postgresql://nobody/none", "redis://nobody").web)))
+    return set(found_in(shown_app()))
 
 
 @pytest.mark.parametrize("whose", DASHBOARDS)

@@ -16,10 +16,9 @@ from cambist.services.accounting.statements.kinds import TYPES
 from cambist.services.jobs.requests import Kind
 from cambist.signer.reports import Outcome
 from cambist_tasks.crons import CRONS
-from cambist_web.app import build_app
 from cambist_web.openapi.audiences import Audience, of_audience
 from cambist_web.openapi.description import described
-from tests.support.web import web_settings
+from tests.support.web import shown_app
 
 LANGUAGES = Path("web/dashboard/src/i18n")
 SAID = json.loads((LANGUAGES / "de" / "said.json").read_text())
@@ -38,7 +37,7 @@ def attention_codes() -> set[str]:
 @pytest.fixture(scope="module")
 def told():
     """Give every code that an operation of the dashboards' can answer; the description needs no gateway."""
-    whole = json.loads(described(build_app(web_settings("postgresql://nobody/none", "redis://nobody").web)))
+    whole = json.loads(described(shown_app()))
     found = {
         code
         for audience in (Audience.DASHBOARD, Audience.OPERATOR)

@@ -129,6 +129,15 @@ async def lent_app(gateway: Gateway) -> AsyncIterator[Litestar]:
     free.append(app)
 
 
+def shown_app() -> Litestar:
+    """Return an app whose routes can be looked at, which takes no gateway."""
+    web = web_settings("postgresql://nobody/none", "redis://nobody").web
+    free = _free_apps[web.base_url, web.body_bytes_max]
+    if not free:
+        free.append(build_app(web))
+    return free[-1]
+
+
 @asynccontextmanager
 async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
     """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""

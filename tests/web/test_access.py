@@ -19,13 +19,12 @@ from cambist.services.errors import ForbiddenError
 from cambist.services.identity.operators import ROLES
 from cambist.services.identity.sessions import SessionPrincipal
 from cambist.services.identity.team import MEMBER_ROLES
-from cambist_web.app import build_app
 from cambist_web.errors import camel
 from cambist_web.permissions import MEMBER_PERMISSIONS, check_member
 from tests.support.access import decided, found_in
 from tests.support.knocking import MODES, SCOPES, Knocker, sign_in_everybody
 from tests.support.payout_env import person
-from tests.support.web import ADMIN_KEY, Merchant, refused, web_settings
+from tests.support.web import ADMIN_KEY, Merchant, refused, shown_app
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +114,7 @@ def handlers_of(app):
 @pytest.fixture(scope="module")
 def app():
     """Give an app without a gateway."""
-    return build_app(web_settings("postgresql://nobody/none", "redis://nobody").web)
+    return shown_app()
 
 
 def test_every_route_has_a_row_and_the_guards_that_the_row_says(app):

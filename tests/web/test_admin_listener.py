@@ -18,7 +18,7 @@ from litestar.routes import HTTPRoute
 from cambist.embedded.processes import free_port
 from cambist.settings import WebSettings
 from cambist_web.app import build_app
-from tests.support.web import ADMIN_KEY
+from tests.support.web import ADMIN_KEY, shown_app
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +117,8 @@ async def test_both_end_when_one_of_them_is_killed(databases, tmp_path):
 
 @cache
 def paths(which):
-    return {route.path for route in build_app(WebSettings(), which).routes if isinstance(route, HTTPRoute)}
+    app = shown_app() if which == "all" else build_app(WebSettings(), which)
+    return {route.path for route in app.routes if isinstance(route, HTTPRoute)}
 
 
 @pytest.mark.parametrize("serves", ["public", "admin"])
