@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import delete, select
+from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -50,7 +50,8 @@ Pauses = Mapping[tuple[str, str], Pause]
 """By chain and what is paused there."""
 
 _COLUMNS = columns_of(Pause, models.ChainPause)
-_ALL = select(*_COLUMNS)
+# Text: it is asked before each batch that is sent, and takes this process less than half the time.
+_ALL = "SELECT chain, what, reason, paused_by, paused_at FROM chain_pauses"
 
 
 async def pause(conn: AsyncConnection, registry: Registry, new: Pause) -> None:
@@ -85,7 +86,7 @@ async def resume(conn: AsyncConnection, chain: str, what: Pausable) -> Pause:
 
 async def load(conn: AsyncConnection) -> Pauses:
     """Return all that is paused."""
-    rows = [to_struct(Pause, row) for row in await conn.execute(_ALL)]
+    rows = [to_struct(Pause, row) for row in await conn.exec_driver_sql(_ALL)]
     return {(row.chain, row.what): row for row in rows}
 
 

@@ -189,7 +189,9 @@ def _read(stored: Mapping[str, Any]) -> PlatformSettings:
 
 
 async def load(conn: AsyncConnection) -> PlatformSettings:
-    return _read(await conn.scalar(_LOAD) or {})
+    # Text: most that moves money asks for it, and it takes this process less than half the time.
+    stored = (await conn.exec_driver_sql("SELECT settings FROM platform_settings")).scalar()
+    return _read(stored or {})
 
 
 async def load_versioned(conn: AsyncConnection) -> VersionedSettings:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
-from cambist.db.structs import columns_of, literally, to_struct
 from cambist.plugin import Units
 from cambist.services.chain_scope import ChainScope
 
@@ -23,27 +22,19 @@ class FeeWish(Struct, frozen=True):
     fee_max: Units | None
 
 
-_RENAMED = {
-    "slot_pk": models.OutboundSlot.id,
-    "asked_at": models.OutboundSlot.raise_asked_at,
-    "fee_max": models.OutboundSlot.raise_fee_max,
-}
-_WISHES = (
-    select(*columns_of(FeeWish, models.OutboundSlot, **_RENAMED))
-    .where(
-        models.OutboundSlot.chain == bindparam("chain"),
-        models.OutboundSlot.scope == bindparam("scope"),
-        literally(models.OutboundSlot.state, "open"),
-        models.OutboundSlot.raise_asked_at.is_not(None),
-    )
-    .order_by(models.OutboundSlot.id)
-)
+_WISHES = """
+SELECT id, raise_asked_at, raise_fee_max FROM outbound_slots
+WHERE chain = $1 AND scope = $2 AND state = 'open' AND raise_asked_at IS NOT NULL
+ORDER BY id
+"""
 
 
 async def fee_wishes(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[FeeWish]:
-    chain, scope = chain_scope.key
-    rows = await conn.execute(_WISHES, {"chain": chain, "scope": scope})
-    return [to_struct(FeeWish, row) for row in rows]
+    rows = await conn.exec_driver_sql(_WISHES, chain_scope.key)
+    return [
+        FeeWish(row.id, row.raise_asked_at, None if row.raise_fee_max is None else Units(int(row.raise_fee_max)))
+        for row in rows
+    ]
 
 
 async def answer_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None) -> None:
