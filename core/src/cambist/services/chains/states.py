@@ -78,11 +78,6 @@ class StoredRow(Struct, frozen=True, kw_only=True):
     origin: str
     state: str
 
-    @property
-    def is_present(self) -> bool | None:
-        """Whether it was in the file when it was looked at last; None for those that nobody looks for there."""
-        return None if self.origin != "file" else {"in_use": True, "absent": False}.get(self.state)
-
 
 class Counted(Struct, frozen=True):
     """Calls to an endpoint until a moment, for how many there are a minute."""
@@ -126,9 +121,11 @@ class Readings:
             seen.add(row_pk)
             values = self._values(f"{chain} {row_pk}", one, now, monotonic)
             await conn.execute(update(ChainEndpoint).where(ChainEndpoint.id == row_pk).values(values))
-        # Nearly always none has come or gone, and nothing is written for that.
-        if any(one.is_present is (one.pk not in seen) for one in stored):
-            await self._mark_absent(conn, chain, seen, now)
+        of_file = [one for one in stored if one.origin == "file"]
+        gone = [one.pk for one in of_file if one.state == "in_use" and one.pk not in seen]
+        back = [one.pk for one in of_file if one.state == "absent" and one.pk in seen]
+        await self._change(conn, gone, "in_use", "absent", now)
+        await self._change(conn, back, "absent", "in_use", now)
 
     async def _rows(self, conn: AsyncConnection, chain: str) -> Sequence[StoredRow]:
         """Return the rows of endpoints that may be in use."""
@@ -184,13 +181,11 @@ class Readings:
             "seen_at": now,
         }
 
-    async def _mark_absent(self, conn: AsyncConnection, chain: str, seen: set[int], now: datetime) -> None:
-        """Let go of rows for what stood in the file, and take back those that stand there again."""
-        of_file = ChainEndpoint.chain == chain, ChainEndpoint.origin == "file"
-        gone = update(ChainEndpoint).where(*of_file, ChainEndpoint.state == "in_use", ChainEndpoint.id.not_in(seen))
-        await conn.execute(gone.values(state="absent", changed_at=now))
-        back = update(ChainEndpoint).where(*of_file, ChainEndpoint.state == "absent", ChainEndpoint.id.in_(seen))
-        await conn.execute(back.values(state="in_use", changed_at=now))
+    async def _change(self, conn: AsyncConnection, pks: Sequence[int], state: str, into: str, now: datetime) -> None:
+        """Let go of rows for what stood in the file, or take them back; nearly always there are none."""
+        if pks:
+            theirs = update(ChainEndpoint).where(ChainEndpoint.id.in_(pks), ChainEndpoint.state == state)
+            await conn.execute(theirs.values(state=into, changed_at=now))
 
 
 def _short(text: object) -> str | None:
