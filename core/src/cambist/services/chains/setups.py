@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.models.base import listed
 from cambist.db.structs import to_struct
 from cambist.domain.troubles import SETUP_PROBLEMS, SetupProblem, SetupSaid
 from cambist.plugin import NetworkSetup, Token, endpoint_key
@@ -81,11 +82,11 @@ SELECT endpoint_id, chain, origin, state, url_encrypted FROM chain_endpoints
 WHERE state IN ('in_use', 'removed', 'checking') AND url_encrypted IS NOT NULL
 ORDER BY id
 """
-_TOKENS = """
+_TOKENS = f"""
 SELECT chain, contract, symbol, decimals, label, revision FROM chain_tokens
-WHERE origin = 'added' AND state IN ('enabled', 'disabled') AND ($1::text IS NULL OR (chain, symbol) = ($1, $2::text))
+WHERE origin = 'added' AND state IN ({listed(IN_USE)}) AND ($1::text IS NULL OR (chain, symbol) = ($1, $2::text))
 ORDER BY id
-"""
+"""  # noqa: S608  constants
 
 
 async def lock_tokens(conn: AsyncConnection, chain: str) -> None:
