@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -21,6 +20,7 @@ from typing import Any
 from _servers import migrated_servers
 from msgspec import Struct
 
+from cambist.cli.supervisor import PROGRAM
 from cambist.embedded.processes import free_port
 
 START_S_MAX = 180
@@ -73,8 +73,7 @@ def gateway(database_url: str, redis_url: str, *, workers: int, plugins: str = S
         folder = Path(name)
         config = folder / "cambist.toml"
         config.write_text(settings)
-        argv = [sys.executable, "-m", "cambist.cli", "up"]
-        argv += ["--config", str(config), "--data-dir", str(folder / "data"), "--port", str(port)]
+        argv = [*PROGRAM, "up", "--config", str(config), "--data-dir", str(folder / "data"), "--port", str(port)]
         with (folder / "log").open("wb") as log, serving(argv, b"ready ", log):
             yield port
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from cambist.cli import main
+from cambist.cli.supervisor import PROGRAM
 
 NAME_BYTES_MAX = 15
-OURS = [sys.executable, "-m", "cambist.cli"]
 
 
 def fork_commands() -> None:
@@ -36,7 +36,7 @@ class _Forking(subprocess.Popen[bytes]):
     """Any process; one that is given a command of ours to run runs it in a copy of this one."""
 
     def _execute_child(self, args: Sequence[str], *others: Any) -> None:
-        if list(args[: len(OURS)]) != OURS:
+        if tuple(args[: len(PROGRAM)]) != PROGRAM:
             super()._execute_child(args, *others)  # type: ignore[misc]
             return
         # After ``executable``, ``preexec_fn`` and ``close_fds``, and behind what only other systems have:
@@ -45,7 +45,7 @@ class _Forking(subprocess.Popen[bytes]):
         ends: Sequence[int] = others[9:15]
         self.pid = os.fork()
         if self.pid == 0:
-            _become(args[len(OURS) :], environment, kept, [ends[0], ends[3], ends[5]])
+            _become(args[len(PROGRAM) :], environment, kept, [ends[0], ends[3], ends[5]])
         self._child_created = True
         self._close_pipe_fds(*ends)  # type: ignore[attr-defined]
 

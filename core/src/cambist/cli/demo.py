@@ -25,6 +25,7 @@ from cambist.ports import system_ids
 from .demo_live import LiveDay, fill_station
 from .demo_node import CHAIN, NodeFailedError, local_node, settings
 from .demo_shop import PASSWORD, DemoFailedError, Shop, WebhookReceiver
+from .supervisor import PROGRAM
 from .terminal import echo
 
 MARK = "# What `cambist demo` runs on"
@@ -229,7 +230,7 @@ def _month_told(url: str, month: Mapping[str, Any]) -> str:
 async def _running(data_dir: Path, port: int, admin_key: str) -> AsyncIterator[tuple[str, asyncio.Future[int]]]:
     """Run ``cambist up`` with the demo's settings; yield its address, and what is done when it ends."""
     config, log = data_dir / CONFIG, (data_dir / LOG).open("wb")
-    argv = [sys.executable, "-m", "cambist.cli", "up", "--config", str(config), "--data-dir", str(data_dir)]
+    argv = [*PROGRAM, "up", "--config", str(config), "--data-dir", str(data_dir)]
     with log:
         process = await asyncio.create_subprocess_exec(
             *argv, "--host", "127.0.0.1", "--port", str(port), stdout=asyncio.subprocess.PIPE, stderr=log,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ import structlog
 
 from .options import EXIT_SETTINGS
 from .processes import SUPERVISOR_FD
+
+PROGRAM = (sys.executable, "-m", "cambist.cli")
+"""What a process of ours is started with, before its command."""
 
 FIRST_DELAY_S = 0.5
 DELAY_S_MAX = 5.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import os
 import signal
-import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from cambist.settings_file import DATA_DIR_VARIABLE, secret_variables
 
 from .apart import apart
 from .options import Invocation, settings_options
-from .supervisor import Child, GivenUpError, Supervisor
+from .supervisor import PROGRAM, Child, GivenUpError, Supervisor
 from .terminal import echo
 from .web import export_listener, listened_on, port_trouble
 
@@ -126,13 +125,12 @@ def _migrate(settings: Settings) -> None:
 
 
 def _supervisor(settings: Settings, secret: Collection[str], servers: EmbeddedServers) -> Supervisor:
-    argv = [sys.executable, "-m", "cambist.cli"]
     without_passphrase = {name: value for name, value in os.environ.items() if name not in secret}
     signs = dict(os.environ)
-    children = [Child("signer", [*argv, "signer", "run"], signs)] if settings.signer.separate else []
+    children = [Child("signer", [*PROGRAM, "signer", "run"], signs)] if settings.signer.separate else []
     children += [
-        Child("web", [*argv, "web"], without_passphrase),
-        Child("worker", [*argv, "worker"], without_passphrase if settings.signer_socket is not None else signs),
+        Child("web", [*PROGRAM, "web"], without_passphrase),
+        Child("worker", [*PROGRAM, "worker"], without_passphrase if settings.signer_socket is not None else signs),
     ]
     host, port = settings.web.host, settings.web.port
     readiness = _Readiness(ANYWHERE.get(host, host), port, settings.database.url or "")
