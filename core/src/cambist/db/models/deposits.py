@@ -17,6 +17,8 @@ class Cursor(Base):
     came in blocks up to it is in the books already.
     ``tokens_revision`` is that of the newest token which every block from here on must be scanned for: who stores a
     scan that knew fewer is refused.
+    ``histories_begun`` counts how often the past of trackers was begun to be read: who stores a scan, and finds it
+    unchanged since before its addresses were known, knows that no such past ends before the scan.
     """
 
     __tablename__ = "chain_cursors"
@@ -31,6 +33,7 @@ class Cursor(Base):
     books_from: Mapped[int | None]
     updated_at: Mapped[datetime]
     tokens_revision: Mapped[int] = mapped_column(server_default="0")
+    histories_begun: Mapped[int] = mapped_column(server_default="0")
 
 
 class ChainBlock(Base):

@@ -112,7 +112,8 @@ async def save(  # noqa: PLR0913, PLR0917  what is stored, and what was known of
 
     What one contract says to have moved beyond any sum is left out, as for deposits; so is a token that is not
     registered. Transactions from ``known_xid`` on may have added addresses of which the scan did not know: those who
-    asked for their past are read that span again. None where it looked for every address there is.
+    asked for their past are read that span again. None where it looked for every address there is, or for all of those
+    whose past was begun.
     """
     if known_xid is not None:
         await history.extend(conn, chain_scope, result.blocks[-1].height, known_xid)

@@ -74,6 +74,7 @@ TABLES = (
         books_from BIGINT,
         updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
         tokens_revision BIGINT DEFAULT '0' NOT NULL,
+        histories_begun BIGINT DEFAULT '0' NOT NULL,
         CONSTRAINT pk_chain_cursors PRIMARY KEY (chain, scope)
     )
     """,

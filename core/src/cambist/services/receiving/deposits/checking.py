@@ -11,11 +11,13 @@ class Scanned(Struct, frozen=True, kw_only=True):
     """A span that was read and checked.
 
     What transactions from ``known_xid`` on added was not surely known to the scan; None where it knew everything.
+    What was added for any of the pasts that were begun by then, ``histories_begun`` in number, surely was.
     ``tokens_revision`` says which tokens it looked for.
     """
 
     result: ScanResult
     known_xid: int | None
+    histories_begun: int
     tokens_revision: int = 0
 
 

@@ -12,7 +12,7 @@ from cambist.plugin import Block, Head
 from cambist.services.chain_scope import ChainScope
 from cambist.services.chains.setups import lock_tokens
 
-from .blocks import insert_blocks
+from .blocks import APPEND_IF_MOVED, appended, insert_blocks
 
 
 class Cursor(Struct, frozen=True):
@@ -63,6 +63,51 @@ async def create_cursor(
     return cursor
 
 
+_MOVE = (
+    "UPDATE chain_cursors SET height = ${0}, hash = ${1}, head = ${2}, finalized = ${3}, updated_at = ${4}"
+    " WHERE chain = $1 AND scope = $2 AND height = ${5} AND hash = ${6}"
+    " AND (${7}::bigint IS NULL OR tokens_revision <= ${7})"
+)
+_MOVE_ALONE = f"{_MOVE.format(*range(3, 11))} RETURNING histories_begun"
+# All of it sees the rows as they were when it began, and may then have waited for the cursor: what others did with it
+# meanwhile must show in the cursor's row, which alone is looked at anew.
+_ADVANCE = f"""
+WITH moved AS (
+    {_MOVE.format(*range(9, 17))} AND ($17::bigint IS NULL OR histories_begun = $17) RETURNING chain
+), {APPEND_IF_MOVED}
+SELECT FROM moved
+"""
+
+
+async def advance(  # noqa: PLR0913  a compare-and-set names both sides
+    conn: AsyncConnection,
+    chain_scope: ChainScope,
+    *,
+    old: Cursor,
+    blocks: Sequence[Block],
+    head: Head,
+    now: datetime,
+    tokens_revision: int,
+    histories_begun: int | None,
+) -> bool:
+    """Move the cursor to the last of some blocks without a transfer, and store them: a single statement.
+
+    ``histories_begun`` is what the cursor said before the addresses were known that the blocks were scanned for, None
+    where that is no matter. Where it is another one by now, where the cursor has moved, and where a token was added,
+    nothing is done and False returned: ``move_cursor`` tells which it is.
+    """
+    new = blocks[-1]
+    moved = await conn.exec_driver_sql(
+        _ADVANCE,
+        (
+            *(*chain_scope.key, *appended(chain_scope, blocks, kept=())),
+            *(new.height, new.hash, head.height, head.finalized_height, now, old.height, old.hash),
+            *(tokens_revision, histories_begun),
+        ),
+    )
+    return moved.rowcount == 1
+
+
 async def move_cursor(  # noqa: PLR0913  a compare-and-set names both sides
     conn: AsyncConnection,
     chain_scope: ChainScope,
@@ -72,24 +117,23 @@ async def move_cursor(  # noqa: PLR0913  a compare-and-set names both sides
     head: Head,
     now: datetime,
     tokens_revision: int | None = None,
-) -> None:
+) -> int:
     """Compare and set the cursor. Raises CursorMovedError when it no longer stands where it was read.
 
-    ``tokens_revision`` says which tokens a scan knew that is stored with it. Raises TokensUnknownError where others
-    have to be looked for by now.
+    Returns how often pasts of trackers were begun by now. ``tokens_revision`` says which tokens a scan knew that is
+    stored with it. Raises TokensUnknownError where others have to be looked for by now.
     """
     moved = await conn.exec_driver_sql(
-        "UPDATE chain_cursors SET height = $3, hash = $4, head = $5, finalized = $6, updated_at = $7"
-        " WHERE chain = $1 AND scope = $2 AND height = $8 AND hash = $9"
-        " AND ($10::bigint IS NULL OR tokens_revision <= $10)",
+        _MOVE_ALONE,
         (
             *chain_scope.key,
             *(new.height, new.hash, head.height, head.finalized_height, now, old.height, old.hash),
             tokens_revision,
         ),
     )
-    if moved.rowcount == 1:
-        return
+    histories_begun: int | None = moved.scalar()
+    if histories_begun is not None:
+        return histories_begun
     if tokens_revision is not None and await load_cursor(conn, chain_scope) == old:
         raise TokensUnknownError(f"{chain_scope.info.id}: a token was added that was not looked for")
     raise CursorMovedError(f"{chain_scope.info.id}: another watcher moved the cursor")

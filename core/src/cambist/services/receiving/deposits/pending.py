@@ -22,7 +22,7 @@ TOLD_AFTER = timedelta(seconds=5)
 """After so long it is written down again that the chain was looked at, though it stands still."""
 
 _READ = f"""
-SELECT c.height, c.hash,
+SELECT c.height, c.hash, c.histories_begun,
     c.head <> $3 OR c.finalized IS DISTINCT FROM $4 OR c.updated_at <= $5 AS is_news,
     EXISTS (SELECT FROM deposits WHERE {judging.CONFIRMED.format(deepest="$6")})
         OR EXISTS (SELECT FROM payments WHERE {judging.EXPIRED.format(now="$7")})
@@ -37,11 +37,13 @@ FROM chain_cursors c WHERE c.chain = $1 AND c.scope = $2
 class Pending(Struct, frozen=True, kw_only=True):
     """Where a chain was read to, and what there is to do at its head.
 
-    ``is_news``: what is stored of the head is not what it is, or is old. ``judge`` and ``confirm_movements`` say
-    whether anything is due, ``count_on`` whether anybody counts confirmations.
+    ``histories_begun``: how often pasts of trackers were begun when this was asked. ``is_news``: what is stored of the
+    head is not what it is, or is old. ``judge`` and ``confirm_movements`` say whether anything is due, ``count_on``
+    whether anybody counts confirmations.
     """
 
     cursor: Cursor
+    histories_begun: int
     is_news: bool
     judge: bool
     count_on: bool
@@ -67,6 +69,7 @@ async def read_pending(conn: AsyncConnection, chain_scope: ChainScope, head: Hea
         return None
     return Pending(
         cursor=Cursor(row.height, row.hash),
+        histories_begun=row.histories_begun,
         is_news=row.is_news,
         judge=row.judge,
         count_on=row.count_on,

@@ -33,12 +33,10 @@ from .checking import Scanned, checked
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
 from .pending import Pending, read_pending
 from .read_ahead import ReadAhead
-from .sent import note_sent
 from .store import WatchedChain
+from .storing import NOTHING_SAVED, store_span
 
 log = structlog.get_logger(__name__)
-
-NOTHING_SAVED = store.Saved()
 
 LAG_TOLERATED_BLOCKS = 3
 LAG_TOLERATED = timedelta(seconds=5)
@@ -239,7 +237,8 @@ class Watcher:
         cursor = pending.cursor
         span = self._next_span(head, cursor)
         try:
-            scanned = await self._taken(head, cursor, revision) or await self._scan(view, head, cursor, span, revision)
+            scanned = await self._taken(head, cursor, revision)
+            scanned = scanned or await self._scan(view, head, cursor, span, revision, pending.histories_begun)
         except SpanTooWideError:
             if span.length == 1:
                 raise
@@ -255,41 +254,24 @@ class Watcher:
         read = Cursor(last.height, last.hash)
         # The rest is read up to the head that is newest by then: else a quick chain is always some blocks further on.
         if self._ahead is not None and head.height - last.height >= self._span_blocks:
-            self._ahead.start(read, self._read_on(head, read))
-        judgement = judging.Judgement()
-        async with self._db.transaction() as conn:
-            await cursors.move_cursor(
-                conn,
-                self._chain_scope,
-                old=cursor,
-                new=read,
-                head=head,
-                now=now,
-                tokens_revision=scanned.tokens_revision,
-            )
-            await note_sent(conn, self._chain_scope, result)
-            saved = await store.save(conn, self._chain_scope, result, now)
-            at_head = last.height == head.height
-            if at_head and (saved.deposits or pending.judge or pending.count_on):
-                judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=True)
-            family, known_xid = self._chain_scope.family.name, scanned.known_xid
-            stages = await movements.save(conn, self._chain_scope, family, result, now, known_xid)
-            if at_head and (stages or pending.confirm_movements):
-                stages += await movements.confirm(conn, self._chain_scope, head, now)
-        await self._tell(judgement, saved, stages)
+            self._ahead.start(read, self._read_on(head, read, pending.histories_begun))
+        stored = await store_span(self._db, self._chain_scope, head, pending, now, scanned)
+        await self._tell(stored.judgement, stored.saved, stored.stages)
         return PollResult(
             head=head.height,
             height=last.height,
             behind=head.height - last.height,
             blocks=len(result.blocks),
-            deposits=saved.deposits,
-            transitions=judgement.transitions,
+            deposits=stored.saved.deposits,
+            transitions=stored.judgement.transitions,
         )
 
     def _next_span(self, head: Head, cursor: Cursor) -> Span:
         return Span(first=cursor.height + 1, last=min(head.height, cursor.height + self._span_blocks))
 
-    async def _scan(self, view: ChainView, head: Head, cursor: Cursor, span: Span, revision: int) -> Scanned:
+    async def _scan(  # noqa: PLR0913, PLR0917  what is read, and what is known of it
+        self, view: ChainView, head: Head, cursor: Cursor, span: Span, revision: int, histories_begun: int
+    ) -> Scanned:
         """Return the span that follows the cursor, checked."""
         # The span's last block is known before the addresses are, and must be the one that is scanned. So no
         # address handed out before a block was made can be missing from the cache when that block is scanned.
@@ -297,13 +279,14 @@ class Watcher:
         watch = await self._address_cache.refresh()
         known_xid = self._address_cache.known_xid
         result = checked(await view.scan(span, watch), span, cursor.hash, last_hash)
-        return Scanned(result=result, known_xid=known_xid, tokens_revision=revision)
+        return Scanned(result=result, known_xid=known_xid, histories_begun=histories_begun, tokens_revision=revision)
 
-    async def _read_on(self, head: Head, cursor: Cursor) -> Scanned:
+    async def _read_on(self, head: Head, cursor: Cursor, histories_begun: int) -> Scanned:
         """Scan what follows a cursor that is being stored. The next poll decides whether it is of use."""
         revision = self._tokens_revision()
         async with self._chain.view() as view:
-            return await self._scan(view, head, cursor, self._next_span(head, cursor), revision)
+            span = self._next_span(head, cursor)
+            return await self._scan(view, head, cursor, span, revision, histories_begun)
 
     async def _taken(self, head: Head, cursor: Cursor, revision: int) -> Scanned | None:
         """Return what was read ahead, if it follows the cursor, knows all tokens and the head has not left it."""
@@ -321,7 +304,7 @@ class Watcher:
     async def _judge(self, head: Head, pending: Pending, now: datetime) -> PollResult:
         """Judge what became due by time alone: nothing new stands in the chain."""
         cursor, judgement, stages = pending.cursor, judging.Judgement(), 0
-        if pending.is_news or pending.judge or pending.confirm_movements:
+        if pending.judge or pending.confirm_movements:
             async with self._db.transaction() as conn:
                 await cursors.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
                 if pending.judge:
@@ -329,6 +312,9 @@ class Watcher:
                 if pending.confirm_movements:
                     stages = await movements.confirm(conn, self._chain_scope, head, now)
             await self._tell(judgement, stages=stages)
+        elif pending.is_news:
+            async with self._db.autocommit() as conn:
+                await cursors.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
         return PollResult(head=head.height, height=cursor.height, behind=0, transitions=judgement.transitions)
 
     async def _tell(self, judgement: judging.Judgement, saved: store.Saved = NOTHING_SAVED, stages: int = 0) -> None:

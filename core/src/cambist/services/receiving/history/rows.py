@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.structs import transposed
 from cambist.domain.troubles import Said, Trouble
 from cambist.services.chain_scope import ChainScope
-from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.trackers import movements
 from cambist.services.trackers.bodies import Stage
 from cambist.services.trackers.history import DEEP
@@ -62,6 +61,9 @@ SELECT EXISTS (
     WHERE chain = $1 AND scope = $2 AND state = 'reading' AND read_block IS NULL
         AND (begun_at IS NULL OR begun_at <= $3::timestamptz - make_interval(secs => $4))
 )
+"""
+_COUNT_BEGIN = """
+UPDATE chain_cursors SET histories_begun = histories_begun + 1 WHERE chain = $1 AND scope = $2 RETURNING height
 """
 # Several rows are locked in one order by everybody: a poll, which holds the chain, must never wait in a circle.
 # Who still reads what was begun before, perhaps without the newest addresses, moves nothing on: the version is another.
@@ -178,11 +180,12 @@ async def any_to_begin(conn: AsyncConnection, chain_scope: ChainScope, now: date
 async def begin(conn: AsyncConnection, chain_scope: ChainScope, blocks_max: int, now: datetime, pause_s: float) -> None:
     """Say up to where those who are new want to read: to the cursor, which is held. Not whose last begin is too near.
 
-    Every poll that is committed later knows of them, and moves their ends where it did not know their addresses.
+    Every poll that is committed later knows of them, and moves their ends where it did not know their addresses. It
+    learns of them from the cursor's row alone.
     """
-    head = await lock_cursor(conn, *chain_scope.key)
-    if head is not None:
-        await conn.exec_driver_sql(_BEGIN, (*chain_scope.key, head.height, blocks_max, now, pause_s))
+    height = (await conn.exec_driver_sql(_COUNT_BEGIN, chain_scope.key)).scalar()
+    if height is not None:
+        await conn.exec_driver_sql(_BEGIN, (*chain_scope.key, height, blocks_max, now, pause_s))
 
 
 async def wanting(conn: AsyncConnection, chain_scope: ChainScope, deep: int, now: datetime) -> Sequence[Wanting]:
