@@ -63,6 +63,9 @@ async def test_what_stands_in_a_block_is_not_sent_again_where_nobody_finds_it_by
     await treasury.work(unfound.engine, until="enough")
     assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "broadcast")
     assert (treasury.alerts["unfound"], treasury.alerts["dead"]) == (1, 0)
+    await treasury.mine(treasury.info.hashes_kept + 2)
+    await treasury.work(unfound.engine, until="enough", rounds=10)
+    assert (await unfound.paid(), treasury.alerts["dead"]) == (AMOUNT, 0), "its block is old, and stands"
     treasury.chain.faults.hidden.clear()
     await treasury.work(unfound.engine)
     assert (await unfound.paid(), await unfound.status()) == (AMOUNT, "completed")

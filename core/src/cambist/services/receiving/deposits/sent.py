@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
 from cambist.plugin import ScanResult
 from cambist.services.chain_scope import ChainScope
-
-from .blocks import insert_blocks
 
 _NOTE = """
 WITH read AS (SELECT * FROM unnest($3::text[], $4::bigint[], $5::text[]) AS n (tx_id, height, hash)), due AS (
@@ -20,16 +20,15 @@ RETURNING t.read_height
 """
 
 
-async def note_sent(conn: AsyncConnection, chain_scope: ChainScope, result: ScanResult) -> None:
-    """Note in which block of a scan each transaction of ours moved something. The caller holds the cursor.
+async def note_sent(conn: AsyncConnection, chain_scope: ChainScope, result: ScanResult) -> Collection[int]:
+    """Note in which block of a scan each transaction of ours moved something, and return the heights of these blocks.
 
     A nonce slot is given up where something else used its nonce. That no node finds what we signed for it is no proof
-    of that: an index of transactions may be behind, or lost, where the blocks are all there. These blocks are kept for
-    ever: with those alone that are recent, one that a reorg had replaced long ago would look like one that stands.
+    of that: an index of transactions may be behind, or lost, where the blocks are all there. Whoever calls this holds
+    the cursor, and keeps these blocks for ever: with those alone that are recent, one that a reorg had replaced long
+    ago would look like one that stands.
     """
     moved = {one.tx_id: (one.tx_id, one.height, one.block_hash) for one in result.transfers}
     if not moved or chain_scope.mode == "sandbox":  # what is simulated is always found
-        return
-    heights = set((await conn.exec_driver_sql(_NOTE, (*chain_scope.key, *transposed(list(moved.values()))))).scalars())
-    if heights:
-        await insert_blocks(conn, chain_scope, [one for one in result.blocks if one.height in heights], kept=heights)
+        return set()
+    return set((await conn.exec_driver_sql(_NOTE, (*chain_scope.key, *transposed(list(moved.values()))))).scalars())

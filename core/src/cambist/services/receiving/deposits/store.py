@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -85,14 +85,18 @@ class Saved(Struct, frozen=True, kw_only=True):
     accounts: Sequence[str] = ()
 
 
-async def save(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult, now: datetime) -> Saved:
+async def save(
+    conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult, now: datetime, sent: Collection[int]
+) -> Saved:
     """Store a scan's blocks and its transfers to addresses of ours, and tell of those to accounts.
+
+    Blocks with such transfers are kept for ever, and those at the heights ``sent``, with what we sent.
 
     A transfer that is stored and stands changes nothing; one that was orphaned lives again, in its next
     incarnation. What we move between addresses of ours is no deposit.
     """
     wanted, owners = await _wanted(conn, chain_scope, result)
-    await append_blocks(conn, chain_scope, result.blocks, kept={transfer.height for transfer in wanted})
+    await append_blocks(conn, chain_scope, result.blocks, kept={*sent, *(one.height for one in wanted)})
     return await _save_wanted(conn, chain_scope, result, wanted, owners, now)
 
 

@@ -56,8 +56,8 @@ async def store_span(  # noqa: PLR0913, PLR0917  what was read, and all that was
                 tokens_revision=scanned.tokens_revision,
             )
             known_xid = None if histories_begun == scanned.histories_begun else scanned.known_xid
-            await note_sent(conn, chain_scope, result)
-            saved = await store.save(conn, chain_scope, result, now)
+            sent = await note_sent(conn, chain_scope, result)
+            saved = await store.save(conn, chain_scope, result, now, sent)
         if judge or (at_head and saved.deposits):
             judgement = await judging.judge(conn, chain_scope, head, now, progressed=True)
         stages = await movements.save(conn, chain_scope, chain_scope.family.name, result, now, known_xid)
