@@ -14,6 +14,7 @@ from cambist.services.receiving.history import rows
 from cambist.testing.memory import MemoryChain
 from cambist.testing.memory.family import named_address
 from tests.support.past import INFO, ONE, Past, heard, mover, told_of, whole
+from tests.support.waiting import waits_for_a_lock
 
 ALICE = named_address("alice")
 HASHES_KEPT = 10
@@ -41,14 +42,6 @@ async def stored(db):
         cursor = (await conn.exec_driver_sql("SELECT * FROM chain_cursors")).one()
         found = await conn.exec_driver_sql("SELECT height, hash, kept FROM chain_blocks ORDER BY height")
         return tuple(cursor), [tuple(row) for row in found]
-
-
-async def waits_for_a_lock(db):
-    """Wait until somebody waits for a row."""
-    waiting = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    async with asyncio.timeout(10), db.autocommit() as conn:
-        while not (await conn.exec_driver_sql(waiting)).all():  # noqa: ASYNC110  the server does not tell
-            await asyncio.sleep(0.005)
 
 
 async def test_blocks_are_stored_with_the_cursor_and_old_ones_forgotten(shop, chain, watcher, usdx, db):
@@ -96,7 +89,7 @@ async def test_where_another_watcher_is_about_to_move_the_cursor_nothing_is_stor
     async with db.transaction() as conn:
         await conn.exec_driver_sql("UPDATE chain_cursors SET height = 21, hash = 'other'")
         poll = asyncio.create_task(watcher.poll())
-        await waits_for_a_lock(db)
+        await waits_for_a_lock(conn, poll)
     assert (await poll).behind == 1
     cursor, found = await stored(db)
     assert cursor[2:4] == (21, "other")
@@ -113,7 +106,7 @@ async def test_a_block_that_is_kept_while_a_poll_waits_for_the_cursor_is_not_for
         await lock_cursor(conn, *chain_scope.key)
         await blocks.keep_blocks(conn, chain_scope, [10])
         poll = asyncio.create_task(watcher.poll())
-        await waits_for_a_lock(db)
+        await waits_for_a_lock(conn, poll)
     assert (await poll).height == 21
     cursor, found = await stored(db)
     assert cursor[2] == 21
@@ -141,10 +134,30 @@ async def test_a_past_that_begins_while_a_poll_waits_for_the_cursor_ends_behind_
     async with db.transaction() as conn:
         await lock_cursor(conn, *chain_scope.key)
         poll = asyncio.create_task(watcher.poll())
-        await waits_for_a_lock(db)
+        await waits_for_a_lock(conn, poll)
         await rows.begin(conn, chain_scope, 1_000, clock.now(), 0)
     assert (await poll).height == 3
     assert (await told_of(watchers, added[0])).to_block == 3
     await move(blocks=3)
     await past.read()
     assert await heard(watchers, added[0]) == whole([late])
+
+
+async def test_a_past_that_begins_after_a_span_was_read_ahead_ends_behind_that_span(
+    shop, chain, watcher, usdx, db, watchers, past, clock, chain_scope
+):
+    chain.mine(7)
+    late = chain.transfer(usdx, ALICE, ONE)
+    chain.mine(5)
+    async with watcher.reading_ahead():
+        while (await watcher.poll()).height < 4:
+            pass
+        await asyncio.wait([watcher._ahead._task])
+        tracker = await watchers.make([ALICE], past=True)
+        async with db.transaction() as conn:
+            await rows.begin(conn, chain_scope, 1_000, clock.now(), 0)
+        assert (await watcher.poll()).height == 8
+    assert (await told_of(watchers, tracker)).to_block == 8
+    await shop.poll(watcher)
+    await past.read()
+    assert await heard(watchers, tracker) == whole([late])
