@@ -23,7 +23,7 @@ HASHES_KEPT = 10
 @pytest.fixture
 async def chain(clock):
     info = msgspec.structs.replace(INFO, hashes_kept=HASHES_KEPT)
-    return MemoryChain(info, genesis_time=int(clock.now().timestamp()) - 600)
+    return MemoryChain(info, genesis_time=int(clock.now().timestamp()) - 600, finality_lag_blocks=5)
 
 
 @pytest.fixture
@@ -51,9 +51,10 @@ async def test_blocks_are_stored_with_the_cursor_and_old_ones_forgotten(shop, ch
     for mined in (1, 3, 1, 40, 1):
         chain.mine(mined)
         await shop.poll(watcher)
-    head = chain._blocks[-1].header
+    async with chain.view() as view:
+        head = await view.head()
     cursor, found = await stored(db)
-    assert cursor[2:5] == (46, head.hash, 46)
+    assert cursor[2:6] == (46, head.hash, 46, head.finalized_height)
     recent = [(one.header.height, one.header.hash, False) for one in chain._blocks[-1 - HASHES_KEPT :]]
     assert found == [(1, chain._blocks[1].header.hash, True), *recent]
 
