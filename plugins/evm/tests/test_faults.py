@@ -13,6 +13,7 @@ import pytest
 from cambist.plugin import (
     ChainError,
     ChainUnavailableError,
+    Head,
     InconsistentChainError,
     LogQuery,
     RateLimitedError,
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.slow
 
 Connect = Scan = Callable[..., Any]
 
+PAUSED_S = 0.6
+"""A little longer than an endpoint is left alone that failed once."""
 SECRET = "sECRETkEY0123456789"
 
 
@@ -307,3 +310,38 @@ async def test_blocks_are_asked_for_in_as_small_batches_as_the_endpoint_takes(
         proxy.calls.clear()
         await scan(chain, first, customer)
     assert proxy.calls["eth_getBlockReceipts"] == 12
+
+
+async def test_an_idle_poll_is_one_request_and_two_where_an_endpoint_takes_no_batch(
+    node: Anvil, proxy: FaultyProxy, connect: Connect
+) -> None:
+    async with connect(proxy.url) as chain:
+
+        async def head_and_requests() -> tuple[Head, int]:
+            before = proxy.requests
+            async with chain.view() as view:
+                return await view.head(), proxy.requests - before
+
+        await head_and_requests()
+        head, requests = await head_and_requests()
+        assert requests == 1
+        assert head.finalized_height is not None
+        proxy.refusals = {"eth_getBlockByNumber": iter([False, True]).__next__}
+        assert (await head_and_requests())[0].finalized_height is None
+        proxy.refusals = {}
+        # One that is away for a moment is not taken for one that takes no batch.
+        proxy.faults = {Fault.HTTP_500}
+        with pytest.raises(ChainError):
+            await head_and_requests()
+        proxy.faults = set()
+        await asyncio.sleep(PAUSED_S)
+        await head_and_requests()
+        assert await head_and_requests() == (head, 1)
+        proxy.faults = {Fault.LONE_CALLS}
+        assert (await head_and_requests())[0] == head
+        assert await head_and_requests() == (head, 2)
+        proxy.faults = set()
+        assert await head_and_requests() == (head, 2)
+        proxy.refusals = {"eth_getBlockByNumber": lambda: True}
+        with pytest.raises(ChainError):
+            await head_and_requests()

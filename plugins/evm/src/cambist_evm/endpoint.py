@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from cambist.plugin import (
     Block,
@@ -13,9 +13,10 @@ from cambist.plugin import (
     EndpointHealth,
     Head,
     InconsistentChainError,
+    RateLimitedError,
     SpanTooWideError,
 )
-from cambist_chainkit.answers import UnsupportedError
+from cambist_chainkit.answers import NoAnswerError, UnsupportedError
 from cambist_chainkit.gathering import gather_all
 from cambist_chainkit.record import AGAIN_S, MISSING_AGAIN_MAX
 from cambist_chainkit.record import Endpoint as Record
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
+
+_LATEST: Final = ("eth_getBlockByNumber", ("latest", False))
+_FINALIZED: Final = ("eth_getBlockByNumber", ("finalized", False))
 
 
 class Endpoint(Record):
@@ -47,6 +51,7 @@ class Endpoint(Record):
         self.block_receipts: bool | None = None
         self.simulates: bool | None = None
         self.newest_block: Block | None = None
+        self._tags_together = True
         self.short_calls_max = setup.short_calls_max
         self._setup = setup
         self._now = monotonic
@@ -139,23 +144,38 @@ class Endpoint(Record):
 
     async def newest(self) -> Head:
         """Return the newest block, and the finalized height where the node knows one."""
-        newest, finalized = await gather_all(self._tagged("latest"), self._finalized())
+        newest, finalized = await self._newest_and_finalized()
         if newest is None:
             raise ChainUnavailableError(f"{self.name} has no newest block")
         head = check_header(newest, block_number(newest.number))
         self.head, self.newest_block = head.height, head
         return Head(height=head.height, hash=head.hash, finalized_height=finalized)
 
-    async def _tagged(self, tag: str) -> RpcHeader | None:
-        return await self.rpc.call("eth_getBlockByNumber", (tag, False), RpcHeader)
+    async def _newest_and_finalized(self) -> tuple[RpcHeader | None, int | None]:
+        """Ask for both in one request: every poll does, and most find no new block.
+
+        An endpoint that refuses that, and answers each of them alone, is asked in two from then on.
+        """
+        if self._tags_together:
+            try:
+                newest, finalized = await self.rpc.each([_LATEST, _FINALIZED], RpcHeader)
+            except (NoAnswerError, RateLimitedError):
+                raise
+            except ChainError:
+                pass
+            else:
+                if isinstance(newest, RpcFailure):
+                    raise self.rpc.error(_LATEST[0], newest)
+                return newest, _height_of(finalized)
+        both = await gather_all(self.rpc.call(*_LATEST, RpcHeader), self._finalized())
+        self._tags_together = False
+        return both[0], both[1]
 
     async def _finalized(self) -> int | None:
         try:
-            header = await self._tagged("finalized")
+            return _height_of(await self.rpc.call(*_FINALIZED, RpcHeader))
         except ChainError:
-            # Nodes without finality refuse the tag, each in its own words. Not to know is an answer here.
             return None
-        return None if header is None else block_number(header.number)
 
     async def block(self, height: int) -> Block:
         return (await self.headers([height]))[0]
@@ -256,3 +276,11 @@ def _fixed_tracing(mode: TraceMode) -> Literal["debug", "trace", "none"] | None:
     if mode == "auto":
         return None
     return "none" if mode == "off" else mode
+
+
+def _height_of(finalized: RpcHeader | RpcFailure | None) -> int | None:
+    """Return the finalized height, None for a refusal.
+
+    Nodes without finality refuse the tag, each in its own words. Not to know is an answer here.
+    """
+    return block_number(finalized.number) if isinstance(finalized, RpcHeader) else None

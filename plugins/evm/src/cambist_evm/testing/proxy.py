@@ -66,6 +66,7 @@ class Fault(StrEnum):
     NO_SIMULATION = "tries one call at a time"
     SMALL_BATCHES = "takes three calls in a batch"
     SMALL_BATCHES_EACH = "takes three calls in a batch, and refuses each of more"
+    LONE_CALLS = "takes no batch"
     ERRORS_AS_400 = "errors with HTTP status 400"
     NO_TIP_ADVICE = "no advice on tips"
     NO_FEE_ADVICE = "no advice on fees"
@@ -79,6 +80,7 @@ _STATUS: Final = {Fault.HTTP_413: 413, Fault.HTTP_429: 429, Fault.HTTP_500: 500,
 _BATCH_REFUSED: Final = (
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch of more than 3 requests: batch too large"}}'
 )
+_NO_BATCH: Final = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request"}}'
 _EACH_REFUSED: Final = "Batch of more than 3 requests are not allowed on free plan, to use this register paid account"
 _LONE_TRACES: Final = ("debug_traceTransaction", "trace_transaction")
 _NO_METHOD: Final = {
@@ -155,6 +157,8 @@ class FaultyProxy:
         if Fault.SMALL_BATCHES_EACH in faults and len(calls) > 3:
             each = [{"id": one["id"], "error": {"code": 31, "message": _EACH_REFUSED}} for one in calls]
             return web.json_response(each, status=500)
+        if Fault.LONE_CALLS in faults and isinstance(asked, list):
+            return web.Response(text=_NO_BATCH, content_type="application/json")
         answers = await self._ask(self._rewritten(calls, faults))
         if Fault.ANSWER_LOST in faults and request.transport is not None:
             request.transport.abort()
