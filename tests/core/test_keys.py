@@ -19,6 +19,7 @@ from cambist.services.addresses.account_keys import (
     set_aside,
     top_up_stock,
 )
+from cambist.services.addresses.topped_up import is_topped_up
 from cambist.signer.keystore import Keystore, KeystoreError, new_keystore
 from cambist.signer.local import KeystoreXpubs
 from cambist.testing.memory import MemoryFamily
@@ -69,6 +70,53 @@ async def test_a_large_stock_is_made_in_bounded_steps(db, box):
     assert (level.added, level.complete) == (500, False)
     level = await fill_stock(db, KeystoreXpubs(KEYSTORE), box, coin_types=[60], stock=400)
     assert (level.free, level.complete) == (400, True)
+
+
+async def _topped_up(db, box, *, stock=3, coin_types=(60,), keystore=KEYSTORE):
+    async with db.autocommit() as conn:
+        return await is_topped_up(conn, KeystoreXpubs(keystore), box, coin_types=coin_types, stock=stock)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE account_keys SET merchant_pk = 2 WHERE account_index = 1",
+        "UPDATE account_keys SET merchant_pk = 2 WHERE account_index = 4 AND mode = 'live'",
+        "UPDATE account_keys SET next_index = 1 WHERE account_index = 4 AND mode = 'live'",
+        "DELETE FROM account_keys WHERE account_index = 4 AND mode = 'sandbox'",
+        "DELETE FROM account_keys WHERE account_index = 4",
+        "DELETE FROM account_keys WHERE account_index = 0",
+        "DELETE FROM account_keys",
+    ],
+)
+async def test_whatever_is_to_be_topped_up_is_found(db, box, change):
+    """And nothing else is: of what was topped up nothing is left to do, with what was claimed or set aside in it."""
+    await _top_up(db, box, stock=6)
+    async with db.transaction() as conn:
+        assert [await _merchant(conn, name) for name in ("first", "second")] == [1, 2]
+        for begun in (
+            "UPDATE account_keys SET merchant_pk = 1 WHERE account_index = 2",
+            "UPDATE account_keys SET next_index = 5 WHERE account_index IN (0, 2) AND mode = 'live'",
+            "UPDATE account_keys SET next_index = 1 WHERE account_index = 3",
+        ):
+            await conn.execute(text(begun))
+    await _top_up(db, box, stock=4)
+    assert await _topped_up(db, box, stock=4)
+    async with db.transaction() as conn:
+        await conn.execute(text(change))
+    assert not await _topped_up(db, box, stock=4)
+    await _top_up(db, box, stock=4)
+    assert await _topped_up(db, box, stock=4)
+
+
+async def test_another_stock_or_coin_type_is_to_be_topped_up_and_another_keystore_is_refused(db, box):
+    await _top_up(db, box, coin_types=(60, 195))
+    assert await _topped_up(db, box, coin_types=(60, 195))
+    assert await _topped_up(db, box)
+    assert not await _topped_up(db, box, stock=4)
+    assert not await _topped_up(db, box, coin_types=(60, 0))
+    with pytest.raises(KeystoreError):
+        await _topped_up(db, box, keystore=new_keystore(os.urandom))
 
 
 async def test_a_merchant_claims_one_index_in_both_modes_and_never_the_platforms(db, box):

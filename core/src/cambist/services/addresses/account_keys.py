@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import structlog
 from msgspec import Struct
@@ -120,6 +120,11 @@ def row_name(mode: str, coin_type: int, account_index: int) -> str:
     return f"{mode}/{coin_type}/{account_index}"
 
 
+def kinds_of(coin_types: Collection[int]) -> Sequence[tuple[str, int]]:
+    """Return of which modes and coin types each account has a key."""
+    return [(mode, coin_type) for mode in MODES for coin_type in sorted(coin_types)]
+
+
 async def top_up_stock(
     conn: AsyncConnection, signer: XpubSource, box: SecretsBox, *, coin_types: Collection[int], stock: int
 ) -> StockLevel:
@@ -132,7 +137,7 @@ async def top_up_stock(
     free = (await conn.execute(_FREE)).scalar_one()
     highest = await conn.scalar(select(func.max(_key.account_index))) or 0
     wanted = highest + max(0, stock - free)
-    kinds = [(mode, coin_type) for mode in MODES for coin_type in sorted(coin_types)]
+    kinds = kinds_of(coin_types)
     await check_origin(conn, signer, box, kinds)
     asked = ([mode for mode, _ in kinds], [coin_type for _, coin_type in kinds], wanted, ROWS_PER_TOP_UP_MAX)
     missing = (await conn.exec_driver_sql(_MISSING, asked)).all()
