@@ -96,7 +96,7 @@ class ChainKeeper:
             if info.availability != "live":
                 continue
             watched = self._watched.get(chain)
-            async with gateway.db.transaction() as conn:
+            async with gateway.db.autocommit() as conn:
                 if chain not in gateway.chains:
                     code = ChainProblem.NOT_CONNECTED
                     told = states.ChainStateRow(chain=chain, problem=PROBLEMS[code], problem_code=code, seen_at=now)

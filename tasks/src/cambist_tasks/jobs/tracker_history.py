@@ -28,8 +28,11 @@ async def queue_histories(gateway: Gateway) -> bool:
     infos = gateway.registry.chains.values()
     chains = [(info.id, max(1, info.confirmations), info.finality_required) for info in infos]
     now, pause_s = gateway.clock.now(), gateway.settings.trackers.history_pause_s
-    async with gateway.db.transaction() as conn:
+    async with gateway.db.autocommit() as conn:
         due = await history.find_due(conn, chains, now, pause_s)
+    if not due:
+        return False
+    async with gateway.db.transaction() as conn:
         for one in due:
             new = NewJob(
                 kind=Kind.TRACKER_HISTORY,
@@ -38,8 +41,7 @@ async def queue_histories(gateway: Gateway) -> bool:
                 unique_key=f"{one.chain} {one.scope}",
             )
             await requests.request_again(conn, gateway.ids, new, now)
-    if due:
-        await gateway.hints.publish(requests.TOPIC)
+    await gateway.hints.publish(requests.TOPIC)
     return False
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from cambist.bootstrap import Gateway
 from cambist.services.accounting.cpt_months import MERCHANTS_MAX, give_included
-from cambist.services.accounting.usage import ALLOWANCES_MAX, ROLL_UP_ROWS_MAX, backfill_allowances, post_unposted
+from cambist.services.accounting.usage import (
+    ALLOWANCES_MAX,
+    ROLL_UP_ROWS_MAX,
+    any_unposted,
+    backfill_allowances,
+    post_unposted,
+)
 
 
 async def post_usage(gateway: Gateway) -> bool:
     """Post records that the ledger does not have yet."""
+    async with gateway.db.autocommit() as conn:
+        if not await any_unposted(conn):
+            return False
     async with gateway.db.transaction() as conn:
         return await post_unposted(conn) == ROLL_UP_ROWS_MAX
 

@@ -196,6 +196,12 @@ FROM taken GROUP BY merchant_pk, mode ORDER BY merchant_pk, mode
 """
 
 
+async def any_unposted(conn: AsyncConnection) -> bool:
+    """Whether any record is not in the ledger yet."""
+    found = await conn.exec_driver_sql("SELECT EXISTS (SELECT FROM usage_records WHERE NOT posted)")
+    return bool(found.scalar_one())
+
+
 async def post_unposted(conn: AsyncConnection, rows_max: int = ROLL_UP_ROWS_MAX) -> int:
     """Post records that are not in the ledger yet, one posting per merchant and mode; return how many they were.
 
