@@ -1,0 +1,33 @@
+"""How workers take jobs from their queue in Redis: each is one worker's, and nobody's before it is due."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+from arq.constants import in_progress_key_prefix
+from arq.utils import timestamp_ms
+
+from cambist_tasks.arq_worker import TAKE, open_pool, queue_of
+
+
+async def test_a_job_is_taken_by_one_worker_and_not_before_it_is_due(gateway):
+    queue = queue_of(gateway.settings)
+    pool = open_pool(gateway.settings.redis.url, queue)
+    names = [f"{queue}:{name}" for name in ("later", "forgotten", "due", "due too")]
+
+    async def take():
+        return await pool.eval(TAKE, 1, queue, in_progress_key_prefix, timestamp_ms(), 60_000, *names)
+
+    until_ms = timestamp_ms() + 60_000
+    await pool.enqueue_job("work_off", 1, _job_id=names[0], _defer_until=datetime.fromtimestamp(until_ms / 1000, UTC))
+    for name in names[2:]:
+        await pool.enqueue_job("work_off", 1, _job_id=name)
+    taken = await asyncio.gather(take(), take())
+    assert sorted([job_id.decode() for job_id, _ in one] for one in taken) == [[], names[2:]]
+    assert {float(score) for one in taken for _, score in one} <= {*range(until_ms - 60_000, timestamp_ms() + 1)}
+    assert 0 < await pool.pttl(in_progress_key_prefix + names[2]) <= 60_000
+    await pool.delete(in_progress_key_prefix + names[3])
+    assert [job_id.decode() for job_id, _ in await take()] == names[3:]
+    await pool.delete(queue)
+    await pool.aclose(close_connection_pool=True)
