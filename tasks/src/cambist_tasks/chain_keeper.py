@@ -113,7 +113,7 @@ class ChainKeeper:
         setup, file = gateway.connections.setups.get(chain), gateway.registry.setup(chain)
         try:
             health = watched.chain.endpoints()
-            async with gateway.db.transaction() as conn:
+            async with gateway.db.autocommit() as conn:
                 await self._readings.save(conn, chain, setup, file, health, now=now, monotonic=monotonic)
         except Exception as error:  # noqa: BLE001  a plugin tells of them, and other chains are not its part
             log.warning("endpoints_not_reported", chain=chain, error=repr(error))
