@@ -87,6 +87,22 @@ async def test_its_payment_is_paid_again_where_that_refund_fails(payment_env, re
     await refund_env.check_books()
 
 
+async def test_what_a_refund_took_of_a_deposit_is_not_given_back_to_its_next_life(payment_env, refund_env):
+    """What it took had become a debt with the deposit's reversal, and what came again is held whole."""
+    payment_id = await refund_env.paid("13")
+    refund_id = (await refund_env.refund(payment_id, amount="3")).resource.refund_id
+    await wait_for(payment_env, 60)
+    await payment_env.reorg(4, "return")
+    await payment_env.mine(1 + REQUIRED)
+    assert await payment_env.balance("USDX") == {"available": 7_000_000, "pending": 3_000_000, "held": 3_000_000}
+    await wait_for(payment_env, 0)
+    await refund_env.fail(refund_id)
+    assert (await refund_env.refunds())[refund_id].status == "failed"
+    assert await payment_env.balance("USDX") == {"available": 10_000_000, "held": 3_000_000}
+    assert [(one.held_amount, one.refundable_amount) for one in await refund_env.waiting()] == [("3", "3")]
+    await refund_env.check_books()
+
+
 async def test_surplus_that_comes_again_with_it_is_held_as_it_was(payment_env, refund_env):
     payment_id, _ = await sent_without_money(payment_env, refund_env, amount="4")
     await payment_env.deposit(payment_id, amount="3", confirmations=REQUIRED)
