@@ -98,8 +98,17 @@ async def test_a_crash_between_storing_and_sending_loses_and_repeats_nothing(tre
         patch.setattr(treasury.chain, "broadcast", killed)
         with pytest.raises(ChainUnavailableError):
             await sends(treasury, to_address, engine)
+    async with treasury.db.autocommit() as conn:
+        (stored,) = (await conn.exec_driver_sql("SELECT tx_id FROM outbound_txs WHERE state = 'stored'")).scalars()
     await treasury.work(treasury.engine())
     assert await transfers_to(treasury, to_address) == AMOUNT
+    # In the same bytes: one that were never sent would be outbid in the end, and hide that.
+    async with treasury.db.autocommit() as conn:
+        rows = await conn.exec_driver_sql(
+            "SELECT t.tx_id, t.state FROM outbound_txs t JOIN outbound_txs o USING (slot_pk) WHERE o.tx_id = $1",
+            (stored,),
+        )
+        assert [tuple(row) for row in rows] == [(stored, "final")]
 
 
 async def test_a_transaction_that_is_stuck_is_outbid_and_only_one_of_both_is_mined(treasury):
