@@ -90,6 +90,28 @@ async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_still_on_i
     assert await treasury.is_idle()
 
 
+async def test_what_was_signed_for_a_nonce_that_another_transfer_has_by_now_waits_until_that_is_mined(treasury):
+    first, second, engine = await treasury.stranger(1), await treasury.stranger(2), treasury.engine()
+    treasury.chain.faults.forgotten_txs = 1
+    await sends(treasury, first)
+    await forget_sending(treasury)
+    async with treasury.db.transaction() as conn:
+        later = "UPDATE outbound_intents SET due_at = due_at + interval '1 hour' WHERE state = 'waiting'"
+        await conn.exec_driver_sql(later)
+    await sends(treasury, second)
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE outbound_intents SET due_at = created_at WHERE state = 'waiting'")
+    await engine.tick()
+    assert await treasury.open_intents() == [
+        ("payout", "waiting", "signer: ALREADY_SIGNED"),
+        ("payout", "sending", None),
+    ]
+    await treasury.work(engine, rounds=6, until="enough")
+    treasury.clock.advance(70)
+    await treasury.work(engine)
+    assert [await treasury.on_chain(to_address, "USDX") for to_address in (first, second)] == [AMOUNT, AMOUNT]
+
+
 async def test_signatures_that_a_crash_lost_hold_nobody_up_whoever_is_sent_next(treasury):
     to_addresses = [await treasury.stranger(n) for n in range(4)]
     await treasury.pay_out_many("USDX", [(to_address, AMOUNT) for to_address in to_addresses])
