@@ -5,6 +5,8 @@ from datetime import timedelta
 import pytest
 
 from cambist.plugin import BridgeStatus
+from cambist.services.exchanges.runner import CLAIM, claim_due
+from cambist.services.exchanges.worker import later
 from cambist.testing.memory.family import named_address
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 
@@ -42,6 +44,18 @@ async def test_native_coin_is_bridged_and_its_fill_is_credited_by_the_balance_wh
     assert row.unseen_units == deposit.units_out
     assert (await env.balance_of("other", "MEM")).available == deposit.units_out
     await env.check_all_books()
+
+
+async def test_a_bridge_whose_output_comes_is_looked_at_before_its_time(env):
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged()
+    await later(env.follower, await env.row(txn_id), timedelta(minutes=5))
+    assert await claim_due(env.follower) == []
+    env.other.fill(deposit)
+    await env.mine()
+    (row,) = await claim_due(env.follower)
+    assert row == await env.row(txn_id)
+    assert row.due_at == env.clock.now() + CLAIM
 
 
 async def test_a_fill_to_somebody_else_or_of_too_little_is_none(env):

@@ -124,7 +124,13 @@ class ExchangeRow(Struct, frozen=True, kw_only=True):
 SENDER = select(Address.address).where(Address.id == Exchange.source_pk).correlate(Exchange).scalar_subquery()
 COLUMNS = columns_of(ExchangeRow, Exchange, sender=SENDER)
 SELECT: Select[*tuple[Any, ...]] = select(*COLUMNS)
-BY_PKS = SELECT.where(one_of_given(Exchange.id, "pks")).order_by(Exchange.id)
+SHOWN = ", ".join(
+    {"pk": "e.id AS pk", "sender": "(SELECT address FROM addresses WHERE id = e.source_pk) AS sender"}.get(
+        name, f"e.{name}"
+    )
+    for name in ExchangeRow.__struct_fields__
+)
+"""The same columns in SQL, of rows named ``e``: as JSON they are what ``shown_row`` reads."""
 _LOCK = SELECT.where(Exchange.id == bindparam("pk")).with_for_update(key_share=True, of=Exchange)
 _LOCK_BY_INTENTS = (
     SELECT.where(one_of_given(Exchange.intent_pk, "intent_pks"))
@@ -141,6 +147,11 @@ _LOCK_CALL = (
 
 def exchange_row(row: AnyRow) -> ExchangeRow:
     return to_struct(ExchangeRow, row)
+
+
+def shown_row(shown: str) -> ExchangeRow:
+    """Return an exchange that PostgreSQL tells as JSON."""
+    return msgspec.json.decode(shown, type=ExchangeRow)
 
 
 def when_idle(give_up_at: datetime, now: datetime) -> datetime:

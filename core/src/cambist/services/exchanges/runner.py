@@ -29,7 +29,7 @@ from .handler import NOT_SEEN
 from .outputs import lock_cursors
 from .queued import prepare_call
 from .refunding import find_refund
-from .rows import BY_PKS, SELECT, ExchangeRow, exchange_row, lock
+from .rows import SELECT, SHOWN, ExchangeRow, exchange_row, lock, shown_row
 from .worker import ExchangeWorker, later
 
 CLAIM = timedelta(seconds=20)
@@ -41,40 +41,37 @@ REOPENED_MAX = 50
 
 log = structlog.get_logger(__name__)
 
-# Nobody needs to wait until it is time to look at one whose output may just have come.
-_ASLEEP = """
-FROM exchanges e WHERE e.step = 'filling' AND e.due_at > $1 AND EXISTS (
-    SELECT FROM deposits d WHERE d.status = 'detected' AND d.chain = e.dest_chain AND d.scope = e.scope
-        AND d.address_pk = e.recipient_pk AND d.contract IS NOT DISTINCT FROM e.dest_contract
-        AND d.detected_at > e.updated_at
-)
-"""
-_AWAKEN = f"""
-UPDATE exchanges SET due_at = $1 WHERE id IN (SELECT e.id {_ASLEEP} ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED)
-"""  # noqa: S608  a constant
-# Whether what is claimed below, or woken for it, can be anything at all: permits that are taken only make it less.
-_ANY = f"""
-SELECT EXISTS (
-    SELECT FROM exchanges e WHERE e.due_at <= $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[])
-) OR EXISTS (SELECT {_ASLEEP})
-"""  # noqa: S608  a constant
+# Nobody needs to wait until it is time to look at one whose output may just have come: it is as due as any.
 # Each provider has permits of its own for what it builds on a chain, and each two chains have some for what follows
-# them: one that is slow is in nobody's way.
-_CLAIM = """
-WITH lanes AS (
-    SELECT e.id, e.due_at, row_number() OVER (PARTITION BY l.lane ORDER BY e.due_at) AS nth, coalesce(b.busy, 0) AS busy
+# them: one that is slow is in nobody's way. Of one that another worker has claimed meanwhile, the time has moved on.
+_CLAIM = f"""
+WITH ready AS (
+    SELECT id, due_at, due_at AS ready_at, step, provider, source_chain, dest_chain
+    FROM exchanges WHERE due_at <= $1 AND mode = 'live' AND source_chain = ANY($2::text[])
+    UNION ALL
+    SELECT e.id, e.due_at, $1, e.step, e.provider, e.source_chain, e.dest_chain
     FROM exchanges e
+    WHERE e.step = 'filling' AND e.due_at > $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[]) AND EXISTS (
+        SELECT FROM deposits d WHERE d.status = 'detected' AND d.chain = e.dest_chain AND d.scope = e.scope
+            AND d.address_pk = e.recipient_pk AND d.contract IS NOT DISTINCT FROM e.dest_contract
+            AND d.detected_at > e.updated_at
+    )
+), lanes AS (
+    SELECT r.id, r.due_at, row_number() OVER (PARTITION BY l.lane ORDER BY r.ready_at) AS nth,
+        coalesce(b.busy, 0) AS busy
+    FROM ready r
         CROSS JOIN LATERAL (
-            SELECT CASE e.step WHEN 'queued' THEN e.provider ELSE e.dest_chain END || '<' || e.source_chain
+            SELECT CASE r.step WHEN 'queued' THEN r.provider ELSE r.dest_chain END || '<' || r.source_chain
         ) l (lane)
         LEFT JOIN unnest($4::text[], $5::bigint[]) AS b (lane, busy) ON b.lane = l.lane
-    WHERE e.due_at <= $1 AND e.mode = 'live' AND e.source_chain = ANY($2::text[])
 ), due AS (
     SELECT e.id FROM exchanges e JOIN lanes ON lanes.id = e.id AND lanes.nth <= $6 - lanes.busy
-    WHERE e.due_at <= $1 ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED
+    WHERE e.due_at = lanes.due_at ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED
+), claimed AS (
+    UPDATE exchanges e SET due_at = $3 FROM due WHERE e.id = due.id RETURNING e.*
 )
-UPDATE exchanges e SET due_at = $3 FROM due WHERE e.id = due.id RETURNING e.id
-"""
+SELECT row_to_json(shown)::text FROM (SELECT {SHOWN} FROM claimed e ORDER BY e.id) AS shown
+"""  # noqa: S608  constants
 # What somebody decides about it just now moves its time on as well, and is not waited for.
 _RENEW = """
 UPDATE exchanges SET due_at = $1 WHERE id = (
@@ -103,16 +100,9 @@ def lane_of(row: ExchangeRow) -> str:
 async def claim_due(worker: ExchangeWorker, busy: Mapping[str, int] | None = None) -> Sequence[ExchangeRow]:
     """Return exchanges whose time it is, which nobody else gets for a while; ``busy`` are permits taken, by lane."""
     now, busy = worker.clock.now(), busy or {}
-    chains = sorted(worker.chains)
+    values = (now, sorted(worker.chains), now + CLAIM, list(busy), list(busy.values()), PERMITS)
     async with worker.db.autocommit() as conn:
-        if not (await conn.exec_driver_sql(_ANY, (now, chains))).scalar_one():
-            return []
-    values = (now, chains, now + CLAIM, list(busy), list(busy.values()), PERMITS)
-    async with worker.db.transaction() as conn:
-        await conn.exec_driver_sql(_AWAKEN, (now,))
-        claimed = await conn.exec_driver_sql(_CLAIM, values)
-        rows = await conn.execute(BY_PKS, {"pks": list(claimed.scalars())})
-        return [exchange_row(row) for row in rows]
+        return [shown_row(shown) for shown in (await conn.exec_driver_sql(_CLAIM, values)).scalars()]
 
 
 @asynccontextmanager
