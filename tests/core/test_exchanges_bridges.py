@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from cambist.plugin import BridgeStatus
+from cambist.services.exchanges.rows import save_on
 from cambist.services.exchanges.runner import CLAIM, claim_due
 from cambist.services.exchanges.worker import later
 from cambist.testing.memory.family import named_address
@@ -56,6 +57,18 @@ async def test_a_bridge_whose_output_comes_is_looked_at_before_its_time(env):
     (row,) = await claim_due(env.follower)
     assert row == await env.row(txn_id)
     assert row.due_at == env.clock.now() + CLAIM
+
+
+async def test_what_is_decided_about_a_step_that_is_over_changes_nothing(env):
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged()
+    filling, now = await env.row(txn_id), env.clock.now()
+    assert await save_on(env.db, filling, now, searched_to=filling.searched_to)
+    assert await env.row(txn_id) == filling
+    env.other.fill(deposit)
+    ended = await env.go_on(txn_id)
+    assert not await save_on(env.db, filling, now, step="refunding", searched_to=None, due_at=now)
+    assert await env.row(txn_id) == ended
 
 
 async def test_a_fill_to_somebody_else_or_of_too_little_is_none(env):

@@ -13,7 +13,7 @@ from cambist.plugin import ChainError, Units
 
 from .handler import approval_reference
 from .queued import approve
-from .rows import ExchangeRow, lock, save
+from .rows import ExchangeRow, lock, save, save_on
 from .worker import ExchangeWorker, later
 
 PAUSE = timedelta(seconds=5)
@@ -35,7 +35,7 @@ async def clear(worker: ExchangeWorker, row: ExchangeRow) -> None:
     if row.spender is not None:
         references = [approval_reference(row.txn_id, number) for number in range(row.approvals)]
         is_open = OutboundIntent.state.in_(("waiting", "sending")), OutboundIntent.reference.in_(references)
-        async with worker.db.transaction() as conn:
+        async with worker.db.autocommit() as conn:
             opened = await conn.scalar(select(func.count()).select_from(OutboundIntent).where(*is_open))
         if opened:
             await later(worker, row, PAUSE)
@@ -61,15 +61,10 @@ async def _has_turn(worker: ExchangeWorker, row: ExchangeRow) -> bool:
     if row.has_turn:
         return True
     try:
-        async with worker.db.transaction() as conn:
-            locked = await lock(conn, row.pk)
-            if locked.step is not Step.CLEARING:
-                return False
-            await save(conn, locked, worker.clock.now(), has_turn=True)
+        return await save_on(worker.db, row, worker.clock.now(), has_turn=True)
     except IntegrityError:
         await later(worker, row, TURN_PAUSE)
         return False
-    return True
 
 
 async def give_back_turn(worker: ExchangeWorker, row: ExchangeRow) -> None:

@@ -31,7 +31,7 @@ from cambist.services.sending import finality_store
 from . import posting
 from .arriving import find_call
 from .outputs import are_confirmed, claim, lock_arrived, lock_cursors, sum_free
-from .rows import ExchangeRow, lock, save
+from .rows import ExchangeRow, lock, save, save_on
 from .two_chains import Reach, Sides, connected_sides, read_reach, search
 from .unseen import came_unseen, change_in
 from .worker import ExchangeWorker, later
@@ -55,7 +55,7 @@ async def find_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
     deposit = row.bridge_deposit or await _read_deposit(worker, row, sides)
     if deposit is None:
         return
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         reach = await read_reach(worker, conn, row, row.dest_chain)
     if reach is None:
         await later(worker, row, PAUSE)
@@ -75,18 +75,14 @@ async def find_fill(worker: ExchangeWorker, row: ExchangeRow) -> None:
     if found is not None:
         await _filled(worker, row, *found)
         return
-    async with worker.db.transaction() as conn:
-        locked = await lock(conn, row.pk)
-        now = worker.clock.now()
-        if locked.step is not Step.FILLING:
-            return
-        done = min(searched_to, reach.deep)
-        if is_expired:
+    now = worker.clock.now()
+    if is_expired:
+        if await save_on(worker.db, row, now, step=Step.REFUNDING, searched_to=None, due_at=now):
             log.info("exchange_expired", txn_id=row.txn_id, deadline=deposit.fill_deadline)
-            await save(conn, locked, now, step=Step.REFUNDING, searched_to=None, due_at=now)
-            return
-        pause = SOON if is_new or searched_to < reach.height else PAUSE
-        await save(conn, locked, now, searched_to=max(first, done), due_at=now + pause)
+        return
+    pause = SOON if is_new or searched_to < reach.height else PAUSE
+    done = min(searched_to, reach.deep)
+    await save_on(worker.db, row, now, searched_to=max(first, done), due_at=now + pause)
 
 
 async def _before_call(worker: ExchangeWorker, row: ExchangeRow, sides: Sides, reach: Reach) -> int | None:
@@ -94,7 +90,7 @@ async def _before_call(worker: ExchangeWorker, row: ExchangeRow, sides: Sides, r
 
     None is stored where the call was forgotten, or the other chain was not watched yet: its fill may be long ago.
     """
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         call = await find_call(conn, row)
     if call is None:
         await later(worker, row, SOON)
@@ -113,13 +109,13 @@ async def _before_call(worker: ExchangeWorker, row: ExchangeRow, sides: Sides, r
 
 async def _read_deposit(worker: ExchangeWorker, row: ExchangeRow, sides: Sides) -> BridgeDeposit | None:
     """Return the deposit that the call's receipt tells of, stored from now on."""
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         call = await find_call(conn, row)
     receipt = None if call is None else await sides.source.receipt(call.tx_id)
     if call is None or receipt is None:
         await later(worker, row, SOON)
         return None
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         is_of_chain = await finality_store.is_deep(conn, worker.scope(row, row.source_chain), receipt.block)
     if not is_of_chain:
         # A node that is behind tells of the block from before a reorg, where the deposit had another number. What is

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy import select, update
+from sqlalchemy import and_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Merchant, OutboundIntent
+from cambist.db.models import Exchange, Merchant, OutboundIntent
 from cambist.domain.exchanges import Kind, Step
 from cambist.domain.failures import BEGINNINGS, SENTENCES, Failure
 from cambist.domain.intents import WAITS_FOR_TURN, IntentKind
@@ -34,7 +34,7 @@ from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, NewIntent, 
 
 from .calls import REASON_CHARS_MAX, Built, Never, NotNow, Refused, build, fee_difference
 from .handler import OF_SIGNER, approval_reference
-from .rows import CallIntent, ExchangeRow, lock, lock_call, save, when_idle
+from .rows import CallIntent, ExchangeRow, lock, lock_call, save, save_on, when_idle
 from .worker import ExchangeWorker
 
 CALL_VALID = timedelta(seconds=30)
@@ -133,18 +133,11 @@ async def _has_turn(worker: ExchangeWorker, row: ExchangeRow, spender: str, now:
     if row.has_turn:
         return True
     try:
-        async with worker.db.transaction() as conn:
-            locked = await lock(conn, row.pk)
-            if locked.step is not Step.QUEUED:
-                return False
-            await save(conn, locked, now, has_turn=True, spender=spender)
+        return await save_on(worker.db, row, now, has_turn=True, spender=spender)
     except IntegrityError:
-        async with worker.db.transaction() as conn:
-            locked = await lock(conn, row.pk)
-            if locked.step is Step.QUEUED:
-                await save(conn, locked, now, waits_for=WAITS_FOR_TURN, spender=spender, due_at=now + TURN_PAUSE)
+        waits = {"waits_for": WAITS_FOR_TURN, "due_at": now + TURN_PAUSE}
+        await save_on(worker.db, row, now, spender=spender, **waits)
         return False
-    return True
 
 
 async def _prepare(worker: ExchangeWorker, chain: ContractChain, row: ExchangeRow) -> None:
@@ -316,12 +309,9 @@ async def _wait(
     **changed: object,
 ) -> None:
     """Look again later. Who ``gives_turn_back`` keeps no turn, unless an allowance for it has been asked for."""
-    async with worker.db.transaction() as conn:
-        locked = await lock(conn, row.pk)
-        if locked.step is Step.QUEUED:
-            has_turn = locked.has_turn and not (gives_turn_back and not locked.approvals)
-            now, told = worker.clock.now(), {"waits_for": reason, "due_at": due_at, "has_turn": has_turn}
-            await save(conn, locked, now, **told, **changed)
+    if gives_turn_back:
+        changed["has_turn"] = and_(Exchange.has_turn, Exchange.approvals > 0)
+    await save_on(worker.db, row, worker.clock.now(), waits_for=reason, due_at=due_at, **changed)
 
 
 async def _fail(worker: ExchangeWorker, row: ExchangeRow, reason: str, now: datetime) -> None:

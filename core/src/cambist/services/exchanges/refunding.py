@@ -24,7 +24,7 @@ from . import posting
 from .arriving import find_call
 from .filling import hinted
 from .outputs import Arrived, claim, lock_arrived, lock_cursors, sum_free
-from .rows import ExchangeRow, lock, save
+from .rows import ExchangeRow, lock, save, save_on
 from .two_chains import connected_sides, read_reach, search
 from .worker import ExchangeWorker, later
 
@@ -49,7 +49,7 @@ async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
         worker.alert("not_followed", row, reason="its provider or one of its chains is not there")
         await later(worker, row, ALERT_PAUSE)
         return
-    async with worker.db.transaction() as conn:
+    async with worker.db.autocommit() as conn:
         call = await find_call(conn, row)
         reach = await read_reach(worker, conn, row, row.source_chain)
     if call is None or reach is None:
@@ -85,12 +85,9 @@ async def find_refund(worker: ExchangeWorker, row: ExchangeRow) -> None:
 
 async def _back_to_filling(worker: ExchangeWorker, row: ExchangeRow) -> None:
     """Look for the fill once more: a reorg that is deeper than any proof has brought it, or a node had not told it."""
-    async with worker.db.transaction() as conn:
-        locked = await lock(conn, row.pk)
-        if locked.step is Step.REFUNDING:
-            now = worker.clock.now()
-            log.warning("exchange_filled_after_all", txn_id=row.txn_id)
-            await save(conn, locked, now, step=Step.FILLING, searched_to=None, refunds={}, due_at=now)
+    now = worker.clock.now()
+    if await save_on(worker.db, row, now, step=Step.FILLING, searched_to=None, refunds={}, due_at=now):
+        log.warning("exchange_filled_after_all", txn_id=row.txn_id)
 
 
 async def _claim_refund(  # noqa: PLR0913  what was seen, how far, and whether it should have come

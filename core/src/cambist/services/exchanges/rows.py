@@ -11,6 +11,7 @@ from msgspec import Struct
 from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.db.engine import Database
 from cambist.db.models import Address, Exchange, OutboundIntent
 from cambist.db.structs import AnyRow, columns_of, one_of_given, to_struct
 from cambist.domain.exchanges import FINISHED_STEPS, Kind, MadeFor, Status, Step
@@ -176,6 +177,17 @@ async def save(conn: AsyncConnection, row: ExchangeRow, now: datetime, **changed
     """Write what has changed of a locked exchange, and return it as it is now."""
     await conn.execute(update(Exchange).where(Exchange.id == row.pk).values(**changed, updated_at=now))
     return msgspec.structs.replace(row, **changed, updated_at=now)
+
+
+async def save_on(db: Database, row: ExchangeRow, now: datetime, **changed: object) -> bool:
+    """Write what changes of an exchange that is still on the same step; return whether it was.
+
+    For what follows from nothing that is locked: a statement by itself, which waits for nobody else's locks but the
+    row's own.
+    """
+    is_there = Exchange.id == row.pk, Exchange.step == row.step
+    async with db.autocommit() as conn:
+        return bool((await conn.execute(update(Exchange).where(*is_there).values(**changed, updated_at=now))).rowcount)
 
 
 class CallIntent(Struct, frozen=True):

@@ -17,7 +17,7 @@ from cambist.ports import Clock
 from cambist.services.chain_scope import ChainScope
 
 from .ending import Endings
-from .rows import ExchangeRow, lock, save
+from .rows import ExchangeRow, save_on
 
 if TYPE_CHECKING:
     from .unseen import Change
@@ -70,7 +70,4 @@ class ExchangeWorker(Struct, frozen=True, kw_only=True):
 async def later(worker: ExchangeWorker, row: ExchangeRow, pause: timedelta) -> None:
     """Look at an exchange again after a while, unless something else has happened to it."""
     now = worker.clock.now()
-    async with worker.db.transaction() as conn:
-        locked = await lock(conn, row.pk)
-        if locked.step is row.step:
-            await save(conn, locked, now, due_at=now + pause)
+    await save_on(worker.db, row, now, due_at=now + pause)
