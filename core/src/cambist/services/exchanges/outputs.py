@@ -16,9 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.models import ExchangePart
 from cambist.plugin import Units
 from cambist.services.receiving.deposits import crediting
-from cambist.services.receiving.deposits.rows import COLUMNS, DepositRow, deposit_row, lock_cursor
+from cambist.services.receiving.deposits.rows import COLUMNS, DepositRow, deposit_row
 
 from .rows import ExchangeRow
+
+# As ``lock_cursor`` does for one chain. Whoever locks several does so in one order: the names' own, in every language.
+_LOCK_CURSORS = """
+SELECT FROM chain_cursors WHERE scope = $1 AND chain = ANY($2::text[]) ORDER BY chain COLLATE "C" FOR NO KEY UPDATE
+"""
 
 
 class Arrived(Struct, frozen=True):
@@ -61,8 +66,7 @@ async def lock_free(  # noqa: PLR0913, PLR0917  which transfers
 
 async def lock_cursors(conn: AsyncConnection, row: ExchangeRow) -> None:
     """Keep polls of both chains from being stored: they hold deposits and accounts behind their cursors."""
-    for chain in sorted({row.source_chain, row.dest_chain}):
-        await lock_cursor(conn, chain, row.scope)
+    await conn.exec_driver_sql(_LOCK_CURSORS, (row.scope, [row.source_chain, row.dest_chain]))
 
 
 async def claim(  # noqa: PLR0913, PLR0917  for whom, what, as what

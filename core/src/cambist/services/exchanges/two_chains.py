@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import ChainBlock
 from cambist.plugin import BridgeProvider, ContractChain, FoundLog, LogQuery, SpanTooWideError
-from cambist.services.sending.finality_store import depth
+from cambist.services.chain_scope import DEEPEST
 
 from .rows import ExchangeRow
 from .worker import ExchangeWorker
@@ -44,20 +42,23 @@ def connected_sides(worker: ExchangeWorker, row: ExchangeRow) -> Sides | None:
     return None if provider is None or source is None or dest is None else Sides(provider, source, dest)
 
 
-_MINED_AT = select(ChainBlock.mined_at).where(
-    ChainBlock.chain == bindparam("chain"),
-    ChainBlock.scope == bindparam("scope"),
-    ChainBlock.height == bindparam("height"),
-)
+_REACH = f"""
+SELECT c.height, d.deep, b.mined_at
+FROM chain_cursors c
+    CROSS JOIN LATERAL (
+        SELECT {DEEPEST.format(height="(c.height - $3)", finality_required="$4", finalized="c.finalized")} AS deep
+    ) d
+    LEFT JOIN chain_blocks b ON b.chain = c.chain AND b.scope = c.scope AND b.height = d.deep
+WHERE c.chain = $1 AND c.scope = $2
+"""  # noqa: S608  constants
 
 
 async def read_reach(worker: ExchangeWorker, conn: AsyncConnection, row: ExchangeRow, chain_id: str) -> Reach | None:
-    scope = worker.scope(row, chain_id)
-    known = await depth(conn, scope)
-    if known is None:
-        return None
-    of_block = {"chain": chain_id, "scope": scope.scope, "height": known.deep}
-    return Reach(known.height, known.deep, await conn.scalar(_MINED_AT, of_block))
+    """Return it by the rule of ``finality_store.depth()``; None where the chain was never read."""
+    info = worker.infos[chain_id]
+    values = (chain_id, row.scope, max(1, info.confirmations), info.finality_required)
+    known = (await conn.exec_driver_sql(_REACH, values)).one_or_none()
+    return None if known is None else Reach(known.height, known.deep, known.mined_at)
 
 
 async def search(
