@@ -179,6 +179,22 @@ async def test_what_the_chain_would_refuse_is_never_sent_and_all_of_it_comes_bac
     assert await env.events() == ["exchange.failed"]
 
 
+async def test_who_is_refused_lets_others_go_first_unless_an_allowance_is_there_for_it(env):
+    await env.opened(usdx=60 * USDX)
+    txn_id = await env.ask("memory/USDX", 60 * USDX, "memory/MEM")
+    for times, is_allowed in ((1, False), (2, True)):
+        while bool(await env.allowance()) is not is_allowed:
+            await env.tick()
+            await env.mine()
+        env.chain.accounts.refuses = "paused"
+        while (row := await env.row(txn_id)).attempts < times:
+            await env.mine(seconds=20)
+            await env.tick()
+        assert (row.has_turn, row.waits_for, row.approvals) == (is_allowed, "provider", int(is_allowed))
+        env.chain.accounts.refuses = None
+    assert (await env.go_on(txn_id, seconds=20)).status == "succeeded"
+
+
 @pytest.mark.parametrize("taken_less, skimmed", [(1, 0), (0, 2)])
 async def test_a_token_that_keeps_a_share_of_each_transfer_is_found_out_before_anything_is_signed(
     env, taken_less, skimmed

@@ -48,6 +48,7 @@ async def test_a_chain_that_hangs_keeps_no_exchange_of_others_waiting(env, monke
         await env.mine()
     assert (await env.row(swap)).status == "succeeded"
     assert {(await env.row(txn_id)).step for txn_id in bridged} == {"filling"}
+    assert list(follower._following.values()) == ["other<memory"] * PERMITS
     for task in follower._following:
         task.cancel()
     await asyncio.gather(*follower._following, return_exceptions=True)
