@@ -84,9 +84,14 @@ async def require_open(conn: AsyncConnection, actor: Actor, assets: list[Asset])
             raise coin_disabled(asset.token.symbol, asset.chain.name)
 
 
-async def require_payouts(conn: AsyncConnection, actor: Actor, asset: Asset) -> PlatformSettings:
-    """Return the operator's settings, where they, the chain and the merchant's credits allow payouts now."""
-    settings = await platform.load(conn)
+async def require_payouts(
+    conn: AsyncConnection, actor: Actor, asset: Asset, settings: PlatformSettings | None = None
+) -> PlatformSettings:
+    """Return the operator's settings, where they, the chain and the merchant's credits allow payouts now.
+
+    Who has just read them need not read them again.
+    """
+    settings = settings or await platform.load(conn)
     if not settings.payout_enabled:
         raise UnavailableError("PAYOUT_DISABLED", "Payouts are switched off right now.")
     if actor.mode == "live" and asset.chain.availability != "live":

@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Exchange, Merchant, Payout
+from cambist.db.models import Exchange, Payout
 from cambist.db.structs import literally
 from cambist.domain import exchanges
 from cambist.domain.intents import IntentKind
@@ -30,6 +30,13 @@ AMOUNT = "amount"
 """The field of requests that says how much is sent, where it has no other name."""
 
 
+_OWN = f"""
+SELECT nullif(limits -> ($2::text || '/' || $3::text), 'null')::text AS own,
+    ({minimums.COST.format(chain="$2", symbol="$3", since="$4")}) AS cost
+FROM merchants WHERE id = $1
+"""  # noqa: S608  constants
+
+
 async def limits_of(  # noqa: PLR0913, PLR0917  whose, of what, and when
     conn: AsyncConnection, settings: PlatformSettings, merchant_pk: int, mode: str, asset: Asset, now: datetime
 ) -> Limits:
@@ -39,12 +46,12 @@ async def limits_of(  # noqa: PLR0913, PLR0917  whose, of what, and when
     """
     chain, token = asset
     found = settings.limit_of(chain.id, token.symbol) or OutgoingLimit()
-    own = await conn.scalar(select(Merchant.limits[f"{chain.id}/{token.symbol}"]).where(Merchant.id == merchant_pk))
-    if own is not None:
-        found = found.for_one(msgspec.convert(own, MerchantLimit))
-
+    values = (merchant_pk, chain.id, token.symbol, now - minimums.AGE_MAX)
+    row = (await conn.exec_driver_sql(_OWN, values)).one()
+    if row.own is not None:
+        found = found.for_one(msgspec.json.decode(row.own, type=MerchantLimit))
     if found.minimum is None:
-        minimum = await minimums.find(conn, settings, mode, asset, now)
+        minimum = minimums.by_cost(settings, mode, row.cost)
     else:
         minimum = _units(found.minimum, token, math.ceil)
     return Limits(

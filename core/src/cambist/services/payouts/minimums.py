@@ -28,7 +28,6 @@ from cambist.services.addresses.account_keys import INDEXES, AccountKeys
 from cambist.services.addresses.wallets import gas_station
 from cambist.services.platform import PlatformSettings
 from cambist.services.pricing import price_points
-from cambist.services.pricing.quotes import Asset
 
 log = structlog.get_logger(__name__)
 
@@ -138,21 +137,15 @@ def _minimum(
     )
 
 
-async def find(
-    conn: AsyncConnection, settings: PlatformSettings, mode: str, asset: Asset, now: datetime
-) -> Units | None:
+COST = "SELECT units FROM payout_minimums WHERE chain = {chain} AND symbol = {symbol} AND derived_at > {since}"
+"""What a transfer costs, in SQL; ``since`` is ``AGE_MAX`` ago."""
+
+
+def by_cost(settings: PlatformSettings, mode: str, units: Decimal | None) -> Units | None:
     """Return the least that a payout may be by what it costs, in units; None where nobody knows, and in sandbox."""
-    if mode != MODE or not settings.payout_minimum_fees:
+    if mode != MODE or not settings.payout_minimum_fees or units is None:
         return None
-    minimum = models.PayoutMinimum
-    units: int | None = await conn.scalar(
-        select(minimum.units).where(
-            minimum.chain == asset.chain.id,
-            minimum.symbol == asset.token.symbol,
-            minimum.derived_at > now - AGE_MAX,
-        )
-    )
-    return None if units is None else Units(units * settings.payout_minimum_fees)
+    return Units(int(units) * settings.payout_minimum_fees)
 
 
 async def list_in_force(conn: AsyncConnection, settings: PlatformSettings, now: datetime) -> Sequence[PayoutMinimum]:

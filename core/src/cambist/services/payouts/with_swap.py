@@ -134,8 +134,9 @@ async def _check(conn: AsyncConnection, context: ExchangeContext, actor: Actor, 
     source = named_asset(registry, *named, ("srcChain", "srcToken"), OF_A_SWAP)
     dest = named_asset(registry, request.chain, request.token, wording=OF_A_SWAP)
     await require_open(conn, actor, [source, dest])
-    await _require_swaps(conn, [source, dest])
-    settings = await require_payouts(conn, actor, dest)
+    settings = await platform.load(conn)
+    _require_swaps(settings, [source, dest])
+    await require_payouts(conn, actor, dest, settings)
     if source == dest:
         raise InvalidError.field("srcToken", "must be another token than the one that is paid out")
     to_address = check_to_address(registry, dest.chain, request.to_address)
@@ -155,12 +156,12 @@ async def _check(conn: AsyncConnection, context: ExchangeContext, actor: Actor, 
     return _Checked(settings=settings, prepared=prepared, given=given, paid=paid)
 
 
-async def _require_swaps(conn: AsyncConnection, assets: Sequence[Asset]) -> None:
+def _require_swaps(settings: PlatformSettings, assets: Sequence[Asset]) -> None:
     """Refuse chains without contracts to call, and then every swap where the operator has not allowed them."""
     for asset in assets:
         if not asset.chain.runs_contracts:
             raise InvalidError("SWAP_NOT_SUPPORTED_FOR_CHAIN", f"There are no swaps on {asset.chain.name}.")
-    if not (await platform.load(conn)).payout_swap_enabled:
+    if not settings.payout_swap_enabled:
         raise InvalidError("SWAP_IN_PAYOUT_DISABLED", "Payouts with a swap are switched off.")
 
 
