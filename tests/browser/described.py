@@ -169,14 +169,38 @@ window.fetch = async (...request) => {
 """.replace("NOW", str(int(NOW.timestamp() * 1000)), 1)
 """Holds the time, and notes what breaches the page's policy and how many questions have no whole answer yet."""
 
-SHOWN = """() => {
-  const there = document.querySelector("h1:not([data-before])") !== null;
-  return there && window.asked === 0 && document.querySelector("[role=status][aria-label=Loading]") === null;
+SHOW = """async address => {
+  if (address !== null && address !== location.href) {
+    for (const title of document.querySelectorAll("h1")) title.dataset.before = "";
+    history.pushState({}, "", address);
+  }
+  const frame = () => new Promise(requestAnimationFrame);
+  const isShown = () => document.querySelector("h1:not([data-before])") !== null && window.asked === 0
+    && document.querySelector("[role=status][aria-label=Loading]") === null;
+  const until = performance.now() + 30_000;
+  // Once more for what it asks for after the first answers.
+  for (let times = 0; times < 2; times += 1) {
+    while (!isShown()) {
+      if (performance.now() > until) throw new Error(`${location.href} does not come: ${document.body.innerText}`);
+      await frame();
+    }
+    await frame();
+    await frame();
+  }
 }"""
+"""Goes to an address within the app, where one is given, and waits until a page shows all that it asks for."""
 
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 
-IS_TOUCHED = "() => matchMedia('(pointer: coarse)').matches"
+IS_TOUCHED = "matchMedia('(pointer: coarse)').matches"
+
+FOUND = f"""async ({{ isOther, isTouched, direction }}) => {{
+  document.documentElement.dir = direction;
+  if (isOther) await ({TWO_FRAMES})();
+  if ({IS_TOUCHED} !== isTouched) throw new Error(`it is ${{isTouched ? "no" : "still a"}} finger`);
+  return [SCRIPTS].flatMap((script) => script());
+}}"""
+"""Waits until a page is laid out for another screen, and looks for something with each of the scripts."""
 
 
 @asynccontextmanager
@@ -193,7 +217,7 @@ async def described_page(
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         await page.goto(f"{gateway.home}{at}")
-        await until_shown(page)
+        await page.evaluate(SHOW)
         yield page
         wrong = [*errors, *await page.evaluate("window.breaches"), *gateway.unknown]
         assert wrong == [], wrong
@@ -203,15 +227,7 @@ async def described_page(
 
 async def go(page: Page, address: str) -> None:
     """Go to a page within the app, and wait until it shows all that it asks for."""
-    await page.evaluate(
-        """address => {
-          if (address === location.href) return;
-          for (const title of document.querySelectorAll("h1")) title.dataset.before = "";
-          history.pushState({}, "", address);
-        }""",
-        address,
-    )
-    await until_shown(page)
+    await page.evaluate(SHOW, address)
 
 
 async def found_on_every_page(page: Page, gateway: DescribedGateway, *views: View) -> list[str]:
@@ -219,51 +235,47 @@ async def found_on_every_page(page: Page, gateway: DescribedGateway, *views: Vie
 
     Going to a page takes more than looking at it: what can be looked for in one language is looked for in one turn.
     """
-    found = []
-    emulation = await page.context.new_cdp_session(page)
+    found, screen = [], await Screen.of(page)
     for number, address in enumerate(gateway.addresses()):
         await go(page, address)
         # It begins as the page before was left: a page that comes as nobody looks at it is laid out for nothing.
-        for size, is_touched, scripts, direction in views[:: 1 if number % 2 else -1]:
-            await see(page, emulation, size, is_touched=is_touched)
-            how = f"{size['width']}, {direction}, with a {'finger' if is_touched else 'mouse'}"
-            amiss = await page.evaluate(FOUND.replace("SCRIPTS", ", ".join(scripts)), direction)
-            found += [f"{address} at {how}: {one}" for one in amiss]
+        for view in views[:: 1 if number % 2 else -1]:
+            how = f"{view.size['width']}, {view.direction}, with a {'finger' if view.is_touched else 'mouse'}"
+            found += [f"{address} at {how}: {one}" for one in await screen.found(view)]
     return found
 
 
-FOUND = """direction => {
-  document.documentElement.dir = direction;
-  return [SCRIPTS].flatMap((script) => script());
-}"""
+class Screen:
+    """What a page is on: a screen of some size, with a finger or a mouse."""
 
+    def __init__(self, page: Page, emulation: CDPSession, *, is_touched: bool) -> None:
+        self._page, self._emulation, self._is_touched = page, emulation, is_touched
 
-async def turn(page: Page, emulation: CDPSession, size: ViewportSize, *, is_touched: bool) -> bool:
-    """Have the page on a screen of this size, with a finger or a mouse, and return whether that is another."""
-    was_touched, was_size = await page.evaluate(IS_TOUCHED), page.viewport_size
-    if was_touched != is_touched:
-        await emulation.send("Emulation.setTouchEmulationEnabled", {"enabled": is_touched})
-    if was_size != size:
-        await page.set_viewport_size(size)
-    return (was_touched, was_size) != (is_touched, size)
+    @classmethod
+    async def of(cls, page: Page) -> Screen:
+        emulation = await page.context.new_cdp_session(page)
+        return cls(page, emulation, is_touched=await page.evaluate(IS_TOUCHED))
 
+    async def turn(self, size: ViewportSize, *, is_touched: bool) -> bool:
+        """Have the page on such a screen, and return whether that is another."""
+        was = (self._is_touched, self._page.viewport_size)
+        if self._is_touched != is_touched:
+            await self._emulation.send("Emulation.setTouchEmulationEnabled", {"enabled": is_touched})
+            self._is_touched = is_touched
+        if self._page.viewport_size != size:
+            await self._page.set_viewport_size(size)
+        return was != (is_touched, size)
 
-async def see(page: Page, emulation: CDPSession, size: ViewportSize, *, is_touched: bool) -> None:
-    """Have the page on such a screen, and wait until it is laid out for it: both at once, as each draws it anew."""
-    if await turn(page, emulation, size, is_touched=is_touched):
-        await page.evaluate(TWO_FRAMES)
-        assert await page.evaluate(IS_TOUCHED) == is_touched
+    async def found(self, view: View) -> list[str]:
+        """Return what is found on the page as it is laid out for such a screen: one turn, as each draws it anew."""
+        is_other = await self.turn(view.size, is_touched=view.is_touched)
+        how = {"isOther": is_other, "isTouched": view.is_touched, "direction": view.direction}
+        found: list[str] = await self._page.evaluate(FOUND.replace("SCRIPTS", ", ".join(view.scripts)), how)
+        return found
 
 
 async def resize(page: Page, size: ViewportSize | None) -> None:
     """Give the page's window this size, and wait until the page is laid out in it."""
     if size is not None and size != page.viewport_size:
         await page.set_viewport_size(size)
-        await page.evaluate(TWO_FRAMES)
-
-
-async def until_shown(page: Page) -> None:
-    """Wait until a page shows all that it asks for, also what it asks for after the first answers."""
-    for _ in range(2):
-        await page.wait_for_function(SHOWN)
         await page.evaluate(TWO_FRAMES)

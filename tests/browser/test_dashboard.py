@@ -42,28 +42,31 @@ async def url(database_url, redis_url, clock, ids):
         yield url
 
 
+# A change of colours styles and paints the whole page anew: first comes the scheme that it is left in already. What is
+# not about colours is the same in the dark. To hand over all that axe answers, which names every element that passed,
+# took most of a second. And of what it fetches before, rules that are at work read media alone: style sheets, which it
+# would parse anew each time, are for rules that nobody switched on.
+VIOLATIONS = """async part => {
+  if (!("axe" in window)) return null;
+  const { dataset } = document.documentElement;
+  const schemes = dataset.mantineColorScheme === "dark" ? ["dark", "light"] : ["light", "dark"];
+  const found = [];
+  for (const scheme of schemes) {
+    dataset.mantineColorScheme = scheme;
+    const rules = scheme === "dark" ? { runOnly: ["color-contrast"] } : {};
+    const spared = { resultTypes: ["violations"], preload: { assets: ["media"] } };
+    const { violations } = await axe.run(part === "" ? document : part, { ...spared, ...rules });
+    found.push(...violations.map(({ id, nodes }) => `${scheme} ${id}: ${nodes[0].html.slice(0, 200)}`));
+  }
+  return found;
+}"""
+
+
 async def violations(page, axe: str, *, part: str = "") -> list[str]:
     """Return what axe finds wrong with the page as it is, or with a part of it, in light and in dark."""
-    found = []
-    if not await page.evaluate("'axe' in window"):
+    if (found := await page.evaluate(VIOLATIONS, part)) is None:
         await page.evaluate(axe)
-    # A change of colours styles and paints the whole page anew: first comes the scheme that it is left in already.
-    is_dark = await page.evaluate("document.documentElement.dataset.mantineColorScheme === 'dark'")
-    for scheme in ("dark", "light") if is_dark else ("light", "dark"):
-        # Its whole answer names every element that passed, too: to hand that over took most of a second. What is not
-        # about colours is the same in the dark. And of what it fetches before, rules that are at work read media alone:
-        # style sheets, which it would parse anew each time, are for rules that nobody switched on.
-        wrong = await page.evaluate(
-            """([scheme, part]) => {
-              document.documentElement.dataset.mantineColorScheme = scheme;
-              const rules = scheme === "dark" ? { runOnly: ["color-contrast"] } : {};
-              const spared = { resultTypes: ["violations"], preload: { assets: ["media"] } };
-              const asked = axe.run(part === "" ? document : part, { ...spared, ...rules });
-              return asked.then(({ violations }) => violations);
-            }""",
-            [scheme, part],
-        )
-        found += [f"{scheme} {one['id']}: {one['nodes'][0]['html'][:200]}" for one in wrong]
+        found = await page.evaluate(VIOLATIONS, part)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
-from tests.browser.described import DescribedGateway, View, described_page, found_on_every_page, go, see, turn
+from tests.browser.described import DescribedGateway, Screen, View, described_page, found_on_every_page, go
 from tests.browser.dialogs import Shown, lay_out, opened
 from tests.browser.test_dashboard import axe as axe  # noqa: PLC0414  a fixture of all tests of dashboards
 from tests.browser.test_dashboard import violations
@@ -87,6 +87,10 @@ TOO_SMALL = """() => {
 }"""
 """What a finger misses, and fields with letters so small that a phone enlarges the page."""
 
+ALERTS = """() => [...document.querySelectorAll("[role=alert]")]
+  .filter((one) => one.checkVisibility())
+  .map((one) => one.innerText)"""
+
 OF_A_DESKTOP = {"merchant": (), "operator": (CUT_PLACEHOLDERS, DAYS_APART, TALL_ACTS, AMISS_ON_LAPTOPS)}
 """What is looked for on a page beside what axe finds: placeholders are whole, days stand side by side, what can be done
 stands on one line, where one is can be seen, and no table scrolls."""
@@ -104,20 +108,19 @@ async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_in_i
     gateway = DescribedGateway(app, rows=3)
     addresses, wrong, dialogs = list(gateway.addresses()), [], []
     async with described_page(chromium, gateway, viewport=DESKTOP) as page:
-        emulation = await page.context.new_cdp_session(page)
+        screen = await Screen.of(page)
         wrong += await of_menus(page, axe, MENUS[app])
         for number, address in enumerate(addresses):
-            await turn(page, emulation, DESKTOP, is_touched=False)
+            await screen.turn(DESKTOP, is_touched=False)
             await go(page, address)
-            found = [one for script in OF_A_DESKTOP[app] for one in await page.evaluate(script)]
+            found = await screen.found(View(DESKTOP, False, (ALERTS, *OF_A_DESKTOP[app])))
             # What stands around every page is looked at once.
             found += await violations(page, axe, part="main" if number else "")
-            found += await page.get_by_role("alert").all_inner_texts()
-            await see(page, emulation, SMALL_LAPTOP, is_touched=False)
-            found += [f"out of sight on a small laptop: {one}" for one in await page.evaluate(TOO_WIDE)]
+            on_laptop = await screen.found(View(SMALL_LAPTOP, False, (TOO_WIDE,)))
+            found += [f"out of sight on a small laptop: {one}" for one in on_laptop]
             # What is opened is looked at where it has least room, and where a finger would miss it.
-            await see(page, emulation, PHONE, is_touched=True)
-            found += [f"as wide as it was before: {one}" for one in await page.evaluate(TOO_WIDE)]
+            on_phone = await screen.found(View(PHONE, True, (TOO_WIDE,)))
+            found += [f"as wide as it was before: {one}" for one in on_phone]
             async for shown in opened(page, address, another=addresses[number - 1]):
                 dialogs += shown.dialogs
                 found += await page.evaluate(TOO_SMALL)
