@@ -44,35 +44,37 @@ LONG_URL = "https://hooks.a-long-name-of-a-shop.example.com/v2/" + "2f1c9a7e" * 
 
 @pytest.fixture(scope="module")
 async def merchants(chromium):
-    """Give a page of a merchant's and the address of its home, to tests that say themselves where and how they look."""
+    """Give a page of a merchant's and its gateway, to tests that say themselves where and how they look."""
     gateway = DescribedGateway("merchant", rows=3)
     async with described_page(chromium, gateway) as page:
-        yield page, gateway.home
+        yield page, gateway
 
 
 @pytest.fixture(scope="module")
 async def operators(chromium):
     gateway = DescribedGateway("operator", rows=3)
     async with described_page(chromium, gateway) as page:
-        yield page, gateway.home
+        yield page, gateway
+
+
+def change_answers(gateway, change):
+    """Have answers changed: ``change`` is given the method, the path and what is answered otherwise.
+
+    A page remembers what it was told: where others go on with it, these are answers for this test's pages alone.
+    """
+    find = gateway.answers.find
+    gateway.answers.find = lambda method, path: change(method, path, find(method, path))
 
 
 def change_answer(gateway, path_end, change):
     """Have what is answered at such a path changed: ``change`` is given it, and returns the fields that differ."""
-    find = gateway.answers.find
-
-    def changed(method, path):
-        found = find(method, path)
-        return {**found, **change(found)} if path.endswith(path_end) else found
-
-    gateway.answers.find = changed
+    change_answers(gateway, lambda _, path, found: {**found, **change(found)} if path.endswith(path_end) else found)
 
 
 async def test_a_url_of_any_length_leaves_no_letter_on_a_line_of_its_own_on_a_phone(chromium):
     # One of them ends a letter behind the end of a line, however many letters fit on one.
     gateway, lengths = DescribedGateway("operator", rows=36), itertools.count()
-    find = gateway.answers.find
-    gateway.answers.find = lambda method, path: with_urls(find(method, path), lengths)
+    change_answers(gateway, lambda _, __, found: with_urls(found, lengths))
     async with described_page(chromium, gateway, at="/signer", viewport=PHONE) as page:
         for path in ("signer", "webhooks/one_1", "webhooks"):
             await go(page, f"{gateway.home}/{path}")
@@ -90,9 +92,9 @@ def with_urls(found, lengths):
 
 
 async def test_a_screen_of_twice_the_size_shows_larger_letters_on_most_of_its_width(operators):
-    page, home = operators
+    page, gateway = operators
     await resize(page, LARGE)
-    await go(page, f"{home}/overview")
+    await go(page, f"{gateway.home}/overview")
     main = page.locator("main")
     assert await main.evaluate("one => one.offsetWidth") > 0.75 * LARGE["width"]
     assert await main.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 20
@@ -114,9 +116,9 @@ async def test_several_places_of_what_needs_attention_stand_below_its_words_and_
 
 
 async def test_what_a_rows_menu_opens_gives_the_focus_back_to_the_menus_button(operators):
-    page, home = operators
+    page, gateway = operators
     await resize(page, DESKTOP)
-    await go(page, f"{home}/tokens")
+    await go(page, f"{gateway.home}/tokens")
     button = page.locator("main [aria-haspopup=menu]").first
     await button.focus()
     await page.keyboard.press("Enter")
@@ -156,9 +158,9 @@ async def test_no_amount_stands_on_what_is_beside_it_and_no_field_that_grew_wide
 
 
 async def test_filters_of_a_phone_are_behind_a_button_that_says_how_many_hold(merchants):
-    page, home = merchants
+    page, gateway = merchants
     await resize(page, PHONE)
-    await go(page, f"{home}/payments?status=paid")
+    await go(page, f"{gateway.home}/payments?status=paid")
     search = page.get_by_role("search")
     button, order = search.get_by_role("button", name="Filters 1"), search.get_by_label("Order number")
     await expect(button).to_be_visible()
@@ -166,10 +168,10 @@ async def test_filters_of_a_phone_are_behind_a_button_that_says_how_many_hold(me
     assert (await search.bounding_box())["height"] < 80
     await button.press("Enter")
     await expect(order).to_be_visible()
-    await go(page, f"{home}/coins")
+    await go(page, f"{gateway.home}/coins")
     await expect(search.get_by_label("Find a coin")).to_be_visible()
     await page.set_viewport_size(DESKTOP)
-    await go(page, f"{home}/payments")
+    await go(page, f"{gateway.home}/payments")
     await expect(order).to_be_visible()
     await expect(search.get_by_role("button", name="Filters")).to_be_hidden()
 
@@ -177,34 +179,38 @@ async def test_filters_of_a_phone_are_behind_a_button_that_says_how_many_hold(me
 LIGHTNESS = "one => getComputedStyle(one).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((sum, of) => sum + +of, 0)"
 
 
-async def test_the_chosen_one_of_a_few_stands_out_in_the_dark(chromium):
-    gateway = DescribedGateway("merchant", rows=1)
-    async with described_page(chromium, gateway, at="/payouts/new", viewport=DESKTOP, color_scheme="dark") as page:
-        pressed, other = (page.locator(f"main [aria-pressed={is_chosen}]").first for is_chosen in ("true", "false"))
-        assert await pressed.evaluate(LIGHTNESS) > await other.evaluate(LIGHTNESS)
+async def test_the_chosen_one_of_a_few_stands_out_in_the_dark(merchants):
+    page, gateway = merchants
+    await resize(page, DESKTOP)
+    await go(page, f"{gateway.home}/payouts/new")
+    await page.emulate_media(color_scheme="dark")
+    await expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
+    pressed, other = (page.locator(f"main [aria-pressed={is_chosen}]").first for is_chosen in ("true", "false"))
+    assert await pressed.evaluate(LIGHTNESS) > await other.evaluate(LIGHTNESS)
+    await page.emulate_media(color_scheme="light")
 
 
-async def test_the_focus_goes_on_beside_what_is_gone_with_what_was_done(chromium):
-    gateway = DescribedGateway("merchant", rows=3)
-    find, revoked = gateway.answers.find, []
+async def test_the_focus_goes_on_beside_what_is_gone_with_what_was_done(merchants):
+    page, gateway = merchants
+    revoked = []
 
-    def without_revoked(method, path):
+    def without_revoked(method, path, found):
         if method == "DELETE":
             revoked.append(path)
             return {"success": True}
-        found = find(method, path)
         return {**found, "keys": found["keys"][len(revoked) :]} if path.endswith("/api-keys") else found
 
-    gateway.answers.find = without_revoked
-    async with described_page(chromium, gateway, at="/keys", viewport=DESKTOP) as page:
-        rows = page.get_by_role("table", name="Keys").locator("tbody tr")
-        await rows.first.get_by_role("button", name="Revoke").focus()
-        await page.keyboard.press("Enter")
-        await page.get_by_role("dialog").get_by_role("button", name="Revoke").press("Enter")
-        await expect(rows).to_have_count(2)
-        await expect(page.get_by_role("region", name="Keys")).to_be_focused()
-        await page.keyboard.press("Tab")
-        await expect(rows.first.get_by_role("button").first).to_be_focused()
+    change_answers(gateway, without_revoked)
+    await resize(page, DESKTOP)
+    await go(page, f"{gateway.home}/keys")
+    rows = page.get_by_role("table", name="Keys").locator("tbody tr")
+    await rows.first.get_by_role("button", name="Revoke").focus()
+    await page.keyboard.press("Enter")
+    await page.get_by_role("dialog").get_by_role("button", name="Revoke").press("Enter")
+    await expect(rows).to_have_count(2)
+    await expect(page.get_by_role("region", name="Keys")).to_be_focused()
+    await page.keyboard.press("Tab")
+    await expect(rows.first.get_by_role("button").first).to_be_focused()
 
 
 async def test_an_address_in_a_sentence_leaves_what_can_be_done_in_sight(chromium):
@@ -231,17 +237,17 @@ BESIDE = """([one, other]) => {
 
 
 async def test_a_card_of_a_phone_is_headed_by_its_first_column_and_its_status_and_short_facts_share_a_line(merchants):
-    page, home = merchants
+    page, gateway = merchants
     await resize(page, PHONE)
     for path, label in (("payments", "Payments"), ("wallet", "Balances")):
-        await go(page, f"{home}/{path}")
+        await go(page, f"{gateway.home}/{path}")
         first, *others = await page.get_by_role("table", name=label).locator("tbody tr").first.locator("td").all()
         titles = [await one.evaluate("one => getComputedStyle(one, '::before').content") for one in (first, *others)]
         assert titles.count("none") == 2
         second = others[titles.index("none", 1) - 1]
         pair = [await one.locator("> *").element_handle() for one in (first, second)]
         assert await page.evaluate(BESIDE, pair), path
-    await go(page, f"{home}/payouts/one_1")
+    await go(page, f"{gateway.home}/payouts/one_1")
     short = [await page.get_by_role("term").filter(has_text=one).element_handle() for one in ("Type", "Amount")]
     assert await page.evaluate(BESIDE, short)
     whole = page.get_by_role("term").filter(has_text="To address").locator("..")
@@ -249,9 +255,9 @@ async def test_a_card_of_a_phone_is_headed_by_its_first_column_and_its_status_an
 
 
 async def test_what_is_in_a_card_of_a_phone_begins_below_its_heading(operators):
-    page, home = operators
+    page, gateway = operators
     await resize(page, PHONE)
-    await go(page, f"{home}/jobs")
+    await go(page, f"{gateway.home}/jobs")
     card = page.locator("section").filter(has=page.get_by_role("heading", name="Asked for"))
     lines = (
         card.get_by_role("heading"),
@@ -288,16 +294,16 @@ async def test_a_long_state_leaves_the_name_beside_it_whole_on_a_phone(chromium)
 
 
 async def test_a_form_of_payouts_has_fields_of_one_width_and_nothing_bright_stands_beside_a_dialog(merchants):
-    page, home = merchants
+    page, gateway = merchants
     await resize(page, DESKTOP)
-    await go(page, f"{home}/payouts/new")
+    await go(page, f"{gateway.home}/payouts/new")
     source = page.get_by_role("combobox", name="Out of")
     await source.click()
     await page.get_by_role("option").first.click()
     widths = [(await one.bounding_box())["width"] for one in (source, page.get_by_role("textbox", name="To address"))]
     assert widths[0] == pytest.approx(widths[1], abs=1)
     beside = page.locator("html")
-    await go(page, f"{home}/coins")
+    await go(page, f"{gateway.home}/coins")
     await page.get_by_role("button", name="Approve an address").click()
     await expect(page.get_by_role("dialog")).to_be_visible()
     shade = await beside.evaluate("one => getComputedStyle(one).backgroundColor")
@@ -331,22 +337,25 @@ ENLARGED = {"width": 320, "height": 215}
 SHOWN_SIZE = "one => [one.offsetWidth, one.offsetHeight, one.closest('thead').offsetHeight]"
 
 
-async def test_enlarged_four_times_a_page_has_room_below_its_header_and_shows_what_sorts_once_keys_come_to_it(chromium):
-    gateway = DescribedGateway("merchant", rows=3)
+async def test_enlarged_four_times_a_page_has_room_below_its_header_and_shows_what_sorts_once_keys_come_to_it(
+    merchants,
+):
+    page, gateway = merchants
     amount = "123456789012345.123456789012345678"
     change_answer(gateway, "/refunds/one_1", lambda found: {"refund": {**found["refund"], "amount": amount}})
-    async with described_page(chromium, gateway, viewport=ENLARGED) as page:
-        header = page.get_by_role("region", name="Search and account")
-        await expect(header).to_be_in_viewport()
-        await page.mouse.wheel(0, 400)
-        await expect(header).not_to_be_in_viewport()
-        await go(page, f"{gateway.home}/payments")
-        sort = page.get_by_role("table", name="Payments").locator("th button").first
-        await page.get_by_role("search").get_by_role("button", name="Filters").focus()
-        await page.keyboard.press("Tab")
-        await expect(sort).to_be_focused()
-        width, height, room = await sort.evaluate(SHOWN_SIZE)
-        assert width > 40
-        assert room >= height > 10
-        await go(page, f"{gateway.home}/refunds/one_1")
-        assert await page.evaluate("document.documentElement.scrollWidth") <= ENLARGED["width"]
+    await resize(page, ENLARGED)
+    await go(page, f"{gateway.home}/overview")
+    header = page.get_by_role("region", name="Search and account")
+    await expect(header).to_be_in_viewport()
+    await page.mouse.wheel(0, 400)
+    await expect(header).not_to_be_in_viewport()
+    await go(page, f"{gateway.home}/payments")
+    sort = page.get_by_role("table", name="Payments").locator("th button").first
+    await page.get_by_role("search").get_by_role("button", name="Filters").focus()
+    await page.keyboard.press("Tab")
+    await expect(sort).to_be_focused()
+    width, height, room = await sort.evaluate(SHOWN_SIZE)
+    assert width > 40
+    assert room >= height > 10
+    await go(page, f"{gateway.home}/refunds/one_1")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= ENLARGED["width"]
