@@ -9,7 +9,7 @@ from msgspec import json, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.accounting import ledger
-from cambist.services.sending import finality_store, store
+from cambist.services.sending import finality_store, open_store, store
 from cambist.services.sending.engine import Engine
 from cambist.services.sending.finalizing import finalize
 from cambist.testing.memory.blocks import Output
@@ -79,7 +79,7 @@ async def test_a_receipt_that_once_was_missing_costs_no_patience_later(treasury)
 async def test_all_transactions_of_a_place_are_followed_together_however_many_there_are(treasury, monkeypatch):
     engine = await treasury.ready()
     to_addresses = [await treasury.stranger(n) for n in range(2)]
-    monkeypatch.setattr(store, "OPEN_MAX", 2)
+    monkeypatch.setattr(open_store, "OPEN_MAX", 2)
     for to_address in to_addresses:
         await sends(treasury, engine, to_address)
     treasury.chain.fees.base_price *= 10

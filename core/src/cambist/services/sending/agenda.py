@@ -32,7 +32,7 @@ SELECT
         SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting'
             AND cancel_asked_at IS NOT NULL AND due_at <= $4
     ) AS cancel,
-    -- store.open_txs() takes what is not final yet of just these; all else that is followed belongs to one of them.
+    -- open_store.read_open() takes what is not final yet of just these.
     EXISTS (SELECT FROM outbound_slots WHERE chain = $1 AND scope = $2 AND state = 'open') AS follow,
     -- LostSlots.check() leaves out what waits, and looks now and then.
     EXISTS (SELECT FROM {LOST.format(since="$11")}) AS check_lost,

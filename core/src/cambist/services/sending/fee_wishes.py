@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -11,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
 from cambist.plugin import Units
-from cambist.services.chain_scope import ChainScope
 
 
 class FeeWish(Struct, frozen=True):
@@ -20,21 +18,6 @@ class FeeWish(Struct, frozen=True):
     slot_pk: int
     asked_at: datetime
     fee_max: Units | None
-
-
-_WISHES = """
-SELECT id, raise_asked_at, raise_fee_max FROM outbound_slots
-WHERE chain = $1 AND scope = $2 AND state = 'open' AND raise_asked_at IS NOT NULL
-ORDER BY id
-"""
-
-
-async def fee_wishes(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[FeeWish]:
-    rows = await conn.exec_driver_sql(_WISHES, chain_scope.key)
-    return [
-        FeeWish(row.id, row.raise_asked_at, None if row.raise_fee_max is None else Units(int(row.raise_fee_max)))
-        for row in rows
-    ]
 
 
 async def answer_wish(conn: AsyncConnection, wish: FeeWish, refusal: str | None) -> None:

@@ -17,10 +17,10 @@ from . import fee_wishes, finality_store, store
 from .context import EngineContext
 from .counts import NonceDoubtedError, believed
 from .fee_wishes import FeeWish
-from .finality_store import Depth
 from .finalizing import CANCELLED
 from .handler import lock_spending, updated
 from .nonce_slots import fill_gaps
+from .open_store import Open, read_open
 from .replacing import ALREADY_MINED, LATER, is_given_up, replace
 from .rows import TxRow
 
@@ -52,13 +52,11 @@ class Follower:
     async def follow(self) -> None:
         """Ask for the status of every open transaction, and do what those need that are in no block."""
         context = self._context
-        async with context.db.transaction() as conn:
-            found = await finality_store.depth(conn, context.chain_scope)
-            txs = await store.open_txs(conn, context.chain_scope)
-            reorged = await store.reorged(conn, context.chain_scope)
-            wishes = await fee_wishes.fee_wishes(conn, context.chain_scope)
-        if found is None or not txs:
+        async with context.db.autocommit() as conn:
+            found = await read_open(conn, context.chain_scope)
+        if found is None:
             return
+        txs, reorged = found.txs, found.reorged
         mined = await self._mined_counts(txs, reorged)
         asked = [
             tx
@@ -87,7 +85,7 @@ class Follower:
         await self._found_again([ones[0] for slot, ones in slots.items() if slot not in taken])
         unconfirmed = {slot: ones for slot, ones in unconfirmed.items() if slot not in taken and slot not in expired}
         await self._fill_gaps(unconfirmed, mined)
-        await self._meet([wish for wish in wishes if wish.slot_pk in slots], unconfirmed)
+        await self._meet(found.wishes, unconfirmed)
         await self._rebroadcast(unconfirmed)
 
     async def _mined_counts(self, txs: Sequence[TxRow], reorged: Collection[int]) -> Mapping[str, int]:
@@ -165,7 +163,7 @@ class Follower:
             async with self._context.db.autocommit() as conn:
                 await finality_store.note_mined(conn, seen)
 
-    async def _check_taken(self, taken: Slots, found: Depth) -> None:
+    async def _check_taken(self, taken: Slots, found: Open) -> None:
         """Give up nonce slots that something else has taken, after as many blocks as confirm a deposit.
 
         A count alone proves nothing, for one node's error is enough to raise it: every node that can be asked must
@@ -176,12 +174,13 @@ class Follower:
         fresh = [slot for slot, ones in taken.items() if ones[0].missing_since is None]
         if fresh:
             async with self._context.db.transaction() as conn:
-                await finality_store.note_missing(conn, fresh, found.height)
+                await finality_store.note_missing(conn, fresh, found.read_height)
             self._context.alert("sequence_taken", slots=len(fresh), first=taken[fresh[0]][0].intent.update.reference)
         waited = {
             slot: ones
             for slot, ones in taken.items()
-            if ones[0].missing_since is not None and found.height >= max(found.head, ones[0].missing_since + patience)
+            if ones[0].missing_since is not None
+            and found.read_height >= max(found.head, ones[0].missing_since + patience)
         }
         dead = await self._not_read(waited)
         said = await self._context.broadcast(

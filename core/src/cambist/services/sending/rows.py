@@ -192,12 +192,15 @@ def _call(row: Row[Any]) -> Call | None:
     return Call(to_address=row.to_address, data=row.call_data, value=Units(int(row.call_value)))
 
 
-TX = f"""
-SELECT t.id, t.slot_pk, s.sequence, s.missing_since, t.role, t.tx_id, t.raw, t.fee_limit, t.fee_price, t.fee_tip,
-       t.fee_extra, t.fee_covered, t.valid_until, t.state, t.succeeded, t.fee_paid, t.height,
-       t.incarnation, t.created_at, t.sent_at, t.tried_at, {INTENT}
-FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i ON i.id = s.intent_pk {JOINS}
-"""  # noqa: S608  constants
+TX_COLUMNS = f"""
+t.id, t.slot_pk, s.sequence, s.missing_since, t.role, t.tx_id, t.raw, t.fee_limit, t.fee_price, t.fee_tip,
+t.fee_extra, t.fee_covered, t.valid_until, t.state, t.succeeded, t.fee_paid, t.height,
+t.incarnation, t.created_at, t.sent_at, t.tried_at, {INTENT}
+"""
+TX_JOINS = f"""
+outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i ON i.id = s.intent_pk {JOINS}
+"""
+TX = f"SELECT {TX_COLUMNS} FROM {TX_JOINS}"  # noqa: S608  constants
 
 
 def tx_row(row: Row[Any]) -> TxRow:

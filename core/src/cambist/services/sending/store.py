@@ -29,20 +29,8 @@ IS_HELD_BACK = f"""(w.units > 0 AND w.kind IN ({listed(kinds.HELD_BACK)}) AND EX
 ))"""
 """Whether an intent ``w`` waits for its merchant to be reinstated. Taking an allowance back, to 0, does not."""
 
-OPEN_MAX = 5_000
-"""Nonce slots followed in one tick; the rest are followed in the next."""
 NODES_APART_MAX = 3
 """Blocks by which the node that tells a balance may be behind the one that told of a receipt."""
-
-
-async def open_txs(conn: AsyncConnection, chain_scope: ChainScope) -> Sequence[TxRow]:
-    """Return what is not deep in the chain yet, oldest first, with all transactions of each slot: one is mined."""
-    rows = await conn.exec_driver_sql(
-        f"{TX} WHERE t.slot_pk IN (SELECT id FROM outbound_slots WHERE chain = $1 AND scope = $2 AND state = 'open'"  # noqa: S608  constants
-        " ORDER BY id LIMIT $3) AND t.state IN ('stored', 'sent', 'mined') ORDER BY t.id",
-        (*chain_scope.key, OPEN_MAX),
-    )
-    return [tx_row(row) for row in rows]
 
 
 async def pending_outflow(
@@ -80,21 +68,6 @@ async def pending_outflow(
         just_mined={row.contract: int(row.just_mined) for row in found},
         coin=coin,
     )
-
-
-async def reorged(conn: AsyncConnection, chain_scope: ChainScope) -> set[int]:
-    """Return the mined transactions whose block is not the one that the watcher knows at its height.
-
-    A height that it does not know counts while it would be remembered. One that is kept for longer says it for ever.
-    """
-    rows = await conn.exec_driver_sql(
-        "SELECT t.id FROM outbound_txs t JOIN chain_cursors c ON c.chain = t.chain AND c.scope = t.scope"
-        " LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height"
-        " WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined'"
-        " AND (b.hash <> t.block_hash OR b.hash IS NULL AND t.height >= c.height - $3)",
-        (*chain_scope.key, chain_scope.info.hashes_kept),
-    )
-    return set(rows.scalars())
 
 
 async def lock_slot(conn: AsyncConnection, slot_pk: int) -> Sequence[TxRow]:
