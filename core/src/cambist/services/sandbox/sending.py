@@ -28,7 +28,6 @@ from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Post
 from cambist.services.chain_scope import ChainScope
 from cambist.services.errors import ConflictError, NotFoundError
 from cambist.services.payouts.read import COLUMNS, PayoutRow, payout_row
-from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.sending import cancel_store, finality_store, store
 from cambist.services.sending.cancelling import give_back
 from cambist.services.sending.finality_store import Depth
@@ -88,7 +87,7 @@ class Sender:
     async def undo_above(self, conn: AsyncConnection, tip: Tip, height: int, now: datetime) -> None:
         """Take back what was done in blocks above this height, which are about to be replaced."""
         chain_scope = _chain_scope(tip.project_pk, tip.info)
-        while undone := await finality_store.reopen_undone(conn, chain_scope, Depth(height, height, height)):
+        while undone := await finality_store.reopen_undone(conn, chain_scope, Depth(height, height)):
             sent = [tx.intent.update for tx in undone]
             await _lock_accounts(conn, sent)
             await self._handlers.on_undone(conn, sent, now)
@@ -98,8 +97,7 @@ class Sender:
         chain_scope, finalized = _chain_scope(project_pk, info), 0
         while True:
             async with db.transaction() as conn:
-                await lock_cursor(conn, info.id, project_pk)
-                found = await finality_store.depth(conn, chain_scope)
+                found = await finality_store.lock_depth(conn, chain_scope)
                 finals = [] if found is None else await finality_store.close_final(conn, chain_scope, found)
                 await self._finish(conn, finals, now)
             finalized += len(finals)

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.db.structs import transposed
 from cambist.plugin import Block, TxStatus
 from cambist.services.chain_scope import ChainScope
+from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.deposits.store import stored_hash
 
 from .rows import TX, IntentRow, TxRow, tx_row
@@ -20,24 +21,30 @@ FINISHED_MAX = 500
 
 
 class Depth(Struct, frozen=True):
-    """How far the chain was read, the highest block that counts as deep, and the newest that was seen."""
+    """How far the chain was read, and the highest block that counts as deep."""
 
     height: int
     deep: int
-    head: int
 
 
 async def depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
     """Return how deep the chain is known: to the watcher, whose blocks are linked one to the next."""
     row = (
         await conn.exec_driver_sql(
-            "SELECT height, finalized, head FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
+            "SELECT height, finalized FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
         )
     ).first()
-    if row is None:
-        return None
-    confirmed = row.height - max(1, chain_scope.info.confirmations)
-    return Depth(row.height, chain_scope.deepest(confirmed, row.finalized), row.head)
+    return None if row is None else _depth(chain_scope, row.height, row.finalized)
+
+
+async def lock_depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
+    """Return the same, and keep polls of the chain from being stored until the transaction ends."""
+    read = await lock_cursor(conn, *chain_scope.key)
+    return None if read is None else _depth(chain_scope, read.height, read.finalized_height)
+
+
+def _depth(chain_scope: ChainScope, height: int, finalized: int | None) -> Depth:
+    return Depth(height, chain_scope.deepest(height - max(1, chain_scope.info.confirmations), finalized))
 
 
 async def is_deep(conn: AsyncConnection, chain_scope: ChainScope, block: Block) -> bool:

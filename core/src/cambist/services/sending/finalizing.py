@@ -8,7 +8,6 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.failures import SENTENCES, Failure
-from cambist.services.receiving.deposits.rows import lock_cursor
 
 from . import finality_store
 from .context import EngineContext
@@ -23,8 +22,7 @@ CANCELLED = SENTENCES[Failure.NOT_TAKEN]
 async def finalize(context: EngineContext) -> bool:
     """Finish what is deep, a bounded number of them; return whether anything changed."""
     async with context.db.transaction() as conn:
-        await lock_cursor(conn, *context.chain_scope.key)
-        found = await finality_store.depth(conn, context.chain_scope)
+        found = await finality_store.lock_depth(conn, context.chain_scope)
         if found is None:
             return False
         now = context.clock.now()
