@@ -74,10 +74,50 @@ async def test_a_tick_with_nothing_to_do_asks_one_question(treasury):
         treasury.clock.advance(seconds)
         with statements(treasury.db) as executed:
             done = await engine.tick()
-        assert (done.more, done.told, done.collected) == (False, False, 0)
-        # Once a second, every part of a process together asks what is paused.
-        assert len([one for one in executed if "chain_pauses" not in one]) == 1
-        assert len(executed) == 1 + (seconds == 60)
+        assert (done.more, done.told, done.collected, done.paused) == (False, False, 0, False)
+        assert len(executed) == 1
+
+
+async def test_a_tick_that_waits_for_blocks_asks_what_there_is_to_do_and_what_is_open(treasury):
+    engine = await treasury.ready()
+    await sent(treasury, engine)
+    await treasury.mine()
+    await engine.tick()
+    with statements(treasury.db) as executed:
+        await engine.tick()
+    assert len(executed) == 2
+    await treasury.work(engine)
+
+
+async def test_what_following_asks_for_is_sent_by_the_same_tick(treasury):
+    engine = await treasury.ready()
+    treasury.chain.faults.sequences_ahead = 2
+    await sent(treasury, engine)
+    treasury.chain.faults.sequences_ahead = 0
+    treasury.clock.advance(treasury.settings.rebroadcast_s + 1)
+    assert await due(treasury) == {"follow"}
+    await engine.tick()
+    assert await states(treasury, "repair") == [("sending", None)] * 2
+    await treasury.work(engine)
+
+
+@pytest.mark.parametrize("is_wished", [False, True])
+async def test_gas_that_a_higher_fee_takes_is_sent_by_the_same_tick(treasury, is_wished):
+    engine = await treasury.ready()
+    payout_id, before = await sent(treasury, engine), len(await states(treasury, "top_up"))
+    treasury.chain.faults.mining_paused = True
+    treasury.chain.fees.base_price *= 200
+    async with treasury.db.transaction() as conn:
+        if is_wished:
+            await conn.exec_driver_sql(
+                "UPDATE outbound_slots SET raise_asked_at = $1 WHERE state = 'open'", (treasury.clock.now(),)
+            )
+    treasury.clock.advance(1 if is_wished else treasury.settings.stuck_after_s + 1)
+    await engine.tick()
+    assert (await states(treasury, "top_up"))[before:] == [("sending", None)]
+    treasury.chain.faults.mining_paused = False
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
 
 
 async def test_what_is_to_be_cancelled_is_cancelled(treasury):
@@ -259,7 +299,7 @@ async def test_what_becomes_due_is_held_back_while_sending_is_paused_and_sent_af
     async with paused(treasury):
         assert (await engine.tick()).paused
         payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
-        assert await due(treasury) == {"send"}
+        assert await due(treasury) == {"send", "paused"}
         await engine.tick()
         assert (await treasury.payout(payout_id)).waits_for == "paused"
     await engine.tick()

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import to_struct
 from cambist.plugin import LendingChain
+from cambist.services.chain_pauses import Pausable
 from cambist.services.chain_scope import DEEPEST
 
 from .batches import WAITS_FOR_FUNDS
@@ -61,12 +62,16 @@ SELECT
     -- and due_for_reason(), and sweep_store.candidates(). Each leaves out some of them.
     EXISTS (
         SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $4
-    ) AS send
+    ) AS send,
+    EXISTS (SELECT FROM chain_pauses WHERE chain = $1 AND what = '{Pausable.SENDING}') AS paused
 """  # noqa: S608  constants
 
 
 class Agenda(Struct, frozen=True, kw_only=True):
-    """Whether each step has anything to do. ``asked_at``: when an operator last wanted a deposit, still uncollected."""
+    """Whether each step has anything to do. ``asked_at``: when an operator last wanted a deposit, still uncollected.
+
+    ``paused``: an operator has paused sending.
+    """
 
     cancel: bool
     follow: bool
@@ -76,6 +81,12 @@ class Agenda(Struct, frozen=True, kw_only=True):
     collect: bool
     ask_back: bool
     send: bool
+    paused: bool
+
+    @property
+    def begins(self) -> bool:
+        """Whether there is anything to do that is not begun while sending is paused."""
+        return self.collect or self.ask_back or self.send or self.asked_at is not None
 
 
 async def read_agenda(conn: AsyncConnection, context: EngineContext, now: datetime, *, collects_all: bool) -> Agenda:

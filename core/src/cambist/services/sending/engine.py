@@ -101,11 +101,10 @@ class Engine:
         cancelled = agenda.cancel and await self._try("cancelling_failed", cancel_asked(context), failures)
         # Where it has failed, the money of some may have gone back before.
         done.told = cancelled is not False
-        if agenda.follow:
-            await self._follower.follow()
+        left_some = agenda.follow and await self._follower.follow()
         if agenda.check_lost:
             await self._try("lost_nonces_unknown", self._lost.check(), failures)
-        if agenda.cancel or agenda.follow:
+        if agenda.cancel or left_some:
             # What was followed may be mined and deep, or wait again.
             agenda = await self._read_agenda(collects_all=collects_all)
         finalized = agenda.finalize and await finalize(context)
@@ -113,7 +112,7 @@ class Engine:
             agenda = await self._read_agenda(collects_all=collects_all)
         done.more = finalized or cancelled is True
         done.told = done.told or done.more
-        done.paused = await context.is_paused()
+        done.paused = agenda.paused or ((agenda.begins or self._any_deferred) and await context.is_paused())
         if done.paused:
             self._any_deferred = True
             done.more = (agenda.send and await defer_paused(context)) or done.more

@@ -49,13 +49,16 @@ class Follower:
         self._asked_last: tuple[int, str] | None = None
         self._unfound: set[int] = set()
 
-    async def follow(self) -> None:
-        """Ask for the status of every open transaction, and do what those need that are in no block."""
+    async def follow(self) -> bool:
+        """Ask for the status of every open transaction, and do what those need that are in no block.
+
+        Return whether that may have left something to other steps.
+        """
         context = self._context
         async with context.db.autocommit() as conn:
             found = await read_open(conn, context.chain_scope)
         if found is None:
-            return
+            return False
         txs, reorged = found.txs, found.reorged
         mined = await self._mined_counts(txs, reorged)
         asked = [
@@ -67,7 +70,7 @@ class Follower:
         slots: dict[int, list[TxRow]] = {}
         for tx in txs:
             slots.setdefault(tx.slot_pk, []).append(tx)
-        await self._note(asked, statuses)
+        changed = await self._note(asked, statuses)
         mined_slots = {
             tx.slot_pk for tx in txs if (statuses[tx.id].block if tx.id in statuses else tx.height) is not None
         }
@@ -80,13 +83,13 @@ class Follower:
             if slot not in pending and _is_taken(ones[0], mined[ones[0].sender])
         }
         expired = await self._expired(unconfirmed)
-        await self._mark_dead(expired, "its transaction has expired")
-        await self._check_taken(taken, found)
+        changed |= await self._mark_dead(expired, "its transaction has expired")
+        changed |= await self._check_taken(taken, found)
         await self._found_again([ones[0] for slot, ones in slots.items() if slot not in taken])
         unconfirmed = {slot: ones for slot, ones in unconfirmed.items() if slot not in taken and slot not in expired}
-        await self._fill_gaps(unconfirmed, mined)
-        await self._meet(found.wishes, unconfirmed)
-        await self._rebroadcast(unconfirmed)
+        changed |= await self._fill_gaps(unconfirmed, mined)
+        changed |= await self._meet(found.wishes, unconfirmed)
+        return await self._rebroadcast(unconfirmed) or changed
 
     async def _mined_counts(self, txs: Sequence[TxRow], reorged: Collection[int]) -> Mapping[str, int]:
         """Return by sender how many of its transactions are mined; 0 where none of those followed may be waiting."""
@@ -157,13 +160,14 @@ class Follower:
             dead |= {one.tx_id for one, is_dead in zip(some, answers, strict=True) if is_dead}
         return {slot: ones for slot, ones in unconfirmed.items() if all(tx.tx_id in dead for tx in ones)}
 
-    async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus]) -> None:
+    async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus]) -> bool:
         seen = [(tx, statuses[tx.id]) for tx in asked if statuses[tx.id].block is not None or tx.state == "mined"]
         if seen:
             async with self._context.db.autocommit() as conn:
                 await finality_store.note_mined(conn, seen)
+        return bool(seen)
 
-    async def _check_taken(self, taken: Slots, found: Open) -> None:
+    async def _check_taken(self, taken: Slots, found: Open) -> bool:
         """Give up nonce slots that something else has taken, after as many blocks as confirm a deposit.
 
         A count alone proves nothing, for one node's error is enough to raise it: every node that can be asked must
@@ -189,19 +193,21 @@ class Follower:
         proven = {
             slot: ones for slot, ones in dead.items() if all(said[tx.tx_id].state == "sequence_used" for tx in ones)
         }
-        await self._mark_dead(proven, "its nonce was used by something else")
+        return await self._mark_dead(proven, "its nonce was used by something else")
 
     async def _not_read(self, waited: Slots) -> Slots:
         """Leave out what the watcher has read in blocks; tell the operator of each once."""
         context = self._context
+        if not waited:
+            return {}
         async with context.db.autocommit() as conn:
-            read = await finality_store.read_in_blocks(conn, context.chain_scope, list(waited)) if waited else set()
+            read = await finality_store.read_in_blocks(conn, context.chain_scope, list(waited))
         for slot in sorted(read - self._unfound):
             context.alert("unfound", reference=waited[slot][-1].intent.update.reference, tx_id=waited[slot][-1].tx_id)
         self._unfound |= read
         return {slot: ones for slot, ones in waited.items() if slot not in read}
 
-    async def _mark_dead(self, dead: Slots, why: str) -> None:
+    async def _mark_dead(self, dead: Slots, why: str) -> bool:
         for slot, ones in dead.items():
             context = self._context
             async with context.db.transaction() as conn:
@@ -225,6 +231,7 @@ class Follower:
                     await finality_store.finish(conn, [intent], "failed", why, now)
                     await context.handlers.on_failed(conn, [updated(intent.update, reason=why)], now)
             context.alert("dead", reference=ones[0].intent.update.reference, sequence=ones[0].sequence, reason=why)
+        return bool(dead)
 
     async def _found_again(self, txs: Sequence[TxRow]) -> None:
         back = [tx.slot_pk for tx in txs if tx.missing_since is not None]
@@ -232,21 +239,23 @@ class Follower:
             async with self._context.db.transaction() as conn:
                 await finality_store.note_missing(conn, back, None)
 
-    async def _fill_gaps(self, unconfirmed: Slots, mined: Mapping[str, int]) -> None:
+    async def _fill_gaps(self, unconfirmed: Slots, mined: Mapping[str, int]) -> bool:
         """Fill the gaps below what has waited for a while."""
-        context, now = self._context, self._context.clock.now()
+        context, now, changed = self._context, self._context.clock.now(), False
         for tx in _first_of_each_sender(ones[-1] for ones in unconfirmed.values()):
             if tx.sequence is None or tx.sequence <= mined[tx.sender]:
                 continue
             if not _old(tx.created_at, now, context.settings.rebroadcast_s):
                 continue
             await fill_gaps(context, tx.intent.source, mined[tx.sender], tx.sequence)
+            changed = True
+        return changed
 
-    async def _meet(self, wishes: Sequence[FeeWish], unconfirmed: Slots) -> None:
+    async def _meet(self, wishes: Sequence[FeeWish], unconfirmed: Slots) -> bool:
         """Replace what operators want to pay more, and say of each wish what became of it."""
         for wish in wishes:
             if await self._context.is_paused():
-                return
+                break
             ones = unconfirmed.get(wish.slot_pk)
             if ones is None:
                 refusal: str | None = ALREADY_MINED
@@ -255,10 +264,11 @@ class Follower:
             if refusal != LATER:
                 async with self._context.db.transaction() as conn:
                     await fee_wishes.answer_wish(conn, wish, refusal)
+        return bool(wishes)
 
-    async def _rebroadcast(self, unconfirmed: Slots) -> None:
+    async def _rebroadcast(self, unconfirmed: Slots) -> bool:
         """Broadcast again what nodes may have forgotten; replace what is stuck, the first of each sender only."""
-        context, now = self._context, self._context.clock.now()
+        context, now, changed = self._context, self._context.clock.now(), False
         newest = {slot: ones[-1] for slot, ones in unconfirmed.items()}
         again = [
             tx
@@ -284,6 +294,8 @@ class Follower:
             # A replacement is a new transaction, which nobody signs while sending is paused.
             if wants_more and not await context.is_paused():
                 await replace(context, tx, len(unconfirmed[tx.slot_pk]), refusal)
+                changed = True  # it may have asked for gas
+        return changed
 
 
 def _is_taken(tx: TxRow, mined: int) -> bool:
