@@ -14,7 +14,7 @@ from cambist.domain.allocation import Allocation, Funding, PendingOutflow
 from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import CANCELLABLE, WAITS_FOR_TURN, IntentKind
 from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Plan, Token
-from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.chains.sendable import not_sendable
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.signer.protocol import SignerUnavailableError
@@ -23,7 +23,7 @@ from . import defer_store, finality_store, store
 from .cancelling import cancel_asked
 from .context import EngineContext
 from .failures import Failures
-from .gas.funding import ask_for_gas, gas_left
+from .gas.funding import ask_for_gas, what_is_left
 from .gas.loans import ask_for_loan, keep_lent, sponsor_of
 from .giving_way import Failed, Tried, end_rest, forget_gone, give_way, note_rest
 from .handler import updated
@@ -67,20 +67,19 @@ _SHORTAGE = {
 }
 
 
-async def send_waiting(context: EngineContext, failures: Failures, rests: Rests) -> bool:
+async def send_waiting(context: EngineContext, failures: Failures, rests: Rests, station: OwnAddress) -> bool:
     """Send one batch of each sender; return True if more intents could be sent at once.
 
     What is raised about one sender is noted, and keeps none of the others from sending. An outage of the chain or the
     signer is met by all of them, and ends this after ``SILENT_SENDERS_MAX``. ``rests`` says who comes last.
     """
     now = context.clock.now()
-    async with context.db.transaction() as conn:
-        held = await store.held_back(conn, context.chain_scope, now, context.settings.batch_max)
-        await context.defer(conn, held, WAITS_FOR_REINSTATEMENT, now + SUSPENDED_PAUSE, now, keeps_retry=True)
-        waiting = await store.waiting(conn, context.chain_scope, now, context.settings.batch_max)
-        if not waiting:
-            return False
-        station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
+    async with context.db.autocommit() as conn:
+        waiting, is_any_held = await store.waiting_and_held(conn, context.chain_scope, now, context.settings.batch_max)
+    if is_any_held:
+        async with context.db.transaction() as conn:
+            held = await store.held_back(conn, context.chain_scope, now, context.settings.batch_max)
+            await context.defer(conn, held, WAITS_FOR_REINSTATEMENT, now + SUSPENDED_PAUSE, now, keeps_retry=True)
     by_sender: dict[int, list[IntentRow]] = {}
     for intent in waiting:
         by_sender.setdefault(intent.source.pk, []).append(intent)
@@ -118,7 +117,7 @@ class _Asked(Struct):
 
 
 async def _try(
-    context: EngineContext, failures: Failures, rests: Rests, intents: Sequence[IntentRow], station: OwnAddress | None
+    context: EngineContext, failures: Failures, rests: Rests, intents: Sequence[IntentRow], station: OwnAddress
 ) -> Tried:
     """Send what can be sent of one sender: together, or after failures one by one until the chain or signer is silent.
 
@@ -148,14 +147,11 @@ async def _try(
     return found
 
 
-async def _send_from(
-    context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress | None, asked: _Asked
-) -> bool:
+async def _send_from(context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress, asked: _Asked) -> bool:
     """Return whether more of them could be sent at once. ``asked`` is told what the chain is asked for."""
     source, now = intents[0].source, context.clock.now()
-    async with context.db.transaction() as conn:
-        outflow = await store.pending_outflow(conn, context.chain_scope, source.pk)
-        gas = await gas_left(conn, context, source)
+    async with context.db.autocommit() as conn:
+        outflow, gas = await what_is_left(conn, context, source)
         sponsor = await sponsor_of(conn, context, source, station, now)
     room = context.settings.in_flight_max - outflow.slots
     if room <= 0:

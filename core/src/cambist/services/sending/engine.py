@@ -14,6 +14,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from cambist.services.addresses.account_keys import AccountKeys
+from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.receiving.deposits import opening_balances
 from cambist.signer.protocol import SignerUnavailableError
 
@@ -69,7 +70,7 @@ class Engine:
         self._collected_at: float | None = None
         self._goes_on = False
         self._asked_at: datetime | None = None
-        self._books_open = False
+        self._station: OwnAddress | None = None
         self._any_deferred = True
 
     def begin(self) -> None:
@@ -122,8 +123,9 @@ class Engine:
             return
         if self._any_deferred:
             self._any_deferred = await release_paused(context)
-        if await self._are_books_open() and await self._collect_and_send(
-            agenda, done, failures, collects_all=collects_all
+        station = await self._open_station()
+        if station is not None and await self._collect_and_send(
+            agenda, done, failures, station, collects_all=collects_all
         ):
             done.more = done.told = True
 
@@ -138,19 +140,19 @@ class Engine:
             self._is_new, self._learnt_at = False, now
 
     async def _collect_and_send(
-        self, agenda: Agenda, done: TickResult, failures: Failures, *, collects_all: bool
+        self, agenda: Agenda, done: TickResult, failures: Failures, station: OwnAddress, *, collects_all: bool
     ) -> bool:
         """Return whether there may be more to send."""
         failed_before = len(failures)
         done.collected = await self._collect(agenda, failures, collects_all=collects_all)
         if agenda.ask_back:
-            await self._try("asking_back_failed", ask_back(self.context), failures)
+            await self._try("asking_back_failed", ask_back(self.context, station), failures)
         # Collecting that failed may have asked for some before.
         if not (agenda.send or agenda.ask_back or done.collected or len(failures) > failed_before):
             return False
         # Together where that is possible.
-        swept = await self._try("sweeping_failed", sweep_waiting(self.context, self._rests), failures)
-        return await send_waiting(self.context, failures, self._rests) or swept is True
+        swept = await self._try("sweeping_failed", sweep_waiting(self.context, self._rests, station), failures)
+        return await send_waiting(self.context, failures, self._rests, station) or swept is True
 
     async def _try(self, name: str, step: Awaitable[Result], failures: Failures) -> Result | None:
         """Do a step; note what it raises among the failures, and return None."""
@@ -191,14 +193,17 @@ class Engine:
         async with self.context.db.autocommit() as conn:
             return await read_agenda(conn, self.context, self.context.clock.now(), collects_all=collects_all)
 
-    async def _are_books_open(self) -> bool:
-        """Whether the gas station's opening balance is posted: before it is, nothing may leave it."""
-        if not self._books_open:
-            async with self.context.db.transaction() as conn:
-                self._books_open = await opening_balances.is_open(
+    async def _open_station(self) -> OwnAddress | None:
+        """Return the gas station once its opening balance is posted: before it is, nothing may leave it.
+
+        It is derived once, and stays what it is.
+        """
+        if self._station is None:
+            async with self.context.db.autocommit() as conn:
+                self._station = await opening_balances.open_station(
                     conn, self.context.chain_scope.info, self.context.chain_scope.mode
                 )
-        return self._books_open
+        return self._station
 
     def _collects_all(self) -> bool:
         """Whether it is time to look at all deposits, and not only for what something waits for."""

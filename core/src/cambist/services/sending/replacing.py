@@ -126,7 +126,7 @@ async def _lacks_gas(context: EngineContext, tx: TxRow, step: Step, *, is_cancel
     source, needed = tx.intent.source, int(step.native_needed)
     coin = needed - step.fee.cost_max - step.fee.reserve
     if not context.chain.balances_count_waiting:
-        async with context.db.transaction() as conn:
+        async with context.db.autocommit() as conn:
             outflow = await store.pending_outflow(conn, context.chain_scope, source.pk, beside=tx.slot_pk)
         needed, coin = needed + outflow.units.get(None, 0), coin + outflow.coin
     balance = await context.chain.balance(source.address, context.chain_scope.info.native)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
+from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.models.base import listed
@@ -33,6 +34,24 @@ NODES_APART_MAX = 3
 """Blocks by which the node that tells a balance may be behind the one that told of a receipt."""
 
 
+OUTFLOW = f"""
+SELECT i.contract, count(*) AS slots,
+    sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE sent.units END) AS units,
+    sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.fee END) AS fee,
+    sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.covered END) AS covered,
+    sum(CASE WHEN newest.height > c.height - {NODES_APART_MAX} THEN sent.units ELSE 0 END) AS just_mined
+FROM outbound_slots s JOIN outbound_intents i ON i.id = s.intent_pk
+    CROSS JOIN LATERAL
+    (SELECT CASE WHEN i.action IN ('transfer', 'stake', 'call') THEN i.units ELSE 0 END) sent (units)
+    LEFT JOIN chain_cursors c ON c.chain = s.chain AND c.scope = s.scope
+    JOIN LATERAL (SELECT max(t.state) FILTER (WHERE t.state = 'mined') AS state, max(t.height) AS height,
+        max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra) AS fee,
+        max(t.fee_covered) AS covered FROM outbound_txs t WHERE t.slot_pk = s.id) newest ON true
+WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open' AND s.id IS DISTINCT FROM {{beside}}
+GROUP BY i.contract
+"""  # noqa: S608  a constant
+
+
 async def pending_outflow(
     conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, *, beside: int | None = None
 ) -> PendingOutflow:
@@ -40,24 +59,12 @@ async def pending_outflow(
 
     The slot ``beside`` which it is asked for is not counted.
     """
-    rows = await conn.exec_driver_sql(
-        "SELECT i.contract, count(*) AS slots,"
-        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE sent.units END) AS units,"
-        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.fee END) AS fee,"
-        " sum(CASE WHEN newest.state = 'mined' THEN 0 ELSE newest.covered END) AS covered,"
-        " sum(CASE WHEN newest.height > c.height - $4 THEN sent.units ELSE 0 END) AS just_mined FROM outbound_slots s"
-        " JOIN outbound_intents i ON i.id = s.intent_pk"
-        " CROSS JOIN LATERAL"
-        " (SELECT CASE WHEN i.action IN ('transfer', 'stake', 'call') THEN i.units ELSE 0 END) sent (units)"
-        " LEFT JOIN chain_cursors c ON c.chain = s.chain AND c.scope = s.scope"
-        " JOIN LATERAL (SELECT max(t.state) FILTER (WHERE t.state = 'mined') AS state, max(t.height) AS height,"
-        " max(greatest(t.fee_limit - t.fee_covered, 0) * t.fee_price + t.fee_extra) AS fee,"
-        " max(t.fee_covered) AS covered FROM outbound_txs t WHERE t.slot_pk = s.id) newest ON true"
-        " WHERE s.address_pk = $3 AND s.chain = $1 AND s.scope = $2 AND s.state = 'open'"
-        " AND s.id IS DISTINCT FROM $5::bigint GROUP BY i.contract",
-        (*chain_scope.key, address_pk, NODES_APART_MAX, beside),
-    )
-    found = list(rows)
+    where = (address_pk, *chain_scope.key, beside)
+    return outflow((await conn.exec_driver_sql(OUTFLOW.format(beside="$4::bigint"), where)).all())
+
+
+def outflow(found: Sequence[Row[Any]]) -> PendingOutflow:
+    """Return what rows of ``OUTFLOW`` say."""
     units = {row.contract: int(row.units) for row in found}
     coin = units.get(None, 0)
     units[None] = coin + sum(int(row.fee) for row in found)
@@ -87,21 +94,39 @@ async def lock_slot(conn: AsyncConnection, slot_pk: int) -> Sequence[TxRow]:
     return [tx_row(row) for row in reversed(rows.all())]
 
 
+_WAITING = f"""
+SELECT {INTENT}, i.nth, i.due_at, i.priority FROM (SELECT *, row_number() OVER
+    (PARTITION BY source_address_pk ORDER BY priority, retried_at, due_at, id) AS nth FROM outbound_intents
+    w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind NOT IN ({listed(kinds.CARRIERS)})
+    AND due_at <= $3 AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK}) i
+{JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5
+"""  # noqa: S608  constants
+_HELD = f"""
+outbound_intents w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $3 AND cancel_asked_at IS NULL
+    AND w.merchant_pk IN (SELECT id FROM merchants WHERE suspended_at IS NOT NULL) AND {IS_HELD_BACK}
+"""  # noqa: S608  a constant
+_WAITING_AND_HELD = f"""
+SELECT held.is_any, i.* FROM (SELECT EXISTS (SELECT FROM {_HELD}) AS is_any) held LEFT JOIN ({_WAITING}) i ON true
+ORDER BY i.nth, i.due_at, i.priority, i.intent_pk
+"""  # noqa: S608  constants
+
+
 async def waiting(conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int) -> Sequence[IntentRow]:
     """Return the intents whose time it is, in the order in which they should be sent.
 
     Every sender has a share of its own, the first of each before the second of any; and whoever was let wait has a
     later time, so that those who can be sent come up however many cannot.
     """
-    rows = await conn.exec_driver_sql(
-        f"SELECT {INTENT} FROM (SELECT *, row_number() OVER"  # noqa: S608  constants
-        " (PARTITION BY source_address_pk ORDER BY priority, retried_at, due_at, id) AS nth FROM outbound_intents"
-        f" w WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND kind NOT IN ({listed(kinds.CARRIERS)})"
-        f" AND due_at <= $3 AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK}) i"
-        f" {JOINS} WHERE i.nth <= $4 ORDER BY i.nth, i.due_at, i.priority, i.id LIMIT $5",
-        (*chain_scope.key, now, limit, limit * 4),
-    )
+    rows = await conn.exec_driver_sql(_WAITING, (*chain_scope.key, now, limit, limit * 4))
     return [intent_row(row, reason=row.reason) for row in rows]
+
+
+async def waiting_and_held(
+    conn: AsyncConnection, chain_scope: ChainScope, now: datetime, limit: int
+) -> tuple[Sequence[IntentRow], bool]:
+    """Return the same, and whether there is anything that ``held_back()`` returns."""
+    rows = (await conn.exec_driver_sql(_WAITING_AND_HELD, (*chain_scope.key, now, limit, limit * 4))).all()
+    return [intent_row(row, reason=row.reason) for row in rows if row.intent_pk is not None], rows[0].is_any
 
 
 async def due_for_reason(  # noqa: PLR0913  each by name
@@ -124,10 +149,7 @@ async def held_back(conn: AsyncConnection, chain_scope: ChainScope, now: datetim
     These are not reinstated before the transaction ends, so that whoever does it finds what was deferred until then.
     """
     rows = await conn.exec_driver_sql(
-        f"SELECT {INTENT} FROM (SELECT * FROM outbound_intents w"  # noqa: S608  constants
-        " WHERE chain = $1 AND scope = $2 AND state = 'waiting' AND due_at <= $3"
-        " AND cancel_asked_at IS NULL AND w.merchant_pk IN (SELECT id FROM merchants WHERE suspended_at IS NOT NULL)"
-        f" AND {IS_HELD_BACK} ORDER BY due_at LIMIT $4) i {JOINS} ORDER BY i.id",
+        f"SELECT {INTENT} FROM (SELECT * FROM {_HELD} ORDER BY due_at LIMIT $4) i {JOINS} ORDER BY i.id",  # noqa: S608
         (*chain_scope.key, now, limit),
     )
     held = [intent_row(row, reason=row.reason) for row in rows]

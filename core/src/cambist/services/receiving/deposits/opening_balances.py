@@ -26,10 +26,12 @@ def reference(chain: str, address: str) -> str:
     return f"{chain}:{address}"
 
 
-async def is_open(conn: AsyncConnection, info: ChainInfo, mode: str) -> bool:
-    """Whether the books of this chain's gas station have begun: before they have, it sends nothing."""
+async def open_station(conn: AsyncConnection, info: ChainInfo, mode: str) -> OwnAddress | None:
+    """Return this chain's gas station if its books have begun: before they have, it sends nothing."""
     station = await gas_station(conn, info.family, mode)
-    return station is not None and await ledger.is_posted(conn, KIND, reference(info.id, station.address))
+    if station is None or not await ledger.is_posted(conn, KIND, reference(info.id, station.address)):
+        return None
+    return station
 
 
 async def open_books(

@@ -90,7 +90,7 @@ async def _at_what_is_final(db: Database, chain: Chain, pause: Pause) -> tuple[B
         heights = [one.height for one in told.values()] or [height]
         books = await read_books(db, chain.info, height, since=min(heights))
         async with db.transaction() as conn:
-            is_open = await opening_balances.is_open(conn, chain.info, MODE)
+            is_open = await opening_balances.open_station(conn, chain.info, MODE) is not None
         if not (max(heights) <= height <= books.cursor[0] and books.block_hash == block_hash and is_open):
             await pause()
             continue

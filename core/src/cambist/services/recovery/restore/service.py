@@ -197,7 +197,7 @@ class Restorer(Struct, frozen=True, kw_only=True):
         for _ in range(ATTEMPTS):
             books, held, transit = await look_up(self.db, chain, read_on)
             async with self.db.transaction() as conn:
-                if not await opening_balances.is_open(conn, chain.info, MODE):
+                if await opening_balances.open_station(conn, chain.info, MODE) is None:
                     raise RestoreError(
                         f"{chain.info.id}: its node does not tell what the gas station held; try again in a minute."
                     )

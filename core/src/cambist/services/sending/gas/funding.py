@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cambist.domain.allocation import PendingOutflow
 from cambist.domain.intents import IntentKind
 from cambist.services.accounting.ledger import Purpose, asset_key
 from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.sending import store
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import OwnPath
+from cambist.services.sending.store import OUTFLOW
 
 # What is mined and not posted yet: gas that has come, and fees at their highest while they are not known.
 _COMING = f"""
@@ -46,6 +49,11 @@ SELECT coalesce((SELECT sum(units) FROM outbound_intents WHERE recipient_address
         AND t.state = 'final' WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state <> 'open'), 0)
     {_COMING} {_FEES} AS units, 0 AS kept, 0 AS deposits
 """  # noqa: S608  constants
+_LEFT = f"""
+SELECT own.units AS gas, own.kept, own.deposits, outflow.* FROM ({{gas}}) own
+    LEFT JOIN ({OUTFLOW.format(beside="NULL")}) outflow ON true
+"""  # noqa: S608  constants
+_WALLET_LEFT, _DEPOSIT_LEFT = (_LEFT.format(gas=gas) for gas in (_WALLET_GAS, _DEPOSIT_GAS))
 # Of what came since the address last signed anything itself: what it then still lacks is asked for anew each time.
 # What outbids an open transaction is signed for the same slot, and has spent what was brought for it.
 _BROUGHT = f"""
@@ -78,18 +86,23 @@ class GasLeft(NamedTuple):
     kept: int = 0
 
 
-async def gas_left(conn: AsyncConnection, context: EngineContext, source: OwnPath) -> GasLeft:
-    where = (source.pk, *context.chain_scope.key)
+async def what_is_left(
+    conn: AsyncConnection, context: EngineContext, source: OwnPath
+) -> tuple[PendingOutflow, GasLeft]:
+    """Return what is on its way out of an address, and its gas."""
     if source.purpose == "gas":
-        return GasLeft(None)
+        return await store.pending_outflow(conn, context.chain_scope, source.pk), GasLeft(None)
+    where: tuple[object, ...] = (source.pk, *context.chain_scope.key)
     if source.purpose == "wallet":
         asset = asset_key(context.chain_scope.info.id, None)
-        found = await conn.exec_driver_sql(_WALLET_GAS, (*where, source.merchant_pk, context.chain_scope.mode, asset))
+        where, statement = (*where, source.merchant_pk, context.chain_scope.mode, asset), _WALLET_LEFT
     else:
-        found = await conn.exec_driver_sql(_DEPOSIT_GAS, where)
-    row = found.one()
-    fee = int(row.kept) // context.settings.wallet_gas_transfers
-    return GasLeft(int(row.units), int(row.kept) - fee if row.deposits > fee else 0)
+        statement = _DEPOSIT_LEFT
+    rows = (await conn.exec_driver_sql(statement, where)).all()
+    gas, kept = int(rows[0].gas), int(rows[0].kept)
+    fee = kept // context.settings.wallet_gas_transfers
+    outflow = store.outflow([row for row in rows if row.slots is not None])
+    return outflow, GasLeft(gas, kept - fee if rows[0].deposits > fee else 0)
 
 
 async def ask_for_gas(

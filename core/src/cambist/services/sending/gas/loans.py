@@ -68,11 +68,11 @@ _ASKED_BACK = f"{LENT} ORDER BY lent.pk LIMIT $4"
 
 
 async def sponsor_of(
-    conn: AsyncConnection, context: EngineContext, source: OwnPath, station: OwnAddress | None, now: datetime
+    conn: AsyncConnection, context: EngineContext, source: OwnPath, station: OwnAddress, now: datetime
 ) -> str | None:
     """Return who may lend to an address; nobody for a while after a loan to it has failed, so that it pays instead."""
-    if station is None or not isinstance(context.chain, LendingChain):
-        return None if station is None else station.address
+    if not isinstance(context.chain, LendingChain):
+        return station.address
     failed = await conn.exec_driver_sql(_HAS_FAILED, (*context.chain_scope.key, source.pk, now - PATIENCE))
     return None if failed.scalar_one() else station.address
 
@@ -85,7 +85,8 @@ async def keep_lent(context: EngineContext, borrower: OwnPath) -> bool:
     if not isinstance(context.chain, LendingChain) or borrower.purpose == "gas":
         return True
     now = context.clock.now()
-    async with context.db.transaction() as conn:
+    # Each statement is its own: whether one is leaving is asked behind whoever was signing it.
+    async with context.db.autocommit() as conn:
         where = (*context.chain_scope.key, borrower.pk)
         await conn.exec_driver_sql(_GIVE_UP_RETURN, (*where, NEEDED_AGAIN, now, now))
         return not (await conn.exec_driver_sql(_LEAVING, (*where, now - PATIENCE))).scalar_one()
@@ -115,15 +116,12 @@ async def ask_for_loan(
     await ask_station(conn, context, station, IntentKind.LOAN, borrower, borrower.merchant_pk, stake, now)
 
 
-async def ask_back(context: EngineContext) -> None:
+async def ask_back(context: EngineContext, station: OwnAddress) -> None:
     """Ask back what is lent to addresses that send nothing any more."""
     if not isinstance(context.chain, LendingChain):
         return
     now = context.clock.now()
     async with context.db.transaction() as conn:
-        station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-        if station is None:
-            return
         lent = (*context.chain_scope.key, now - PATIENCE, RETURNED_AT_ONCE_MAX)
         for row in (await conn.exec_driver_sql(_ASKED_BACK, lent)).all():
             borrower, units = OwnAddress(row.pk, row.address), int(row.units)

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import ChainError, FeeAboveCeilingError, SignedTx, Sweep, SweepingChain, Units
-from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.platform import load
 from cambist.services.sending import store
 from cambist.services.sending.batches import EMPTY_STATION_PAUSE, WAITS_FOR_FEES, WAITS_FOR_STATION
@@ -46,7 +46,7 @@ class PlannedSweep(Struct, frozen=True, kw_only=True):
     intents: Sequence[IntentRow]
 
 
-async def sweep_waiting(context: EngineContext, rests: Rests) -> bool:
+async def sweep_waiting(context: EngineContext, rests: Rests, station: OwnAddress) -> bool:
     """Send one sweep of what waits for its collection; return whether there may be more for another.
 
     One that fails is not tried again for a while: what looks like an outage would have nobody else send in that tick.
@@ -57,13 +57,12 @@ async def sweep_waiting(context: EngineContext, rests: Rests) -> bool:
     now = context.clock.now()
     if await context.is_paused() or rests.is_resting(SWEEPS, now):
         return False
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         if not (await load(conn)).collection.batched:
             return False
         reasons = (WAITS_FOR_FEES, WAITS_FOR_STATION)
         found = await sweep_store.candidates(conn, context.chain_scope, reasons, now, SWEPT_MAX)
-        station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
-    if station is None or len(found) < SWEPT_MIN:
+    if len(found) < SWEPT_MIN:
         return False
     try:
         async with asyncio.timeout(SWEEP_TIMEOUT_S):
@@ -118,7 +117,7 @@ async def _plan(
 async def _is_affordable(context: EngineContext, planned: PlannedSweep, station: OwnAddress) -> bool:
     """Whether the gas station can pay, and may have one more under way; else the collections wait for it."""
     now = context.clock.now()
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         outflow = await store.pending_outflow(conn, context.chain_scope, station.pk)
     if outflow.slots >= context.settings.in_flight_max:
         return False
