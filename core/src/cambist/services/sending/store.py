@@ -245,6 +245,8 @@ WITH slots AS (
 ), sending AS (
     UPDATE outbound_intents i SET state = 'sending', reason = NULL, retried_at = NULL, updated_at = $4 FROM slots
     WHERE i.id = slots.intent_pk
+), following AS (
+    UPDATE outbound_senders SET next_sequence = $15 WHERE address_pk = $1 AND chain = $2 AND scope = $3
 )
 INSERT INTO outbound_txs (
     slot_pk, chain, scope, tx_id, raw, fee_limit, fee_price, fee_tip, fee_extra, fee_covered, valid_until, created_at
@@ -287,11 +289,8 @@ async def open_slots(  # noqa: PLR0913  each by name
             [tx.fee.extra for tx in txs],
             [tx.fee.covered for tx in txs],
             [tx.valid_until for tx in txs],
+            next_sequence,
         ),
-    )
-    await conn.exec_driver_sql(
-        "UPDATE outbound_senders SET next_sequence = $4 WHERE chain = $1 AND scope = $2 AND address_pk = $3",
-        (*chain_scope.key, address_pk, next_sequence),
     )
 
 
