@@ -151,7 +151,10 @@ SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND 
 
 
 async def is_coming(conn: AsyncConnection, chain_scope: ChainScope, recipient_pk: int, kind: IntentKind) -> bool:
-    """Whether an intent of this kind to an address of ours is open. Engines that ask at once take turns."""
+    """Whether an intent of this kind to an address of ours is open. Engines to which none is take turns."""
+    wanted = (recipient_pk, *chain_scope.key, kind)
+    if (await conn.exec_driver_sql(_COMING, wanted)).scalar_one():
+        return True
+    # Another may be asking for one: behind it, its own is seen.
     await conn.exec_driver_sql("SELECT FROM addresses WHERE id = $1 FOR NO KEY UPDATE", (recipient_pk,))
-    coming = await conn.exec_driver_sql(_COMING, (recipient_pk, *chain_scope.key, kind))
-    return bool(coming.scalar_one())
+    return bool((await conn.exec_driver_sql(_COMING, wanted)).scalar_one())

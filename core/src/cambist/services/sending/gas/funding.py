@@ -126,7 +126,8 @@ async def ask_for_gas(
     info = context.chain_scope.info
     arriving = max(units, info.native.least_units)
     station = await gas_station(conn, info.family, context.chain_scope.mode)
-    await ask_station(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, arriving, now)
+    if station is not None and arriving > 0:
+        await _ask(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, arriving, now)
     return True
 
 
@@ -143,6 +144,19 @@ async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
     """Have the gas station do this for an address of ours, unless the same is under way."""
     if station is None or units <= 0 or await is_coming(conn, context.chain_scope, recipient.pk, kind):
         return
+    await _ask(conn, context, station, kind, recipient, merchant_pk, units, now)
+
+
+async def _ask(  # noqa: PLR0913, PLR0917  as above
+    conn: AsyncConnection,
+    context: EngineContext,
+    station: OwnAddress,
+    kind: IntentKind,
+    recipient: OwnAddress,
+    merchant_pk: int | None,
+    units: int,
+    now: datetime,
+) -> None:
     intent = internal_intent(
         kind,
         context.ids.new("gas" if kind is IntentKind.TOP_UP else "loan"),
