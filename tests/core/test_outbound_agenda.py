@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from cambist.services.sending import finality_store
 from cambist.services.sending.agenda import read_agenda
 from cambist.services.sending.engine import Engine
 from tests.support.anvil_treasury import anvil_treasury
@@ -87,6 +88,26 @@ async def test_a_tick_that_waits_for_blocks_asks_what_there_is_to_do_and_what_is
         await engine.tick()
     assert len(executed) == 2
     await treasury.work(engine)
+
+
+async def test_a_tick_that_has_finished_all_asks_for_no_other_one(treasury):
+    engine = await treasury.ready()
+    await sent(treasury, engine)
+    await treasury.mine(1 + treasury.info.confirmations)
+    done = await engine.tick()
+    assert (done.more, done.told) == (False, True)
+
+
+async def test_a_tick_that_leaves_some_of_what_is_deep_asks_for_another_at_once(treasury, monkeypatch):
+    engine = await treasury.ready()
+    to_addresses = [await treasury.stranger(number) for number in range(2)]
+    await treasury.pay_out_many("USDX", [(to_address, AMOUNT) for to_address in to_addresses])
+    await engine.tick()
+    await treasury.mine(1 + treasury.info.confirmations)
+    monkeypatch.setattr(finality_store, "FINISHED_MAX", 1)
+    assert (await engine.tick()).more
+    assert not (await engine.tick()).more
+    assert await treasury.is_idle()
 
 
 async def test_what_following_asks_for_is_sent_by_the_same_tick(treasury):
@@ -175,8 +196,8 @@ async def test_what_was_final_and_has_left_the_chain_is_taken_back(treasury):
     # The shorter branch is not believed, and one that is as long is.
     treasury.chain.reorg(treasury.chain.height - before)
     await treasury.poll()
-    assert await due(treasury) == {"finalize"}
-    await engine.tick()
+    assert await due(treasury) == {"undo"}
+    assert (await engine.tick()).more
     assert (await treasury.payout(payout_id)).status == "broadcast"
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"

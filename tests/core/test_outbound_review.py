@@ -234,7 +234,7 @@ async def test_replacing_a_transaction_and_finalizing_it_do_not_wait_in_a_circle
         # Another engine has not seen yet that it was mined, and is about to replace it.
         found = await conn.exec_driver_sql("SELECT id FROM outbound_slots ORDER BY id DESC LIMIT 1 FOR UPDATE")
         slot = found.scalar_one()
-        finalizing = asyncio.create_task(finalize(engine.context))
+        finalizing = asyncio.create_task(finalize(engine.context, undoes=False))
         await somebody_waits(treasury)
         assert [tx.state for tx in await store.lock_slot(conn, slot)] == ["mined"]
     assert await finalizing
@@ -269,7 +269,7 @@ async def test_remembering_what_was_broadcast_and_finalizing_do_not_wait_in_a_ci
     await treasury.mine()
     async with treasury.db.transaction() as conn:
         await note_try(treasury, engine, conn, first)
-        finalizing = asyncio.create_task(finalize(engine.context))
+        finalizing = asyncio.create_task(finalize(engine.context, undoes=False))
         await somebody_waits(treasury)
         await note_try(treasury, engine, conn, replacement)
     assert await finalizing
@@ -286,7 +286,7 @@ async def test_remembering_what_was_broadcast_and_undoing_do_not_wait_in_a_circl
     await treasury.poll()
     async with treasury.db.transaction() as conn:
         await note_try(treasury, engine, conn, first)
-        finalizing = asyncio.create_task(finalize(engine.context))
+        finalizing = asyncio.create_task(finalize(engine.context, undoes=True))
         await somebody_waits(treasury)
         await note_try(treasury, engine, conn, replacement)
     assert await finalizing
@@ -304,7 +304,7 @@ async def test_missing_what_takes_nonces_and_finalizing_do_not_wait_in_a_circle(
         found = await conn.exec_driver_sql("SELECT id FROM outbound_slots WHERE state = 'open' ORDER BY id")
         first, second = found.scalars()
         await finality_store.note_missing(conn, [first], None)
-        finalizing = asyncio.create_task(finalize(engine.context))
+        finalizing = asyncio.create_task(finalize(engine.context, undoes=False))
         await somebody_waits(treasury)
         await finality_store.note_missing(conn, [second], None)
     assert await finalizing

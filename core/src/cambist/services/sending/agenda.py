@@ -42,12 +42,13 @@ SELECT
     EXISTS (
         SELECT FROM chain_cursors c JOIN outbound_txs t ON t.chain = c.chain AND t.scope = c.scope
         WHERE c.chain = $1 AND c.scope = $2 AND t.state = 'mined' AND t.height <= {_CONFIRMED}
-    ) OR EXISTS (
+    ) AS finalize,
+    EXISTS (
         SELECT FROM chain_cursors c JOIN outbound_txs t ON t.chain = c.chain AND t.scope = c.scope
             LEFT JOIN chain_blocks b ON b.chain = t.chain AND b.scope = t.scope AND b.height = t.height
         WHERE c.chain = $1 AND c.scope = $2 AND t.state = 'final' AND t.height > c.height - $7::bigint
             AND (t.height > c.height OR b.hash <> t.block_hash)
-    ) AS finalize,
+    ) AS undo,
     -- Collector.collect() looks at all deposits where an operator newly wants one to be collected now.
     (
         SELECT max(asked_at) FROM uncollected_funds WHERE chain = $1 AND scope = $2 AND asked_at IS NOT NULL
@@ -77,6 +78,7 @@ class Agenda(Struct, frozen=True, kw_only=True):
     follow: bool
     check_lost: bool
     finalize: bool
+    undo: bool
     asked_at: datetime | None
     collect: bool
     ask_back: bool

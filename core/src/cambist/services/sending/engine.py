@@ -108,11 +108,13 @@ class Engine:
         if agenda.cancel or left_some:
             # What was followed may be mined and deep, or wait again.
             agenda = await self._read_agenda(collects_all=collects_all)
-        finalized = agenda.finalize and await finalize(context)
+        undoes = agenda.undo
+        finalized = (agenda.finalize or undoes) and await finalize(context, undoes=undoes)
         if finalized:
             agenda = await self._read_agenda(collects_all=collects_all)
-        done.more = finalized or cancelled is True
-        done.told = done.told or done.more
+        # What was taken back is followed again, and more may be as deep.
+        done.more = (finalized and (undoes or agenda.finalize or agenda.undo)) or cancelled is True
+        done.told = done.told or finalized or done.more
         done.paused = agenda.paused or ((agenda.begins or self._any_deferred) and await context.is_paused())
         if done.paused:
             self._any_deferred = True

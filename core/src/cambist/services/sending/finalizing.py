@@ -19,14 +19,18 @@ REVERTED = SENTENCES[Failure.REVERTED]
 CANCELLED = SENTENCES[Failure.NOT_TAKEN]
 
 
-async def finalize(context: EngineContext) -> bool:
-    """Finish what is deep, a bounded number of them; return whether anything changed."""
+async def finalize(context: EngineContext, *, undoes: bool) -> bool:
+    """Finish what is deep, a bounded number of them; return whether anything changed.
+
+    ``undoes``: something that was final may have left the chain, and is looked for.
+    """
     async with context.db.transaction() as conn:
         found = await finality_store.lock_depth(conn, context.chain_scope)
         if found is None:
             return False
-        now = context.clock.now()
-        undone = await finality_store.reopen_undone(conn, context.chain_scope, found, ("done", "reverted", "cancelled"))
+        now, undone, states = context.clock.now(), list[TxRow](), ("done", "reverted", "cancelled")
+        if undoes:
+            undone += await finality_store.reopen_undone(conn, context.chain_scope, found, states)
         finals = await finality_store.close_final(conn, context.chain_scope, found)
         await lock_spending(conn, context.chain_scope.mode, [tx.intent.update for tx in (*undone, *finals)])
         await _undo(context, conn, undone, now)
