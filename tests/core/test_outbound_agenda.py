@@ -203,6 +203,19 @@ async def test_what_was_final_and_has_left_the_chain_is_taken_back(treasury):
     assert (await treasury.payout(payout_id)).status == "completed"
 
 
+async def test_what_a_reorg_takes_whose_block_was_not_read_yet_is_found_out_and_sent_again(treasury):
+    engine = await treasury.ready()
+    payout_id = await sent(treasury, engine)
+    treasury.chain.mine()
+    await engine.tick()
+    assert (await tx_states(treasury))[-1] == "mined"
+    treasury.chain.reorg(1)
+    await engine.tick()
+    assert (await tx_states(treasury))[-1] == "sent"
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
+
+
 async def test_where_finality_is_asked_for_nothing_is_finished_before_it(lending):
     engine = await lending.ready()
     payout_id = await lending.pay_out("USDX", AMOUNT, await lending.stranger(1))
