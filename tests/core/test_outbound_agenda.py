@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from cambist.services.chain_pauses import ChainPauses
 from cambist.services.sending import finality_store
 from cambist.services.sending.agenda import read_agenda
 from cambist.services.sending.engine import Engine
@@ -336,6 +337,35 @@ async def test_what_becomes_due_is_held_back_while_sending_is_paused_and_sent_af
         assert await due(treasury) == {"send", "paused"}
         await engine.tick()
         assert (await treasury.payout(payout_id)).waits_for == "paused"
+    await engine.tick()
+    assert (await treasury.payout(payout_id)).status == "broadcast"
+
+
+async def test_what_else_is_paused_keeps_nobody_from_sending(treasury):
+    engine = await treasury.ready()
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO chain_pauses (chain, what, reason, paused_by, paused_at) VALUES"
+            " ($1, 'watching', 'it lies', 'op_1', $2), ('another', 'sending', 'it lies', 'op_1', $2)",
+            (treasury.info.id, treasury.clock.now()),
+        )
+    treasury.pauses.forget()
+    assert await due(treasury) == set()
+    await sent(treasury, engine)
+    await treasury.work(engine)
+
+
+async def test_until_a_process_knows_that_sending_is_resumed_it_asks_for_no_tick_at_once(treasury):
+    context = (await treasury.ready()).context
+    # What this one knows of pauses nobody tells it to forget.
+    engine = Engine(structs.replace(context, pauses=ChainPauses(treasury.db, treasury.clock)), treasury.keys)
+    async with paused(treasury):
+        payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+        await engine.tick()
+        assert await engine.context.is_paused()
+    done = await engine.tick()
+    assert (done.paused, done.more) == (True, False)
+    treasury.clock.advance(1)
     await engine.tick()
     assert (await treasury.payout(payout_id)).status == "broadcast"
 
