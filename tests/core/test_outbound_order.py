@@ -28,7 +28,19 @@ pytestmark = pytest.mark.slow
 
 async def waiting_of(treasury, context, limit=100):
     async with treasury.db.transaction() as conn:
-        return await store.waiting(conn, context.chain_scope, treasury.clock.now(), limit)
+        return (await store.waiting_and_held(conn, context.chain_scope, treasury.clock.now(), limit))[0]
+
+
+async def test_the_first_of_each_sender_comes_before_the_second_of_any_and_what_is_due_first_before_others(treasury):
+    few, many = await merchants(treasury, 2)
+    context = treasury.engine().context
+    for merchant in (many, many, few):
+        await pay_outs(treasury, [merchant])
+        treasury.clock.advance(1)
+    found = [one.id for one in await waiting_of(treasury, context)]
+    first, second, third = sorted(found)
+    assert found == [first, third, second]
+    assert [one.id for one in await waiting_of(treasury, context, 1)] == [first, third]
 
 
 async def read_row(treasury, pk):

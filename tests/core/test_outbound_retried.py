@@ -63,7 +63,7 @@ async def test_what_gave_way_to_a_rest_that_is_shorter_now_waits_no_longer_than_
 
 async def waiting_of(treasury, context):
     async with treasury.db.transaction() as conn:
-        return await store.waiting(conn, context.chain_scope, treasury.clock.now(), 10)
+        return (await store.waiting_and_held(conn, context.chain_scope, treasury.clock.now(), 10))[0]
 
 
 async def test_of_what_an_operator_has_tried_again_each_fails_once_while_its_wallet_rests(treasury):
