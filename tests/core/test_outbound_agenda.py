@@ -235,6 +235,16 @@ async def test_where_finality_is_asked_for_nothing_is_finished_before_it(lending
     assert rounds > lending.info.confirmations
 
 
+async def test_behind_the_lock_too_no_more_of_a_chain_is_deep_than_is_final_where_that_is_asked_for(lending):
+    chain_scope = lending.engine().context.chain_scope
+    async with lending.db.transaction() as conn:
+        await conn.exec_driver_sql("UPDATE chain_cursors SET finalized = 1")
+        locked = await finality_store.lock_depth(conn, chain_scope)
+        assert locked is not None
+        assert locked == await finality_store.depth(conn, chain_scope)
+        assert locked.deep == 1 < locked.height - lending.info.confirmations
+
+
 async def test_deposits_are_collected_when_it_is_time_to_look_at_them(treasury):
     engine = await treasury.ready()
     assert await due(treasury, collects_all=True) == set()
