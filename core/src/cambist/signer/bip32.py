@@ -37,7 +37,7 @@ class PrivateNode(Struct, frozen=True):
         """Return the child at ``index'``. Raises InvalidKeyError."""
         if not 0 <= index < HARDENED:
             raise ValueError(f"an index is from 0 to {HARDENED - 1}")
-        return self._child(b"\0" + self.key, index + HARDENED)
+        return self._child(b"\0" + self.key, index + HARDENED, self._public())
 
     def normal(self, index: int) -> PrivateNode:
         """Return the child at ``index``, whose public half an extended public key leads to. Raises InvalidKeyError.
@@ -46,15 +46,17 @@ class PrivateNode(Struct, frozen=True):
         """
         if not 0 <= index < HARDENED:
             raise ValueError(f"an index is from 0 to {HARDENED - 1}")
-        return self._child(self._public(), index)
+        public = self._public()
+        return self._child(public, index, public)
 
-    def _child(self, parent: bytes, number: int) -> PrivateNode:
+    def _child(self, parent: bytes, number: int, public: bytes) -> PrivateNode:
         digest = _hmac_sha512(self.chain_code, parent + number.to_bytes(4, "big"))
         tweak = int.from_bytes(digest[:32], "big")
         key = (tweak + int.from_bytes(self.key, "big")) % _CURVE_ORDER
         if tweak >= _CURVE_ORDER or key == 0:
             raise InvalidKeyError(f"child number {number} has no key")
-        return PrivateNode(key.to_bytes(32, "big"), digest[32:], self.depth + 1, self._fingerprint(), number)
+        fingerprint = hashlib.new("ripemd160", hashlib.sha256(public).digest()).digest()[:4]
+        return PrivateNode(key.to_bytes(32, "big"), digest[32:], self.depth + 1, fingerprint, number)
 
     def xpub(self) -> str:
         """Return the extended public key, from which addresses can be derived and nothing can be signed."""
@@ -65,9 +67,6 @@ class PrivateNode(Struct, frozen=True):
 
     def _public(self) -> bytes:
         return PublicKey.from_valid_secret(self.key).format(compressed=True)
-
-    def _fingerprint(self) -> bytes:
-        return hashlib.new("ripemd160", hashlib.sha256(self._public()).digest()).digest()[:4]
 
 
 def master_node(seed: bytes) -> PrivateNode:
