@@ -6,6 +6,7 @@ Addresses are 21 bytes here, with TRON's prefix, as they stand in transactions.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Final
 
 from base58 import b58decode_check, b58encode_check
@@ -30,12 +31,18 @@ def named_key(name: str) -> bytes:
 
 def address_of(key: bytes) -> bytes:
     """Return a private key's address."""
-    return _of_point(PrivateKey(key).public_key)
+    return _of_point(_opened(key).public_key)
 
 
 def sign(key: bytes, digest: bytes) -> bytes:
     """Return a signature, with the recovery id as last byte."""
-    return PrivateKey(key).sign_recoverable(digest, hasher=None)
+    return _opened(key).sign_recoverable(digest, hasher=None)
+
+
+@lru_cache(maxsize=1_000)
+def _opened(key: bytes) -> PrivateKey:
+    """Return a key with its point, which takes twice as long to work out as a signature: blocks are signed by few."""
+    return PrivateKey(key)
 
 
 def signer(signature: bytes, digest: bytes) -> bytes:
