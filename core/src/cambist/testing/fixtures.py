@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -159,10 +160,16 @@ def gateway_settings(
     )
 
 
+@cache
+def _test_keystore() -> Keystore:
+    """Return what all tests of a process share: its seeds take as long as a short test, and it keeps keys in mind."""
+    return Keystore(TEST_MNEMONIC)
+
+
 @pytest.fixture
 def gateway_parts(clock: ManualClock, ids: Ids) -> Parts:
     """Give what a test decides on itself: time, chance, and a keystore that all tests share."""
-    return Parts(clock=clock, ids=ids, random=Random(0), keystore=Keystore(TEST_MNEMONIC))
+    return Parts(clock=clock, ids=ids, random=Random(0), keystore=_test_keystore())
 
 
 @pytest.fixture
