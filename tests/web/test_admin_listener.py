@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -18,6 +19,8 @@ from litestar.routes import HTTPRoute
 from cambist.embedded.processes import free_port
 from cambist.settings import WebSettings
 from cambist_web.app import build_app
+from cambist_web.openapi.audiences import Audience, of_audience
+from cambist_web.openapi.pages import whole_description
 from tests.support.web import ADMIN_KEY, shown_app
 
 pytestmark = pytest.mark.slow
@@ -116,9 +119,12 @@ async def test_both_end_when_one_of_them_is_killed(databases, tmp_path):
 
 
 @cache
+def app_of(which):
+    return shown_app() if which == "all" else build_app(WebSettings(), which)
+
+
 def paths(which):
-    app = shown_app() if which == "all" else build_app(WebSettings(), which)
-    return {route.path for route in app.routes if isinstance(route, HTTPRoute)}
+    return {route.path for route in app_of(which).routes if isinstance(route, HTTPRoute)}
 
 
 @pytest.mark.parametrize("serves", ["public", "admin"])
@@ -129,3 +135,9 @@ def test_of_the_two_apps_each_has_its_own_routes_and_together_they_have_all(serv
     admin = {path for path in paths("all") if re.match(r"/(api/admin|operator)", path)}
     assert len(admin) > 20
     assert paths(serves) == (admin if serves == "admin" else paths("all") - admin) | shared
+
+
+@pytest.mark.parametrize("serves, wanted", [("public", {"merchant", "dashboard"}), ("admin", {"operator"})])
+def test_an_address_of_operators_tells_of_operators_alone(serves, wanted):
+    whole = json.loads(whole_description(app_of(serves)))
+    assert {one.value for one in Audience if of_audience(whole, one)["paths"]} == wanted

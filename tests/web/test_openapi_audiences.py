@@ -8,11 +8,9 @@ import re
 import pytest
 
 from cambist.services.webhooks.payloads import PAYLOADS
-from cambist.settings import WebSettings
-from cambist_web.app import build_app
 from cambist_web.auth import SCOPE, STEP_UP
 from cambist_web.openapi.audiences import SCHEMES, Audience, of_audience
-from cambist_web.openapi.description import _camel_path, described, handlers_of
+from cambist_web.openapi.description import _camel_path, handlers_of
 from cambist_web.openapi.pages import descriptions
 from cambist_web.openapi.webhooks import example
 from cambist_web.permissions import PERMISSION, PERMISSIONS
@@ -81,13 +79,6 @@ async def test_each_has_its_description_and_its_page(client, parts, name):
         assert (await client.get(link)).status_code == 200, link
     for path in ("/api/openapi/nobody.json", "/api/swagger/nobody"):
         refused(await client.get(path), 404, "ROUTE_NOT_FOUND")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("serves, wanted", [("public", {"merchant", "dashboard"}), ("admin", {"operator"})])
-def test_an_address_of_operators_tells_of_operators_alone(serves, wanted):
-    whole = json.loads(described(build_app(WebSettings(), serves)))
-    assert {one.value for one in Audience if of_audience(whole, one)["paths"]} == wanted
 
 
 async def test_an_operation_says_which_scope_permission_and_step_up_it_takes(app, parts):
