@@ -1,7 +1,7 @@
 """A fork server for the processes that run tests: it has imported what they test.
 
-Each of them would import it for itself otherwise, which takes three seconds of a core. What pytest rewrites, tests and
-its plugins, is left to them.
+Each of them would import it for itself otherwise, which takes three seconds of a core, and then build the web side's
+routes and their description, which takes two more. What pytest rewrites, tests and its plugins, is left to them.
 """
 
 from __future__ import annotations
@@ -96,6 +96,9 @@ def main(ended: int, number: int, filters: Sequence[str]) -> None:
             for found in pkgutil.iter_modules(import_module(package).__path__):
                 if not found.name.startswith("__"):
                     import_module(f"{package}.{found.name}")
+        from tests.support.web import described_codes, shown_app  # noqa: PLC0415  they are imported by now
+
+        described_codes(shown_app())
     gc.freeze()
     with socket.socket(fileno=number) as listening:
         while ended not in select.select([ended, listening], [], [])[0]:
