@@ -9,13 +9,16 @@ import msgspec
 from sqlalchemy import select
 
 from cambist.db.models import Payout
+from cambist.domain.intents import IntentKind
 from cambist.plugin import Units
 from cambist.services.accounting.ledger import Account, Movement, Posting, Purpose, asset_key, post
 from cambist.services.actor import Actor
 from cambist.services.listing import Part
 from cambist.services.payouts.handler import PayoutHandler
-from cambist.services.payouts.queue import PayoutContext
+from cambist.services.payouts.queue import NewPayout, PayoutContext, debit_and_queue
 from cambist.services.payouts.read import COLUMNS, payout_row
+from cambist.services.platform import PlatformSettings
+from cambist.services.pricing.quotes import Asset
 from cambist.services.reversals.refunds import create, read
 from cambist.services.reversals.refunds.create import RefundRequest
 from cambist.services.reversals.refunds.handler import PaymentRefundHandler
@@ -127,6 +130,18 @@ class RefundEnv:
                 incarnation=2,
             )
             await handler.on_final(conn, [mined], env.clock.now())
+
+    async def pay_out(self, units: Units) -> None:
+        """Queue a payout of so much USDX."""
+        actor, chain = self.payment_env.test, self.payment_env.registry.chains["memory"]
+        token = chain.token("USDX")
+        assert token is not None
+        to_address = named_address("somebody")
+        new = NewPayout.of(
+            actor, IntentKind.PAYOUT, self.payment_env.ids.new("po"), Asset(chain, token), to_address, units
+        )
+        async with self.payment_env.db.transaction() as conn:
+            await debit_and_queue(conn, self.context, PlatformSettings(), [new])
 
     async def spend(self, units: int) -> None:
         """Take units out of the merchant's available USDX, as a payout that is on its way does."""
