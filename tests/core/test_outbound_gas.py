@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from cambist.services.accounting import ledger
+from cambist.services.sending.engine import Engine
+from cambist.services.sending.gas.funding import ask_for_gas
+from cambist.services.sending.rows import OwnPath
+from cambist.services.sending.sweeps import sweep_store
 from cambist.testing.memory.blocks import Output
 from tests.support.payment_env import registry
 from tests.support.reserving import ReservingChain
 from tests.support.treasury import Treasury
+from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow
 
@@ -104,6 +111,37 @@ async def test_what_outbids_gets_its_fee_beside_all_that_stands_behind_it(treasu
     treasury.chain.faults.mining_paused = False
     await treasury.work(engine)
     assert [await treasury.on_chain(to_address, symbol) for to_address in to_addresses] == [COIN] * 16
+
+
+async def test_two_who_find_no_gas_on_its_way_at_once_have_it_brought_once(treasury):
+    await treasury.receive("USDX", USDX)
+    engine = await treasury.ready()
+    async with treasury.db.transaction() as conn:
+        wallet = await sweep_store.own_path(conn, treasury.wallet.pk)
+    async with treasury.db.transaction() as conn:
+        assert await ask_for_gas(conn, engine.context, wallet, COIN // 100, treasury.clock.now())
+        twin = asyncio.create_task(_ask(engine, wallet))
+        await waits_for_a_lock(conn, twin)
+        assert not twin.done(), "it waits for the one who asks"
+    assert await twin
+    async with treasury.db.transaction() as conn:
+        asked = await conn.exec_driver_sql(
+            "SELECT units FROM outbound_intents WHERE kind = 'top_up' AND state = 'waiting'"
+        )
+        assert asked.scalars().all() == [COIN // 100]
+        # Whoever finds some on its way needs no turn.
+        await conn.exec_driver_sql("SELECT FROM addresses WHERE id = $1 FOR UPDATE", (wallet.pk,))
+        late = asyncio.create_task(_ask(engine, wallet))
+        await waits_for_a_lock(conn, late)
+        assert late.done()
+    assert await late
+    await treasury.work(engine)
+
+
+async def _ask(engine: Engine, wallet: OwnPath) -> bool:
+    context = engine.context
+    async with context.db.transaction() as conn:
+        return await ask_for_gas(conn, context, wallet, COIN // 100, context.clock.now())
 
 
 async def spend_on_fees(treasury: Treasury, units: int) -> None:
