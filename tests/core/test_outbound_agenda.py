@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
 import pytest
 from msgspec import structs
 
@@ -349,6 +351,27 @@ async def test_what_becomes_due_is_held_back_while_sending_is_paused_and_sent_af
         assert (await treasury.payout(payout_id)).waits_for == "paused"
     await engine.tick()
     assert (await treasury.payout(payout_id)).status == "broadcast"
+
+
+async def test_a_pause_that_comes_while_a_tick_follows_holds_back_what_it_had_found_to_send(treasury, monkeypatch):
+    engine = await treasury.ready()
+    await sent(treasury, engine)
+    payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    assert await due(treasury) == {"follow", "send"}
+    counts = treasury.chain.next_sequence
+    async with AsyncExitStack() as pauses:
+
+        async def pauses_first(address):
+            if not await treasury.engine().context.is_paused():
+                await pauses.enter_async_context(paused(treasury))
+            return await counts(address)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(treasury.chain, "next_sequence", pauses_first)
+            assert (await engine.tick()).paused
+        assert (await treasury.payout(payout_id)).waits_for == "paused"
+    await treasury.work(engine)
+    assert (await treasury.payout(payout_id)).status == "completed"
 
 
 async def test_what_else_is_paused_keeps_nobody_from_sending(treasury):
