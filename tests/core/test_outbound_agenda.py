@@ -13,7 +13,9 @@ from cambist.services.sending.agenda import read_agenda
 from cambist.services.sending.engine import Engine
 from tests.support.anvil_treasury import anvil_treasury
 from tests.support.dated_treasury import dated_treasury
+from tests.support.forgetful import Forgetful
 from tests.support.pausing import paused
+from tests.support.payment_env import registry
 from tests.support.statements import statements
 from tests.support.treasury import Treasury
 
@@ -372,6 +374,21 @@ async def test_a_pause_that_comes_while_a_tick_follows_holds_back_what_it_had_fo
         assert (await treasury.payout(payout_id)).waits_for == "paused"
     await treasury.work(engine)
     assert (await treasury.payout(payout_id)).status == "completed"
+
+
+async def test_nothing_is_sent_before_it_is_known_what_the_gas_station_held(db, clock, ids, tmp_path):
+    chain = Forgetful(registry().chains["memory"], finality_lag_blocks=15)
+    async with Treasury(db, clock, ids, tmp_path, chain=chain) as treasury:
+        await treasury.open()
+        await treasury.receive("USDX", AMOUNT)
+        payout_id, engine = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1)), treasury.engine()
+        for _ in range(3):
+            await engine.tick()
+            await treasury.mine()
+        assert await tx_states(treasury) == []
+        await treasury.work(engine)
+        assert (await treasury.payout(payout_id)).status == "completed"
+        await treasury.check_books()
 
 
 async def test_what_else_is_paused_keeps_nobody_from_sending(treasury):
