@@ -115,7 +115,7 @@ class Engine:
         # What was taken back is followed again, and more may be as deep.
         done.more = (finalized and (undoes or agenda.finalize or agenda.undo)) or cancelled is True
         done.told = done.told or finalized or done.more
-        done.paused = agenda.paused or ((agenda.begins or self._any_deferred) and await context.is_paused())
+        done.paused = agenda.paused or (agenda.begins and await context.is_paused())
         if done.paused:
             self._any_deferred = True
             done.more = (agenda.send and await defer_paused(context)) or done.more
