@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from cambist.services.accounting import ledger
+from cambist.services.sending import store
 from cambist.services.sending.engine import Engine
-from cambist.services.sending.gas.funding import ask_for_gas
+from cambist.services.sending.gas.funding import ask_for_gas, what_is_left
 from cambist.services.sending.rows import OwnPath
 from cambist.services.sending.sweeps import sweep_store
 from cambist.testing.memory.blocks import Output
@@ -111,6 +112,28 @@ async def test_what_outbids_gets_its_fee_beside_all_that_stands_behind_it(treasu
     treasury.chain.faults.mining_paused = False
     await treasury.work(engine)
     assert [await treasury.on_chain(to_address, symbol) for to_address in to_addresses] == [COIN] * 16
+
+
+async def test_what_leaves_a_wallet_in_several_tokens_is_all_counted_beside_its_gas(treasury):
+    engine, sent = treasury.engine(), {"USDX": 3 * USDX, "DAIX": 2 * COIN, "MEM": COIN}
+    to_address = await treasury.stranger(1)
+    for symbol, units in sent.items():
+        await treasury.receive(symbol, 2 * units)
+        await treasury.pay_out(symbol, 1, to_address)
+    await treasury.work(engine)
+    treasury.chain.faults.mining_paused = True
+    payouts = [await treasury.pay_out(symbol, units, to_address) for symbol, units in sent.items()]
+    await engine.tick()
+    assert {(await treasury.payout(one)).status for one in payouts} == {"broadcast"}
+    async with treasury.db.autocommit() as conn:
+        wallet = await sweep_store.own_path(conn, treasury.wallet.pk)
+        outflow, _ = await what_is_left(conn, engine.context, wallet)
+        assert outflow == await store.pending_outflow(conn, engine.context.chain_scope, wallet.pk)
+    assert (outflow.slots, outflow.coin) == (3, COIN)
+    for symbol in ("USDX", "DAIX"):
+        assert outflow.units[treasury.token(symbol).contract] == sent[symbol]
+    treasury.chain.faults.mining_paused = False
+    await treasury.work(engine)
 
 
 async def test_two_who_find_no_gas_on_its_way_at_once_have_it_brought_once(treasury):
