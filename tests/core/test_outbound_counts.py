@@ -53,6 +53,23 @@ async def calm_down(treasury: Treasury, engine: Engine, rounds: int = 6) -> None
         treasury.clock.advance(61)
 
 
+async def test_each_sender_goes_on_behind_its_own_last_nonce(treasury):
+    merchant, project = await treasury.new_merchant("mer_2")
+    await treasury.receive("USDX", AMOUNT, merchant=merchant)
+    await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1), merchant=merchant, project=project)
+    for number in (2, 3):
+        await pay(treasury, number)
+    await treasury.work(treasury.engine())
+    async with treasury.db.autocommit() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT next_sequence, (SELECT max(sequence) + 1 FROM outbound_slots s WHERE s.address_pk = o.address_pk)"
+            " FROM outbound_senders o"
+        )
+        rows = found.all()
+    assert {stored for stored, _ in rows} > {1, 3}
+    assert [stored for stored, _ in rows] == [used for _, used in rows]
+
+
 async def test_nothing_is_signed_on_the_word_of_one_endpoint_that_counts_far_too_many(treasury):
     engine, before = treasury.engine(), await nonces(treasury)
     treasury.chain.faults.sequences_ahead = FAR
