@@ -14,6 +14,7 @@ from cambist.services.sending.engine import Engine
 from cambist.services.sending.finalizing import finalize
 from cambist.testing.memory.blocks import Output
 from tests.support.treasury import Treasury
+from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow
 
@@ -223,6 +224,25 @@ async def test_payouts_that_wait_for_money_hide_no_payout_that_can_be_sent_howev
     await treasury.work(engine, rounds=15, until="enough")
     assert (await treasury.payout(small)).status == "completed"
     await bring_back(treasury, stolen)
+
+
+async def test_finalizing_waits_for_a_poll_and_finishes_nothing_that_this_takes_back(treasury):
+    engine = await treasury.ready()
+    payout = await sends(treasury, engine, await treasury.stranger(1))
+    await treasury.mine()
+    await engine.tick()
+    await treasury.mine(treasury.info.confirmations)
+    query = "UPDATE chain_cursors SET height = height + $1"
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(query, (-treasury.info.confirmations,))
+        finalizing = asyncio.create_task(finalize(engine.context, undoes=False))
+        await waits_for_a_lock(conn, finalizing)
+        assert not finalizing.done()
+    assert not await finalizing
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(query, (treasury.info.confirmations,))
+    assert await finalize(engine.context, undoes=False)
+    assert (await treasury.payout(payout)).status == "completed"
 
 
 async def test_replacing_a_transaction_and_finalizing_it_do_not_wait_in_a_circle(treasury):
