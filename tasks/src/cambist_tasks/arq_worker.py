@@ -49,18 +49,23 @@ JOBS_MAX = 16
 """Jobs at once in one worker."""
 TAKE = """
 local taken = {}
-for at = 4, #ARGV do
-    local score = redis.call('ZSCORE', KEYS[1], ARGV[at])
+for at = 2, #KEYS do
+    if #taken == tonumber(ARGV[1]) then
+        break
+    end
+    local job = ARGV[at + 2]
+    local score = redis.call('ZSCORE', KEYS[1], job)
     if score and tonumber(score) <= tonumber(ARGV[2])
-            and redis.call('SET', ARGV[1] .. ARGV[at], '1', 'PX', ARGV[3], 'NX') then
-        taken[#taken + 1] = {ARGV[at], score}
+            and redis.call('SET', KEYS[at], '1', 'PX', ARGV[3], 'NX') then
+        taken[#taken + 1] = {job, score}
     end
 end
 return taken
 """
-"""Marks those of the queued jobs as taken that are due and nobody else has taken; tells them, with when they were due.
+"""Marks queued jobs as taken that are due and nobody has taken, as many as there are places; tells when each was due.
 
-arq does the same for each by four questions, which is most of what an idle worker has to do with Redis.
+A job stays in the queue until its end: the first ones there may all be running. arq does the same for each by four
+questions, which is most of what an idle worker has to do with Redis.
 """
 CANCEL_AGAIN_S = 0.5
 CANCELLATIONS_MAX = 10
@@ -183,11 +188,12 @@ class _Worker(Worker):
             redis.due_at = deque((moment for moment in redis.due_at if moment > now), DUE_MAX)
 
     async def start_jobs(self, job_ids: list[bytes]) -> None:
-        wanted = [job_id.decode() for job_id in job_ids[: self.max_jobs - self.job_counter]]
-        if not wanted:
+        if not job_ids:
             return
-        now, marked_ms = str(timestamp_ms()), str(int(self.in_progress_timeout_s * 1000))
-        told: Any = self.pool.eval(TAKE, 1, self.queue_name, in_progress_key_prefix, now, marked_ms, *wanted)
+        numbers = (self.max_jobs - self.job_counter, timestamp_ms(), int(self.in_progress_timeout_s * 1000))
+        wanted = [job_id.decode() for job_id in job_ids]
+        keys = (self.queue_name, *(in_progress_key_prefix + job_id for job_id in wanted))
+        told: Any = self.pool.eval(TAKE, len(keys), *keys, *map(str, numbers), *wanted)
         for taken, score in await told:
             await self.sem.acquire()
             self.job_counter += 1
