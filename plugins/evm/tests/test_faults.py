@@ -345,3 +345,13 @@ async def test_an_idle_poll_is_one_request_and_two_where_an_endpoint_takes_no_ba
         proxy.refusals = {"eth_getBlockByNumber": lambda: True}
         with pytest.raises(ChainError):
             await head_and_requests()
+
+
+@pytest.mark.parametrize("said", [{"batch_calls_max": 1}, {"short_calls_max": 1}], ids=str)
+async def test_where_batches_are_unwanted_the_head_is_asked_for_by_lone_calls(
+    proxy: FaultyProxy, connect: Connect, said: dict[str, int]
+) -> None:
+    """As by those who must not be sent any: here, one that takes each for too many requests."""
+    proxy.faults = {Fault.BATCHES_429}
+    async with connect(proxy.url, **said) as chain, chain.view() as view:
+        assert (await view.head()).finalized_height is not None

@@ -154,9 +154,10 @@ class Endpoint(Record):
     async def _newest_and_finalized(self) -> tuple[RpcHeader | None, int | None]:
         """Ask for both in one request: every poll does, and most find no new block.
 
-        An endpoint that refuses that, and answers each of them alone, is asked in two from then on.
+        An endpoint that refuses that, and answers each of them alone, is asked in two from then on; so is one of which
+        it is known or said that it takes no two calls at once.
         """
-        if self._tags_together:
+        if self._tags_together and self.short_calls_max > 1:
             try:
                 newest, finalized = await self.rpc.each([_LATEST, _FINALIZED], RpcHeader)
             except (NoAnswerError, RateLimitedError):

@@ -67,6 +67,7 @@ class Fault(StrEnum):
     SMALL_BATCHES = "takes three calls in a batch"
     SMALL_BATCHES_EACH = "takes three calls in a batch, and refuses each of more"
     LONE_CALLS = "takes no batch"
+    BATCHES_429 = "HTTP 429 for any batch"
     ERRORS_AS_400 = "errors with HTTP status 400"
     NO_TIP_ADVICE = "no advice on tips"
     NO_FEE_ADVICE = "no advice on fees"
@@ -157,8 +158,9 @@ class FaultyProxy:
         if Fault.SMALL_BATCHES_EACH in faults and len(calls) > 3:
             each = [{"id": one["id"], "error": {"code": 31, "message": _EACH_REFUSED}} for one in calls]
             return web.json_response(each, status=500)
-        if Fault.LONE_CALLS in faults and isinstance(asked, list):
-            return web.Response(text=_NO_BATCH, content_type="application/json")
+        if isinstance(asked, list) and faults & {Fault.LONE_CALLS, Fault.BATCHES_429}:
+            status, text = (200, _NO_BATCH) if Fault.LONE_CALLS in faults else (429, "")
+            return web.Response(status=status, text=text, content_type="application/json")
         answers = await self._ask(self._rewritten(calls, faults))
         if Fault.ANSWER_LOST in faults and request.transport is not None:
             request.transport.abort()
