@@ -44,11 +44,11 @@ async def test_a_free_place_is_taken_though_all_that_is_first_in_the_queue_is_ru
 
     places = {"max_jobs": 3, "cron_jobs": None, "functions": [func(work_off, name="work_off")]}
     worker = _Worker(arq_options(gateway.settings) | places, {})
-    for number in (1, 2, 3, 4):
-        await worker.pool.enqueue_job("work_off", number, _job_id=f"{worker.queue_name}:{number}")
-        await worker._poll_iteration()
-        if number < 4:
-            assert await asyncio.wait_for(begun.get(), 10) == number
+    for numbers in ((1,), (2,), (3, 4)):
+        for number in numbers:
+            await worker.pool.enqueue_job("work_off", number, _job_id=f"{worker.queue_name}:{number}")
+        await asyncio.wait_for(worker._poll_iteration(), 10)
+        assert await asyncio.wait_for(begun.get(), 10) == numbers[0]
     running = list(worker.tasks.values())
     assert len(running) == 3
     ended.set()
