@@ -109,6 +109,23 @@ async def test_whatever_is_to_be_topped_up_is_found(db, box, change):
     assert await _topped_up(db, box, stock=4)
 
 
+@pytest.mark.parametrize(
+    "had",
+    [
+        "UPDATE account_keys SET next_index = 1 WHERE account_index = 4 AND mode = 'live'",
+        "UPDATE account_keys SET merchant_pk = 1 WHERE account_index = 4 AND mode = 'live'",
+    ],
+)
+async def test_an_account_that_somebody_has_in_part_is_found_though_enough_others_are_free(db, box, had):
+    await _top_up(db, box, stock=6)
+    async with db.transaction() as conn:
+        await _merchant(conn, "first")
+        await conn.execute(text(had))
+    assert not await _topped_up(db, box, stock=3)
+    await _top_up(db, box, stock=3)
+    assert await _topped_up(db, box, stock=3)
+
+
 async def test_another_stock_or_coin_type_is_to_be_topped_up_and_another_keystore_is_refused(db, box):
     await _top_up(db, box, coin_types=(60, 195))
     assert await _topped_up(db, box, coin_types=(60, 195))
