@@ -1,15 +1,20 @@
 """Bridges of a merchant's money: between two chains, paid out on the other, or back on their own."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
+from sqlalchemy.exc import DBAPIError
 
 from cambist.plugin import BridgeStatus
+from cambist.services.exchanges.outputs import lock_cursors
 from cambist.services.exchanges.rows import save_on
 from cambist.services.exchanges.runner import CLAIM, claim_due
 from cambist.services.exchanges.worker import later
 from cambist.testing.memory.family import named_address
-from tests.support.exchange_env import MEM, USDX, ExchangeEnv
+from tests.support.exchange_env import CHAINS, MEM, USDX, ExchangeEnv
+from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow
 
@@ -155,6 +160,50 @@ async def test_deposits_that_nobody_fills_come_back_by_one_transfer_and_each_is_
     balance = await env.balance_of("memory", "USDX")
     assert (balance.available, balance.pending, balance.held) == (100 * USDX, 0, 0)
     await env.check_all_books()
+
+
+@pytest.mark.parametrize("lag", [None, 6])
+async def test_a_deposit_expires_as_soon_as_a_block_that_is_final_is_behind_its_deadline(env, lag):
+    """Earlier blocks may still give way to others, which hold the fill; with ``lag`` the chain itself says what is final."""
+    env.bridge.fill_s, env.other._finality_lag_blocks = 40, lag
+    await env.opened(usdx=100 * USDX)
+    txn_id, deposit = await env.bridged()
+    if lag is not None:
+        info = structs.replace(env.other.info, finality_required=True)
+        env.follower = structs.replace(env.follower, infos={**env.follower.infos, "other": info})
+    final, step = lag or env.other.info.confirmations, "filling"
+    while step == "filling":
+        await env.mine()
+        await env.tick()
+        async with env.other.view() as view:
+            times = [(await view.block(env.other.height - depth)).time for depth in (0, final)]
+        step = (await env.row(txn_id)).step
+        assert (step == "refunding") == (times[1] > deposit.fill_deadline), times
+    assert times[0] > times[1]
+
+
+@pytest.mark.parametrize("way", [CHAINS, CHAINS[::-1]])
+async def test_who_locks_the_cursors_of_two_chains_begins_with_the_same_one_whichever_way_the_bridge_goes(env, way):
+    await env.opened(usdx=100 * USDX)
+    txn_id, _ = await env.bridged()
+    row = structs.replace(await env.row(txn_id), source_chain=way[0], dest_chain=way[1])
+    locked = "SELECT FROM chain_cursors WHERE chain = $1 AND scope = 0 FOR NO KEY UPDATE NOWAIT"
+
+    async def lock_both():
+        async with env.db.transaction() as conn:
+            await lock_cursors(conn, row)
+            for chain in CHAINS:
+                with pytest.raises(DBAPIError, match="could not obtain lock"):
+                    async with env.db.transaction() as other:
+                        await other.exec_driver_sql(locked, (chain,))
+
+    async with env.db.transaction() as conn:
+        await conn.exec_driver_sql(locked, ("memory",))
+        locking = asyncio.create_task(lock_both())
+        await waits_for_a_lock(conn, locking)
+        # Whoever waits for the first one has none: otherwise two would wait for each other.
+        await conn.exec_driver_sql(locked, ("other",))
+    await locking
 
 
 async def test_a_transfer_that_pays_one_deposit_back_ends_only_one(env):
