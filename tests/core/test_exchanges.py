@@ -16,13 +16,14 @@ from cambist.plugin import ExchangeRefusedError, Movement, ProviderUnavailableEr
 from cambist.services.accounting.ledger import asset_key
 from cambist.services.exchanges.calls import fee_difference
 from cambist.services.exchanges.rows import ExchangeRow
-from cambist.services.exchanges.runner import claim_due, follow_exchange
+from cambist.services.exchanges.runner import CLAIM, claim_due, follow_exchange
 from cambist.services.sending.queue import acts
 from cambist.services.sending.queue.listing import find_intent
 from cambist.testing.memory import Output
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 from tests.support.exchanges import ROUTER
 from tests.support.fair import LIES
+from tests.support.waiting import waits_for_a_lock
 
 pytestmark = pytest.mark.slow
 
@@ -410,6 +411,25 @@ async def test_a_reorg_undoes_output_and_claim_together_and_both_come_again_once
         assert (await env.balance_of("memory", "DAIX")).available == row.output_units
         assert (await env.balance_of("memory", "USDX")).available == 40 * USDX
         await env.check_all_books()
+
+
+async def test_of_many_who_claim_at_once_one_gets_each_exchange_and_nobody_waits_for_one_that_is_locked(env):
+    await env.opened(mem=5 * MEM)
+    for symbol in ("USDX", "DAIX"):
+        await env.ask("memory/MEM", MEM, f"memory/{symbol}")
+    async with env.db.transaction() as conn:
+        found = await conn.exec_driver_sql("UPDATE exchanges SET due_at = $1 RETURNING id", (env.clock.now(),))
+        pks = sorted(found.scalars())
+    async with env.db.transaction() as conn:
+        await conn.exec_driver_sql("SELECT FROM exchanges FOR NO KEY UPDATE")
+        claiming = asyncio.create_task(claim_due(env.follower))
+        await waits_for_a_lock(conn, claiming)
+        assert claiming.done()
+        assert await claiming == []
+    for _ in range(10):
+        claimed = await asyncio.gather(*(claim_due(env.follower) for _ in range(8)))
+        assert sorted(row.pk for rows in claimed for row in rows) == pks
+        env.clock.advance(CLAIM.total_seconds())
 
 
 async def test_many_followers_at_once_do_everything_once(env):

@@ -164,7 +164,7 @@ async def test_deposits_that_nobody_fills_come_back_by_one_transfer_and_each_is_
 
 @pytest.mark.parametrize("lag", [None, 6])
 async def test_a_deposit_expires_as_soon_as_a_block_that_is_final_is_behind_its_deadline(env, lag):
-    """Earlier blocks may still give way to others, which hold the fill; with ``lag`` the chain itself says what is final."""
+    """Earlier blocks may still give way to others, which hold the fill. With ``lag`` the chain says what is final."""
     env.bridge.fill_s, env.other._finality_lag_blocks = 40, lag
     await env.opened(usdx=100 * USDX)
     txn_id, deposit = await env.bridged()
