@@ -326,7 +326,7 @@ async def test_an_idle_poll_is_one_request_and_two_where_an_endpoint_takes_no_ba
         head, requests = await head_and_requests()
         assert requests == 1
         assert head.finalized_height is not None
-        proxy.refusals = {"eth_getBlockByNumber": iter([False, True]).__next__}
+        proxy.refusals = {"eth_getBlockByNumber": iter([False, True, True]).__next__}
         assert (await head_and_requests())[0].finalized_height is None
         proxy.refusals = {}
         # One that is away for a moment is not taken for one that takes no batch.
@@ -345,6 +345,20 @@ async def test_an_idle_poll_is_one_request_and_two_where_an_endpoint_takes_no_ba
         proxy.refusals = {"eth_getBlockByNumber": lambda: True}
         with pytest.raises(ChainError):
             await head_and_requests()
+
+
+async def test_an_endpoint_that_refuses_all_but_the_first_call_of_a_request_still_tells_what_is_final(
+    proxy: FaultyProxy, connect: Connect
+) -> None:
+    async with connect(proxy.url) as chain:
+        async with chain.view() as view:
+            head = await view.head()
+        proxy.refusals = {"eth_getBlockByNumber": iter([False, True, False, False, False]).__next__}
+        for _ in range(2):
+            before = proxy.requests
+            async with chain.view() as view:
+                assert await view.head() == head
+            assert proxy.requests - before == 2
 
 
 @pytest.mark.parametrize("said", [{"batch_calls_max": 1}, {"short_calls_max": 1}], ids=str)

@@ -167,7 +167,12 @@ class Endpoint(Record):
             else:
                 if isinstance(newest, RpcFailure):
                     raise self.rpc.error(_LATEST[0], newest)
-                return newest, _height_of(finalized)
+                if not isinstance(finalized, RpcFailure):
+                    return newest, _height_of(finalized)
+                # A node without finality refuses the tag, and some endpoints all but the first call of a request.
+                alone = await self._finalized()
+                self._tags_together = alone is None
+                return newest, alone
         both = await gather_all(self.rpc.call(*_LATEST, RpcHeader), self._finalized())
         self._tags_together = False
         return both[0], both[1]
@@ -176,6 +181,7 @@ class Endpoint(Record):
         try:
             return _height_of(await self.rpc.call(*_FINALIZED, RpcHeader))
         except ChainError:
+            # Nodes without finality refuse the tag, each in its own words. Not to know is an answer here.
             return None
 
     async def block(self, height: int) -> Block:
@@ -279,9 +285,5 @@ def _fixed_tracing(mode: TraceMode) -> Literal["debug", "trace", "none"] | None:
     return "none" if mode == "off" else mode
 
 
-def _height_of(finalized: RpcHeader | RpcFailure | None) -> int | None:
-    """Return the finalized height, None for a refusal.
-
-    Nodes without finality refuse the tag, each in its own words. Not to know is an answer here.
-    """
-    return block_number(finalized.number) if isinstance(finalized, RpcHeader) else None
+def _height_of(header: RpcHeader | None) -> int | None:
+    return None if header is None else block_number(header.number)

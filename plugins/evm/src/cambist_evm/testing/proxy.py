@@ -159,8 +159,8 @@ class FaultyProxy:
             each = [{"id": one["id"], "error": {"code": 31, "message": _EACH_REFUSED}} for one in calls]
             return web.json_response(each, status=500)
         if isinstance(asked, list) and faults & {Fault.LONE_CALLS, Fault.BATCHES_429}:
-            status, text = (200, _NO_BATCH) if Fault.LONE_CALLS in faults else (429, "")
-            return web.Response(status=status, text=text, content_type="application/json")
+            status, said = (200, _NO_BATCH) if Fault.LONE_CALLS in faults else (429, "")
+            return web.Response(status=status, text=said, content_type="application/json")
         answers = await self._ask(self._rewritten(calls, faults))
         if Fault.ANSWER_LOST in faults and request.transport is not None:
             request.transport.abort()
