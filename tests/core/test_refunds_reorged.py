@@ -103,6 +103,22 @@ async def test_what_a_refund_took_of_a_deposit_is_not_given_back_to_its_next_lif
     await refund_env.check_books()
 
 
+async def test_what_a_refund_took_of_a_deposit_that_is_gone_repays_the_debt_that_its_reversal_made(
+    payment_env, refund_env
+):
+    payment_id = await refund_env.paid("13")
+    refund_id = (await refund_env.refund(payment_id, amount="3")).resource.refund_id
+    await wait_for(payment_env, 60)
+    await payment_env.reorg(4, "drop")
+    await payment_env.mine(1 + REQUIRED)
+    await refund_env.check_books()
+    await wait_for(payment_env, 0)
+    await refund_env.fail(refund_id)
+    assert (await refund_env.refunds())[refund_id].status == "failed"
+    assert not any((await payment_env.balance("USDX")).values())
+    await refund_env.check_books()
+
+
 async def test_surplus_that_comes_again_with_it_is_held_as_it_was(payment_env, refund_env):
     payment_id, _ = await sent_without_money(payment_env, refund_env, amount="4")
     await payment_env.deposit(payment_id, amount="3", confirmations=REQUIRED)
