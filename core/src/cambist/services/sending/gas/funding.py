@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain.allocation import PendingOutflow
 from cambist.domain.intents import IntentKind
 from cambist.services.accounting.ledger import Purpose, asset_key
-from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.addresses.wallets import gas_station
 from cambist.services.sending import store
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.intents import internal_intent, is_coming, submit
@@ -127,43 +127,14 @@ async def ask_for_gas(
     arriving = max(units, info.native.least_units)
     station = await gas_station(conn, info.family, context.chain_scope.mode)
     if station is not None and arriving > 0:
-        await _ask(conn, context, station, IntentKind.TOP_UP, recipient, recipient.merchant_pk, arriving, now)
+        asked = internal_intent(
+            IntentKind.TOP_UP,
+            context.ids.new("gas"),
+            context.chain_scope,
+            merchant_pk=recipient.merchant_pk,
+            source_pk=station.pk,
+            recipient=recipient,
+            units=arriving,
+        )
+        await submit(conn, [asked], now)
     return True
-
-
-async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
-    conn: AsyncConnection,
-    context: EngineContext,
-    station: OwnAddress | None,
-    kind: IntentKind,
-    recipient: OwnAddress,
-    merchant_pk: int | None,
-    units: int,
-    now: datetime,
-) -> None:
-    """Have the gas station do this for an address of ours, unless the same is under way."""
-    if station is None or units <= 0 or await is_coming(conn, context.chain_scope, recipient.pk, kind):
-        return
-    await _ask(conn, context, station, kind, recipient, merchant_pk, units, now)
-
-
-async def _ask(  # noqa: PLR0913, PLR0917  as above
-    conn: AsyncConnection,
-    context: EngineContext,
-    station: OwnAddress,
-    kind: IntentKind,
-    recipient: OwnAddress,
-    merchant_pk: int | None,
-    units: int,
-    now: datetime,
-) -> None:
-    intent = internal_intent(
-        kind,
-        context.ids.new("gas" if kind is IntentKind.TOP_UP else "loan"),
-        context.chain_scope,
-        merchant_pk=merchant_pk,
-        source_pk=station.pk,
-        recipient=recipient,
-        units=units,
-    )
-    await submit(conn, [intent], now)

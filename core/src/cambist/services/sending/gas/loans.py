@@ -10,9 +10,8 @@ from cambist.domain.intents import IntentKind
 from cambist.plugin import LendingChain
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 from cambist.services.sending.context import EngineContext
+from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import IntentRow, OwnPath
-
-from .funding import ask_station
 
 RETURNED_AT_ONCE_MAX = 200
 PATIENCE = timedelta(minutes=10)
@@ -126,3 +125,28 @@ async def ask_back(context: EngineContext, station: OwnAddress) -> None:
         for row in (await conn.exec_driver_sql(_ASKED_BACK, lent)).all():
             borrower, units = OwnAddress(row.pk, row.address), int(row.units)
             await ask_station(conn, context, station, IntentKind.LOAN_RETURN, borrower, row.merchant_pk, units, now)
+
+
+async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
+    conn: AsyncConnection,
+    context: EngineContext,
+    station: OwnAddress | None,
+    kind: IntentKind,
+    borrower: OwnAddress,
+    merchant_pk: int | None,
+    units: int,
+    now: datetime,
+) -> None:
+    """Have the gas station do this for an address of ours, unless the same is under way."""
+    if station is None or units <= 0 or await is_coming(conn, context.chain_scope, borrower.pk, kind):
+        return
+    asked = internal_intent(
+        kind,
+        context.ids.new("loan"),
+        context.chain_scope,
+        merchant_pk=merchant_pk,
+        source_pk=station.pk,
+        recipient=borrower,
+        units=units,
+    )
+    await submit(conn, [asked], now)
