@@ -40,12 +40,14 @@ async def store_span(  # noqa: PLR0913, PLR0917  what was read, and all that was
     at_head = last.height == head.height
     judge, confirm = at_head and (pending.judge or pending.count_on), at_head and pending.confirm_movements
     saved, judgement, known_xid = NOTHING_SAVED, judging.Judgement(), None
-    if not (result.transfers or judge or confirm):
+    is_quiet = not (result.transfers or judge or confirm)
+    if is_quiet:
         async with db.autocommit() as conn:
             if await _passed_over(conn, chain_scope, head, pending.cursor, now, scanned):
                 return Stored()
     async with db.transaction() as conn:
-        if result.transfers or not await _passed_over(conn, chain_scope, head, pending.cursor, now, scanned):
+        may_pass = not (is_quiet or result.transfers)  # where all was quiet, that has just failed
+        if not (may_pass and await _passed_over(conn, chain_scope, head, pending.cursor, now, scanned)):
             histories_begun = await cursors.move_cursor(
                 conn,
                 chain_scope,
