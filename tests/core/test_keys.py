@@ -77,6 +77,12 @@ async def _topped_up(db, box, *, stock=3, coin_types=(60,), keystore=KEYSTORE):
         return await is_topped_up(conn, KeystoreXpubs(keystore), box, coin_types=coin_types, stock=stock)
 
 
+async def _found_and_topped_up(db, box, *, stock):
+    assert not await _topped_up(db, box, stock=stock)
+    await _top_up(db, box, stock=stock)
+    assert await _topped_up(db, box, stock=stock)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -104,9 +110,7 @@ async def test_whatever_is_to_be_topped_up_is_found(db, box, change):
     assert await _topped_up(db, box, stock=4)
     async with db.transaction() as conn:
         await conn.execute(text(change))
-    assert not await _topped_up(db, box, stock=4)
-    await _top_up(db, box, stock=4)
-    assert await _topped_up(db, box, stock=4)
+    await _found_and_topped_up(db, box, stock=4)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +125,7 @@ async def test_an_account_that_somebody_has_in_part_is_found_though_enough_other
     async with db.transaction() as conn:
         await _merchant(conn, "first")
         await conn.execute(text(had))
-    assert not await _topped_up(db, box, stock=3)
-    await _top_up(db, box, stock=3)
-    assert await _topped_up(db, box, stock=3)
+    await _found_and_topped_up(db, box, stock=3)
 
 
 async def test_another_stock_or_coin_type_is_to_be_topped_up_and_another_keystore_is_refused(db, box):

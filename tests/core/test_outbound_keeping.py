@@ -6,7 +6,6 @@ import pytest
 
 from cambist.domain.failures import SENTENCES, Failure
 from cambist.domain.intents import IntentKind
-from cambist.services.actor import Actor
 from cambist.services.listing import Part
 from cambist.services.payouts.queue import PayoutContext
 from cambist.services.reversals.refunds.create import RefundRequest
@@ -58,17 +57,10 @@ async def test_what_comes_is_credited_as_it_came_and_waits_with_all_else_until_n
 async def send_back(treasury, to_address):
     """Send back the newest deposit; return the refund's id."""
     context = PayoutContext(registry=treasury.registry, keys=treasury.keys, clock=treasury.clock, ids=treasury.ids)
-    actor = Actor(
-        merchant_pk=treasury.merchant,
-        merchant_id="mer_1",
-        project_pk=treasury.project,
-        project_id="prj_mer_1",
-        mode="live",
-    )
     async with treasury.db.transaction() as conn:
         rows = await conn.exec_driver_sql("SELECT deposit_id FROM deposits ORDER BY id DESC LIMIT 1")
         request = RefundRequest(to_address=to_address)
-        return (await decide.refund(conn, context, actor, rows.scalar_one(), request, None)).resource.refund_id
+        return (await decide.refund(conn, context, treasury.actor, rows.scalar_one(), request, None)).resource.refund_id
 
 
 async def ended(treasury, refund_id):

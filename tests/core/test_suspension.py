@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from cambist.domain.intents import AskedBy
-from cambist.services.actor import Actor
 from cambist.services.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from cambist.services.identity import suspension
 from cambist.services.identity.projects import require_active
@@ -143,14 +142,7 @@ async def test_it_is_said_why_and_once(treasury):
 
 async def test_a_request_that_was_let_in_a_moment_before_asks_for_nothing(treasury):
     await suspend(treasury)
-    actor = Actor(
-        merchant_pk=treasury.merchant,
-        merchant_id="mer_1",
-        project_pk=treasury.project,
-        project_id="prj_1",
-        mode="live",
-    )
     with pytest.raises(ForbiddenError) as refused:
         async with treasury.db.transaction() as conn:
-            await require_active(conn, actor)
+            await require_active(conn, treasury.actor)
     assert refused.value.code == "MERCHANT_SUSPENDED"

@@ -36,14 +36,7 @@ class SwapPayouts(ExchangeEnv):
 
     @property
     def actor(self) -> Actor:
-        return Actor(
-            merchant_pk=self.merchant,
-            merchant_id="mer_1",
-            project_pk=self.project,
-            project_id="prj_mer_1",
-            mode="live",
-            key_pk=1,
-        )
+        return msgspec.structs.replace(super().actor, key_pk=1)
 
     async def want(self, header_key: str | None = None, **fields: Any) -> Made[PayoutRow] | with_swap.Wanted:
         body = {name: value for name, value in {**BODY, **fields}.items() if value is not None}

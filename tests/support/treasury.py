@@ -15,6 +15,7 @@ from cambist.plugin import Chain, LendingChain, Token
 from cambist.registry import Registry
 from cambist.secrets import SecretsBox
 from cambist.services.accounting import ledger
+from cambist.services.actor import Actor
 from cambist.services.addresses.account_keys import AccountKeys, fill_stock, register_gas_stations
 from cambist.services.addresses.wallets import main_wallet
 from cambist.services.chain_pauses import ChainPauses
@@ -105,6 +106,16 @@ class Treasury:
         async with self.db.transaction() as conn:
             self.wallet = await main_wallet(conn, self.keys, self.family, self.merchant, "live")
         return self
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(
+            merchant_pk=self.merchant,
+            merchant_id="mer_1",
+            project_pk=self.project,
+            project_id="prj_mer_1",
+            mode="live",
+        )
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
