@@ -14,7 +14,7 @@ from cambist.services.chain_scope import ChainScope
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.deposits.store import stored_hash
 
-from .rows import TX, IntentRow, TxRow, tx_row
+from .rows import TX, TX_COLUMNS, TX_JOINS, IntentRow, TxRow, tx_row
 
 FINISHED_MAX = 500
 """Transactions that become final in one transaction of the database."""
@@ -93,24 +93,31 @@ async def close_final(conn: AsyncConnection, chain_scope: ChainScope, found: Dep
     intent counts as its incarnation goes on where an earlier transaction of it, or the sweep it was in, left off.
     """
     key = (*chain_scope.key, found.deep, found.height - chain_scope.info.hashes_kept)
-    due = await conn.exec_driver_sql(f"SELECT t.slot_pk {_DEEP} ORDER BY t.id LIMIT $5", (*key, FINISHED_MAX))
+    # The array is known before the first slot is locked, so that the order is everybody's.
+    due = await conn.exec_driver_sql(
+        f"SELECT id FROM outbound_slots WHERE id = ANY(ARRAY(SELECT t.slot_pk {_DEEP} ORDER BY t.id LIMIT $5))"  # noqa: S608
+        " ORDER BY id FOR UPDATE",
+        (*key, FINISHED_MAX),
+    )
     slots = list(due.scalars())
     if not slots:
         return []
-    await _lock(conn, slots)
+    await _lock_txs(conn, slots)
+    # What it reads is as it was before: of that, it has changed just what it tells beside it.
     rows = await conn.exec_driver_sql(
-        "WITH due AS (SELECT t.id, t.slot_pk, (SELECT max(o.incarnation) FROM outbound_txs o JOIN outbound_slots p"  # noqa: S608  a constant
+        "WITH due AS (SELECT t.id, t.slot_pk, (SELECT max(o.incarnation) FROM outbound_txs o JOIN outbound_slots p"  # noqa: S608  constants
         " ON p.id = o.slot_pk WHERE p.intent_pk = s.intent_pk OR p.intent_pk = (SELECT i.sweep_pk FROM"
         f" outbound_intents i WHERE i.id = s.intent_pk)) AS before {_DEEP} AND s.id = ANY($5::bigint[])),"
         " finals AS (UPDATE outbound_txs t SET state = 'final', incarnation = due.before + 1 FROM due"
-        " WHERE t.id = due.id RETURNING t.id, t.slot_pk, t.role, t.succeeded),"
+        " WHERE t.id = due.id RETURNING t.id, t.slot_pk, t.role, t.succeeded, t.state, t.incarnation),"
         " others AS (UPDATE outbound_txs t SET state = 'gone' FROM finals WHERE t.slot_pk = finals.slot_pk"
         " AND t.id <> finals.id), slots AS (UPDATE outbound_slots s SET state = CASE WHEN finals.role = 'cancel' THEN"
         " 'cancelled' WHEN finals.succeeded THEN 'done' ELSE 'reverted' END FROM finals WHERE s.id = finals.slot_pk)"
-        " SELECT id FROM finals",
+        f" SELECT {TX_COLUMNS}, finals.state AS new_state, finals.incarnation AS new_incarnation"
+        f" FROM {TX_JOINS} JOIN finals ON finals.id = t.id ORDER BY t.height, t.id",
         (*key, slots),
     )
-    return await _read(conn, list(rows.scalars()))
+    return [tx_row(row, state=row.new_state, incarnation=row.new_incarnation) for row in rows]
 
 
 async def reopen_undone(
@@ -186,11 +193,17 @@ async def mark_dead(conn: AsyncConnection, slot_pk: int, now: datetime) -> None:
 
 async def _lock(conn: AsyncConnection, slots: Sequence[int]) -> None:
     """Lock nonce slots, then all their transactions, each in the order of their ids, as everybody locks them."""
-    for statement in (
-        "SELECT id FROM outbound_slots WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
-        "SELECT id FROM outbound_txs WHERE slot_pk = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
-    ):
-        await conn.exec_driver_sql(statement, (list(slots),))
+    await conn.exec_driver_sql(
+        "SELECT id FROM outbound_slots WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", (list(slots),)
+    )
+    await _lock_txs(conn, slots)
+
+
+async def _lock_txs(conn: AsyncConnection, slots: Sequence[int]) -> None:
+    """Lock all transactions of slots that are locked: a statement of its own sees what came before that."""
+    await conn.exec_driver_sql(
+        "SELECT id FROM outbound_txs WHERE slot_pk = ANY($1::bigint[]) ORDER BY id FOR UPDATE", (list(slots),)
+    )
 
 
 async def _read(conn: AsyncConnection, ids: Sequence[int]) -> Sequence[TxRow]:

@@ -203,7 +203,9 @@ outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i
 TX = f"SELECT {TX_COLUMNS} FROM {TX_JOINS}"  # noqa: S608  constants
 
 
-def tx_row(row: Row[Any]) -> TxRow:
+def tx_row(row: Row[Any], *, state: str | None = None, incarnation: int | None = None) -> TxRow:
+    """Return a transaction as a row tells of it, but for what has changed since."""
+    incarnation = row.incarnation if incarnation is None else incarnation
     fee_paid = None if row.fee_paid is None else Units(int(row.fee_paid))
     return TxRow(
         id=row.id,
@@ -221,13 +223,13 @@ def tx_row(row: Row[Any]) -> TxRow:
             covered=int(row.fee_covered),
         ),
         valid_until=row.valid_until,
-        state=row.state,
+        state=state or row.state,
         succeeded=row.succeeded,
         fee_paid=fee_paid,
         height=row.height,
-        incarnation=row.incarnation,
+        incarnation=incarnation,
         created_at=row.created_at,
         sent_at=row.sent_at,
         tried_at=row.tried_at,
-        intent=intent_row(row, tx_id=row.tx_id, fee=fee_paid, incarnation=row.incarnation, reason=row.reason),
+        intent=intent_row(row, tx_id=row.tx_id, fee=fee_paid, incarnation=incarnation, reason=row.reason),
     )
