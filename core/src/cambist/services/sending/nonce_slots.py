@@ -123,9 +123,9 @@ async def _reserve(
     now, chain_scope = context.clock.now(), context.chain_scope
     async with context.db.transaction() as conn:
         following = await store.lock_sender(conn, chain_scope, source.pk, mined)
-        still = await store.lock_waiting(conn, [intent for intent, _ in ready])
+        still = await store.lock_with_dead_slots(conn, [intent for intent, _ in ready])
         ready = [(intent, step) for intent, step in ready if intent.id in still]
-        dead = {**await store.dead_slots(conn, [intent for intent, _ in ready]), **proven}
+        dead = {**{pk: numbers for pk, numbers in still.items() if numbers is not None}, **proven}
         if mined is not None and dead:
             revived = await revive(context, conn, [intent for intent, _ in ready if intent.id in dead], mined)
             ready = [(intent, step) for intent, step in ready if intent.id not in revived]

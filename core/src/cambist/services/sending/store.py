@@ -163,14 +163,39 @@ async def held_back(conn: AsyncConnection, chain_scope: ChainScope, now: datetim
     return [intent for intent in held if intent.update.merchant_pk in suspended]
 
 
+_LOCK_WAITING = f"""
+SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting'
+    AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK} ORDER BY id FOR UPDATE SKIP LOCKED
+"""  # noqa: S608  constants
+# What waits to be sent has no other slots than dead ones, and gets none from anybody else: the sender is locked.
+_LOCK_WITH_DEAD_SLOTS = f"""
+WITH still AS MATERIALIZED ({_LOCK_WAITING})
+SELECT still.id, (
+    SELECT array_agg(dead.number ORDER BY dead.id) FROM (
+        SELECT s.id, coalesce(s.sequence, max(t.valid_until)) AS number FROM outbound_slots s
+            JOIN outbound_txs t ON t.slot_pk = s.id
+        WHERE s.intent_pk = still.id AND s.state = 'dead' GROUP BY s.id
+    ) dead
+) AS dead FROM still
+"""  # noqa: S608  constants
+
+
 async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
     """Lock those that still wait to be sent, and return their rows: not what somebody has asked to cancel since."""
-    rows = await conn.exec_driver_sql(
-        "SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting'"  # noqa: S608  constants
-        f" AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK} ORDER BY id FOR UPDATE SKIP LOCKED",
-        ([one.id for one in intents],),
-    )
+    rows = await conn.exec_driver_sql(_LOCK_WAITING, ([one.id for one in intents],))
     return set(rows.scalars())
+
+
+async def lock_with_dead_slots(
+    conn: AsyncConnection, intents: Sequence[IntentRow]
+) -> Mapping[int, Sequence[int] | None]:
+    """Do the same for one sender, which is locked, and return of each its dead slots, None where it never had one.
+
+    Those are their nonces, or without nonces until when each was valid. Of one whose nonce was left to another slot
+    there is no number, only that the intent has it.
+    """
+    rows = await conn.exec_driver_sql(_LOCK_WITH_DEAD_SLOTS, ([one.id for one in intents],))
+    return {row.id: None if row.dead is None else [number for number in row.dead if number is not None] for row in rows}
 
 
 async def lock_sender(conn: AsyncConnection, chain_scope: ChainScope, address_pk: int, mined: int | None) -> int:
@@ -206,25 +231,6 @@ async def slot_use(conn: AsyncConnection, chain_scope: ChainScope, address_pk: i
     )
     row = rows.one_or_none()
     return None if row is None else SlotUse(row.intent_pk, row.state)
-
-
-async def dead_slots(conn: AsyncConnection, intents: Sequence[IntentRow]) -> Mapping[int, Sequence[int]]:
-    """Return by intent its dead slots: their nonces, or without nonces until when each was valid.
-
-    Of one whose nonce was left to another slot there is no number, only that the intent has it.
-    """
-    rows = await conn.exec_driver_sql(
-        "SELECT s.intent_pk, coalesce(s.sequence, max(t.valid_until)) AS number FROM outbound_slots s"
-        " JOIN outbound_txs t ON t.slot_pk = s.id WHERE s.intent_pk = ANY($1::bigint[]) AND s.state = 'dead'"
-        " GROUP BY s.id ORDER BY s.id",
-        ([one.id for one in intents],),
-    )
-    found: dict[int, list[int]] = {}
-    for row in rows:
-        numbers = found.setdefault(row.intent_pk, [])
-        if row.number is not None:
-            numbers.append(row.number)
-    return found
 
 
 class NewTx(Struct, frozen=True, kw_only=True):
