@@ -8,9 +8,10 @@ import pytest
 from msgspec import structs
 
 from cambist.services.chain_pauses import ChainPauses
-from cambist.services.sending import finality_store
+from cambist.services.sending import defer_store, finality_store, store
 from cambist.services.sending.agenda import read_agenda
 from cambist.services.sending.engine import Engine
+from cambist.services.sending.gas import funding
 from tests.support.anvil_treasury import anvil_treasury
 from tests.support.dated_treasury import dated_treasury
 from tests.support.forgetful import Forgetful
@@ -92,6 +93,21 @@ async def test_a_tick_that_waits_for_blocks_asks_what_there_is_to_do_and_what_is
     with statements(treasury.db) as executed:
         await engine.tick()
     assert len(executed) == 2
+    await treasury.work(engine)
+
+
+async def test_what_waits_again_for_gas_that_is_on_its_way_costs_two_statements(treasury):
+    engine = await treasury.ready()
+    await treasury.receive("USDX", AMOUNT)
+    treasury.chain.faults.mining_paused = True
+    while ("sending", None) not in await states(treasury, "top_up"):
+        await engine.tick()
+    assert ("waiting", "gas") in await states(treasury, "collection")
+    treasury.clock.advance(1)
+    with statements(treasury.db) as executed:
+        await engine.tick()
+    assert executed[-3:] == [store._WAITING_AND_HELD, funding._DEPOSIT_LEFT, defer_store._DEFER_AGAIN]
+    treasury.chain.faults.mining_paused = False
     await treasury.work(engine)
 
 

@@ -127,7 +127,7 @@ async def test_what_leaves_a_wallet_in_several_tokens_is_all_counted_beside_its_
     assert {(await treasury.payout(one)).status for one in payouts} == {"broadcast"}
     async with treasury.db.autocommit() as conn:
         wallet = await sweep_store.own_path(conn, treasury.wallet.pk)
-        outflow, _ = await what_is_left(conn, engine.context, wallet)
+        outflow = (await what_is_left(conn, engine.context, wallet, treasury.clock.now())).outflow
         assert outflow == await store.pending_outflow(conn, engine.context.chain_scope, wallet.pk)
     assert (outflow.slots, outflow.coin) == (3, COIN)
     for symbol in ("USDX", "DAIX"):

@@ -12,7 +12,7 @@ from cambist.domain.allocation import Allocation, Funding, SpendableBalance
 from cambist.domain.intents import AskedBy, IntentKind
 from cambist.plugin import Fee
 from cambist.services.addresses.wallets import OwnAddress
-from cambist.services.sending import batches, giving_way, store
+from cambist.services.sending import defer_store, giving_way, shortages, store
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.giving_way import postpone
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION, internal_intent, mark_cancelled, submit
@@ -64,7 +64,13 @@ async def defer_to(context, intent, until):
         await context.defer(conn, [intent], "gas", until, context.clock.now())
 
 
-@pytest.mark.parametrize("let_wait", [give_way_to, defer_to])
+async def defer_again_to(context, intent, until):
+    async with context.db.autocommit() as conn:
+        now = context.clock.now()
+        await defer_store.defer_again(conn, [intent], intent.reason, until, now, keeps_retry=False)
+
+
+@pytest.mark.parametrize("let_wait", [give_way_to, defer_to, defer_again_to])
 async def test_a_retry_that_is_asked_for_while_a_tick_plans_is_not_lost(treasury, let_wait):
     found, context = await merchants(treasury, 1), treasury.engine().context
     await pay_outs(treasury, found)
@@ -91,19 +97,31 @@ async def test_a_retry_that_is_asked_for_while_a_tick_plans_is_not_lost(treasury
     await treasury.work(treasury.engine())
 
 
-async def test_what_is_to_be_cancelled_since_a_tick_read_it_waits_for_that_and_for_nothing_else(treasury):
+@pytest.mark.parametrize("let_wait", [defer_to, defer_again_to])
+async def test_what_is_to_be_cancelled_since_a_tick_read_it_waits_for_that_and_for_nothing_else(treasury, let_wait):
     found, context = await merchants(treasury, 1), treasury.engine().context
     (payout,) = await pay_outs(treasury, found)
     (before,) = await waiting_of(treasury, context)
     now, query = treasury.clock.now(), "SELECT due_at, reason FROM outbound_intents WHERE id = $1"
     async with treasury.db.transaction() as conn:
         await mark_cancelled(conn, before.id, AskedBy.KEY, now)
-    await defer_to(context, before, now + PAUSE)
+    await let_wait(context, before, now + PAUSE)
     async with treasury.db.transaction() as conn:
         row = (await conn.exec_driver_sql(query, (before.id,))).one()
     assert tuple(row) == (now, WAITS_FOR_CANCELLATION)
     await treasury.work(treasury.engine())
     assert await statuses(treasury, [payout]) == ["cancelled"]
+
+
+async def test_what_waits_for_something_else_since_a_tick_read_it_goes_on_waiting_for_that(treasury):
+    found, context = await merchants(treasury, 1), treasury.engine().context
+    await pay_outs(treasury, found)
+    (before,) = await waiting_of(treasury, context)
+    await defer_to(context, before, treasury.clock.now())
+    await defer_again_to(context, before, treasury.clock.now() + PAUSE)
+    (after,) = await waiting_of(treasury, context)
+    assert after.reason == "gas"
+    await treasury.work(treasury.engine())
 
 
 async def test_what_closes_a_gap_comes_before_all_else_of_the_gas_station(treasury):
@@ -137,8 +155,8 @@ async def test_two_engines_that_let_the_same_wait_and_ask_for_its_gas_do_not_wai
 
     def stored(needs_gas, short):
         left, fee = SpendableBalance(units={None: 0}, gas=0, maybe_spent={}), Fee(limit=21_000, price=10**9)
-        allocated, more = Allocation(left=left, needs_gas=[(needs_gas, fee)]), {"short": short, "given_up": []}
-        act = batches._store_waiting(context, first.source, Funding(left=left), allocated, **more)
+        allocated = Allocation(left=left, needs_gas=[(needs_gas, fee)])
+        act = shortages.let_wait(context, first.source, Funding(left=left), allocated, short, is_gas_coming=False)
         return asyncio.create_task(act)
 
     async with treasury.db.transaction() as conn:

@@ -16,12 +16,12 @@ from cambist.plugin import LendingChain
 from cambist.services.chain_pauses import Pausable
 from cambist.services.chain_scope import DEEPEST
 
-from .batches import WAITS_FOR_FUNDS
 from .collections.uncollected import KNOWN, UNCOLLECTED
 from .context import EngineContext
 from .gap_store import LOST
 from .gas.loans import LENT, PATIENCE
 from .reviving import LOST_FOR
+from .shortages import WAITS_FOR_FUNDS
 
 _CONFIRMED = DEEPEST.format(height="(c.height - $5::bigint)", finalized="c.finalized", finality_required="$6::bool")
 

@@ -7,36 +7,31 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding, PendingOutflow
 from cambist.domain.failures import SENTENCES, Failure
-from cambist.domain.intents import CANCELLABLE, WAITS_FOR_TURN, IntentKind
+from cambist.domain.intents import CANCELLABLE, IntentKind
 from cambist.plugin import ChainUnavailableError, FeeAboveCeilingError, Plan, Token
 from cambist.services.addresses.wallets import OwnAddress
-from cambist.services.chains.sendable import not_sendable
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.signer.protocol import SignerUnavailableError
 
-from . import defer_store, finality_store, store
+from . import finality_store, store
 from .cancelling import cancel_asked
 from .context import EngineContext
 from .failures import Failures
-from .gas.funding import ask_for_gas, what_is_left
-from .gas.loans import ask_for_loan, keep_lent, sponsor_of
+from .gas.funding import what_is_left
+from .gas.loans import keep_lent
 from .giving_way import Failed, Tried, end_rest, forget_gone, give_way, note_rest
 from .handler import updated
 from .intents import WAITS_FOR_CANCELLATION, mark_given_up
 from .nonce_slots import Ready, reserve_again, reserve_and_sign
 from .rests import Rests
 from .rows import IntentRow, OwnPath
+from .shortages import GAS_PAUSE, WAITS_FOR_GAS, let_wait
 
-GAS_PAUSE = timedelta(seconds=1)
-FUNDS_PAUSE = timedelta(seconds=2)
-EMPTY_STATION_PAUSE = timedelta(seconds=15)
 FEE_PAUSE = timedelta(seconds=15)
-REFUSED_PAUSE = timedelta(seconds=60)
 CALL_PAUSE = timedelta(seconds=5)
 SUSPENDED_PAUSE = timedelta(minutes=10)
 SHORT_PATIENCE = timedelta(minutes=10)
@@ -50,21 +45,10 @@ REFERENCES_MAX = 20
 
 SHORT = SENTENCES[Failure.ADDRESS_SHORT]
 
-WAITS_FOR_FUNDS = "collection"
-WAITS_FOR_GAS = "gas"
-WAITS_FOR_STATION = "gas_station_empty"
 WAITS_FOR_FEES = "fees_above_ceiling"
 WAITS_FOR_CALL = "call"
 WAITS_FOR_OPERATOR = "paused"
 WAITS_FOR_REINSTATEMENT = "merchant_suspended"
-WAITS_FOR_SIGNERS_FILE = "token_not_sendable"
-
-_SHORTAGE = {
-    "gas": (WAITS_FOR_STATION, EMPTY_STATION_PAUSE),
-    "wallet": (WAITS_FOR_FUNDS, FUNDS_PAUSE),
-    "payment": (WAITS_FOR_FUNDS, REFUSED_PAUSE),
-    "account": (WAITS_FOR_FUNDS, REFUSED_PAUSE),
-}
 
 
 async def send_waiting(context: EngineContext, failures: Failures, rests: Rests, station: OwnAddress) -> bool:
@@ -86,12 +70,12 @@ async def send_waiting(context: EngineContext, failures: Failures, rests: Rests,
     rests.forget_past(now)
     more, met, is_alone = False, list[Exception](), len(by_sender) == 1
     for source_pk in rests.in_order(by_sender):
-        if await context.is_paused():
-            more = True
-            break
         intents, until = by_sender[source_pk], rests.until(source_pk, now)
         source = intents[0].source
         if until is not None and not is_alone:
+            if await context.is_paused():
+                more = True
+                break
             # What is new of a sender that rests waits: were it tried at once, whoever asks often would fail every tick.
             # What an operator has tried again is tried all the same.
             await give_way(context, source, until)
@@ -99,6 +83,9 @@ async def send_waiting(context: EngineContext, failures: Failures, rests: Rests,
             if not intents:
                 continue
         found = await _try(context, failures, rests, intents, station)
+        if found.is_paused:
+            more = True
+            break
         await note_rest(context, rests, source, found, met=met, is_alone=is_alone)
         if until is not None and await end_rest(context, rests, source, until):
             found.more = True
@@ -110,10 +97,11 @@ async def send_waiting(context: EngineContext, failures: Failures, rests: Rests,
 
 
 class _Asked(Struct):
-    """Which intents the chain was asked to plan together, and whether it answered."""
+    """Which intents the chain was asked to plan together, and whether it answered; or that sending is paused."""
 
     intents: Sequence[IntentRow] = ()
     is_answered: bool = False
+    is_paused: bool = False
 
 
 async def _try(
@@ -127,7 +115,7 @@ async def _try(
     await forget_gone(context, rests, source.pk)
     groups, found, deadline = rests.groups(source.pk, intents), Tried(), loop.time() + SENDER_TIMEOUT_S
     for number, group in enumerate(groups):
-        if number and (loop.time() > deadline - SENDER_TIMEOUT_S / 2 or await context.is_paused()):
+        if number and loop.time() > deadline - SENDER_TIMEOUT_S / 2:
             break
         asked = _Asked()
         try:
@@ -141,6 +129,9 @@ async def _try(
             if isinstance(error, (*SILENCE, TimeoutError)):
                 break
         else:
+            if asked.is_paused:
+                found.is_paused = number == 0
+                break
             if asked.is_answered:
                 found.planned.update(one.id for one in asked.intents)
     found.more |= bool(found.planned) and not found.failed and sum(map(len, groups)) < len(intents)
@@ -148,11 +139,17 @@ async def _try(
 
 
 async def _send_from(context: EngineContext, intents: Sequence[IntentRow], station: OwnAddress, asked: _Asked) -> bool:
-    """Return whether more of them could be sent at once. ``asked`` is told what the chain is asked for."""
+    """Return whether more of them could be sent at once. ``asked`` is told what the chain is asked for.
+
+    Where sending is paused nothing is begun: that is read with what is left, right before each batch.
+    """
     source, now = intents[0].source, context.clock.now()
     async with context.db.autocommit() as conn:
-        outflow, gas = await what_is_left(conn, context, source)
-        sponsor = await sponsor_of(conn, context, source, station, now)
+        left = await what_is_left(conn, context, source, now)
+    outflow, gas = left.outflow, left.gas
+    if left.is_paused:
+        asked.is_paused = True
+        return False
     room = context.settings.in_flight_max - outflow.slots
     if room <= 0:
         # What is under way may be waiting for just these.
@@ -170,21 +167,24 @@ async def _send_from(context: EngineContext, intents: Sequence[IntentRow], stati
     funding = await _called(context, allocation.fund(intents, balance, room), now)
     funding = await _plannable(context, source, funding, now)
     asked.intents = funding.funded
+    # After a loan to it has failed, nobody lends to it for a while, so that it pays instead.
+    sponsor = None if left.has_loan_failed else station.address
     allocated = await _allocate(context, source, funding, outflow, sponsor)
     asked.is_answered = True
     given_up = [] if outflow.slots else _given_up(source, funding.short, now)
     short = [intent for intent in funding.short if intent not in given_up]
-    await _store_waiting(context, source, funding, allocated, short=short, given_up=given_up)
+    await _fail(context, [*allocated.refused, *((intent, SHORT) for intent in given_up)])
+    await let_wait(context, source, funding, allocated, short, is_gas_coming=left.is_gas_coming)
     if not allocated.ready:
         return False
-    sent, unreached = await _send(context, source, allocated.ready)
+    sent, unreached = await _send(context, source, allocated.ready, left.next_sequence)
     considered = len(funding.funded) + len(short) + len(funding.maybe_spent)
     return unreached or (sent == len(funding.funded) and len(intents) > considered)
 
 
-async def _send(context: EngineContext, source: OwnPath, ready: Sequence[Ready]) -> tuple[int, bool]:
+async def _send(context: EngineContext, source: OwnPath, ready: Sequence[Ready], ours: int) -> tuple[int, bool]:
     """Return how many were signed, and whether a refusal kept others back that can be asked for at once."""
-    reserved = await reserve_and_sign(context, source, ready)
+    reserved = await reserve_and_sign(context, source, ready, ours)
     await context.broadcast(reserved.signed)
     if reserved.impossible is not None:
         await _fail(context, [reserved.impossible])
@@ -258,62 +258,6 @@ def _given_up(source: OwnPath, short: Sequence[IntentRow], now: datetime) -> Seq
     if source.purpose not in allocation.RECEIVING:
         return []
     return [intent for intent in short if now - intent.created_at >= SHORT_PATIENCE]
-
-
-async def _store_waiting(  # noqa: PLR0913  each by name
-    context: EngineContext,
-    source: OwnPath,
-    funding: Funding[IntentRow],
-    allocated: Allocation[IntentRow],
-    *,
-    short: Sequence[IntentRow],
-    given_up: Sequence[IntentRow],
-) -> None:
-    """Fail what is refused, and let the others wait for what they lack."""
-    await _fail(context, [*allocated.refused, *((intent, SHORT) for intent in given_up)])
-    now = context.clock.now()
-    is_station = source.purpose == "gas"
-    maybe_spent = [*funding.maybe_spent, *allocated.maybe_spent]
-    needs_gas = [intent for intent, _ in allocated.needs_gas]
-    needs_loan = [intent for intent, _ in allocated.needs_loan]
-    gas_reason, gas_pause = (WAITS_FOR_STATION, EMPTY_STATION_PAUSE) if is_station else (WAITS_FOR_GAS, GAS_PAUSE)
-    reason, pause = _SHORTAGE[source.purpose]
-    lacking = 0
-    if not is_station:
-        lacking = allocation.gas_needed(
-            source.purpose,
-            [fee for _, fee in allocated.needs_gas],
-            allocated.left,
-            short_of_native=any(intent.contract is None for intent in short),
-            wallet_transfers=context.settings.wallet_gas_transfers,
-        )
-    if not (maybe_spent or short or needs_gas or needs_loan or lacking > 0):
-        return
-    async with context.db.transaction() as conn:
-        await defer_store.lock(conn, [*maybe_spent, *short, *needs_gas, *needs_loan])
-        await context.defer(conn, maybe_spent, WAITS_FOR_TURN, now + GAS_PAUSE, now, keeps_retry=True)
-        unknown = await _unknown_to_signer(conn, context, short)
-        await context.defer(conn, unknown, WAITS_FOR_SIGNERS_FILE, now + REFUSED_PAUSE, now)
-        await context.defer(conn, [one for one in short if one not in unknown], reason, now + pause, now)
-        if lacking > 0 and not await ask_for_gas(conn, context, source, lacking, now):
-            gas_pause = REFUSED_PAUSE
-        fresh = await context.defer(conn, needs_gas, gas_reason, now + gas_pause, now)
-        if needs_loan:
-            await context.defer(conn, needs_loan, WAITS_FOR_GAS, now + GAS_PAUSE, now)
-            await ask_for_loan(conn, context, source, sum(stake for _, stake in allocated.needs_loan), now)
-    if is_station and (waiting := fresh + len(short)):
-        context.alert("gas_station_empty", waiting=waiting, address=source.address)
-
-
-async def _unknown_to_signer(
-    conn: AsyncConnection, context: EngineContext, short: Sequence[IntentRow]
-) -> Sequence[IntentRow]:
-    """Return those whose token is not collected either, since it does not stand in the signer's file yet."""
-    contracts = {one.contract for one in short if one.contract is not None}
-    if not contracts or context.chain_scope.mode != "live":
-        return []
-    unknown = await not_sendable(conn, context.chain_scope.info.id, sorted(contracts))
-    return [one for one in short if one.contract in unknown]
 
 
 async def _fail(context: EngineContext, refused: Sequence[tuple[IntentRow, str]]) -> None:

@@ -32,13 +32,14 @@ class NonceDoubtedError(ChainError):
         self.counted, self.unexplained = counted, unexplained
 
 
-async def mined_count(context: EngineContext, sender: OwnAddress) -> int | None:
+async def mined_count(context: EngineContext, sender: OwnAddress, *, ours: int = 0) -> int | None:
     """Return how many of the sender's transactions are mined, None where they are not numbered.
 
+    ``ours`` is how many our books have had, as far as the caller knows: as many are believed without another look.
     Raises NonceDoubtedError, and ChainError. No transaction of the caller's may be open: the chain is asked.
     """
     counted = await context.chain.next_sequence(sender.address)
-    return None if counted is None else await believed(context, sender, counted)
+    return counted if counted is None or counted <= ours else await believed(context, sender, counted)
 
 
 async def believed(context: EngineContext, sender: OwnAddress, counted: int) -> int:

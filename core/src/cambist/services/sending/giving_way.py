@@ -80,9 +80,13 @@ class Failed(Struct, frozen=True):
 
 
 class Tried(Struct):
-    """What came of the intents of one sender: the primary keys of those that were planned, and those that failed."""
+    """What came of the intents of one sender: the primary keys of those that were planned, and those that failed.
+
+    ``is_paused``: nothing, since an operator has paused sending.
+    """
 
     more: bool = False
+    is_paused: bool = False
     planned: set[int] = set()
     failed: list[Failed] = []
 

@@ -63,17 +63,17 @@ class _Signed(Struct, kw_only=True):
     impossible: tuple[IntentRow, str] | None = None
 
 
-async def reserve_and_sign(context: EngineContext, source: OwnPath, ready: Sequence[Ready]) -> Reserved:
+async def reserve_and_sign(context: EngineContext, source: OwnPath, ready: Sequence[Ready], ours: int) -> Reserved:
     """Reserve a slot for each intent, sign, and store, all in one transaction: what is not stored is never broadcast.
 
     The first refusal ends it, for what stands behind would leave a gap. The signer signs an intent for one slot only.
     So one whose signature a crash has lost gets that very slot again, or another when something else of ours was mined
     there; without nonces, another once the lost one is proven to have expired. Else the database does not know what
     became of it, and a person must say that it may be sent. Where the chain's count of what the sender has sent is not
-    believed, nothing is signed, and all of it waits. Raises ChainError.
+    believed, nothing is signed, and all of it waits; ``ours`` is the next nonce by our books. Raises ChainError.
     """
     try:
-        mined = await mined_count(context, source)
+        mined = await mined_count(context, source, ours=ours)
     except NonceDoubtedError as error:
         await _doubt(context, source, [intent for intent, _ in ready], error)
         return Reserved(signed=[], unreached=False)

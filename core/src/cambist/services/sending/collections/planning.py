@@ -18,10 +18,10 @@ from cambist.plugin.text import printable
 from cambist.services.addresses.account_keys import AccountKeys
 from cambist.services.addresses.wallets import OwnAddress, gas_station, main_wallet
 from cambist.services.platform import load
-from cambist.services.sending.batches import WAITS_FOR_FUNDS
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.failures import Failures
 from cambist.services.sending.intents import NewIntent, submit
+from cambist.services.sending.shortages import WAITS_FOR_FUNDS
 
 from . import uncollected
 from .estimates import REFUSAL_MAX, Estimates

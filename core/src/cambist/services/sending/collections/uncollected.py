@@ -24,7 +24,7 @@ from cambist.plugin import Token, Units
 from cambist.ports import Ids
 from cambist.services.chain_scope import ChainScope
 from cambist.services.chains.sendable import IS_NOT_SENDABLE
-from cambist.services.sending.batches import WAITS_FOR_FUNDS
+from cambist.services.sending.shortages import WAITS_FOR_FUNDS
 
 UNCOLLECTED_MAX = 500
 """Addresses considered in one go."""

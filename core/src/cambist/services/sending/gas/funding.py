@@ -9,13 +9,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.allocation import PendingOutflow
 from cambist.domain.intents import IntentKind
+from cambist.plugin import LendingChain
 from cambist.services.accounting.ledger import Purpose, asset_key
 from cambist.services.addresses.wallets import gas_station
+from cambist.services.chain_pauses import Pausable
 from cambist.services.sending import store
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import OwnPath
 from cambist.services.sending.store import OUTFLOW
+
+from .loans import LOAN_HAS_FAILED, PATIENCE
 
 # What is mined and not posted yet: gas that has come, and fees at their highest while they are not known.
 _COMING = f"""
@@ -37,7 +41,7 @@ _WALLET_GAS = f"""
 WITH books AS (
     SELECT coalesce(-sum(balance) FILTER (WHERE purpose = '{Purpose.FLOAT_WALLET}'), 0) AS gas,
         coalesce(-sum(balance) FILTER (WHERE purpose = '{Purpose.CUSTODY_DEPOSITS}'), 0) AS deposits
-    FROM ledger_accounts WHERE merchant_pk = $4 AND mode = $5 AND asset = $6
+    FROM ledger_accounts WHERE merchant_pk = $6 AND mode = $7 AND asset = $8
 )
 SELECT gas {_COMING} {_FEES} AS units, greatest(0, gas {_FEES}) AS kept, deposits FROM books
 """  # noqa: S608  constants
@@ -49,11 +53,22 @@ SELECT coalesce((SELECT sum(units) FROM outbound_intents WHERE recipient_address
         AND t.state = 'final' WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state <> 'open'), 0)
     {_COMING} {_FEES} AS units, 0 AS kept, 0 AS deposits
 """  # noqa: S608  constants
+_STATION_GAS = "SELECT NULL::numeric AS units, 0 AS kept, 0 AS deposits"
+# $4 says whether the chain lends, and $5 is since when a loan that has failed keeps another from being made.
 _LEFT = f"""
-SELECT own.units AS gas, own.kept, own.deposits, outflow.* FROM ({{gas}}) own
-    LEFT JOIN ({OUTFLOW.format(beside="NULL")}) outflow ON true
+SELECT own.units AS gas, own.kept, own.deposits, known.*, outflow.* FROM ({{gas}}) own
+    CROSS JOIN (SELECT
+        coalesce((SELECT next_sequence FROM outbound_senders WHERE address_pk = $1 AND chain = $2 AND scope = $3), 0)
+            AS next_sequence,
+        EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
+            AND kind = '{IntentKind.TOP_UP}' AND state IN ('waiting', 'sending')) AS is_gas_coming,
+        $4::bool AND {LOAN_HAS_FAILED} AS has_loan_failed,
+        EXISTS (SELECT FROM chain_pauses WHERE chain = $2 AND what = '{Pausable.SENDING}') AS is_paused
+    ) known LEFT JOIN ({OUTFLOW.format(beside="NULL")}) outflow ON true
 """  # noqa: S608  constants
-_WALLET_LEFT, _DEPOSIT_LEFT = (_LEFT.format(gas=gas) for gas in (_WALLET_GAS, _DEPOSIT_GAS))
+_STATION_LEFT, _WALLET_LEFT, _DEPOSIT_LEFT = (
+    _LEFT.format(gas=gas) for gas in (_STATION_GAS, _WALLET_GAS, _DEPOSIT_GAS)
+)
 # Of what came since the address last signed anything itself: what it then still lacks is asked for anew each time.
 # What outbids an open transaction is signed for the same slot, and has spent what was brought for it.
 _BROUGHT = f"""
@@ -86,23 +101,47 @@ class GasLeft(NamedTuple):
     kept: int = 0
 
 
-async def what_is_left(
-    conn: AsyncConnection, context: EngineContext, source: OwnPath
-) -> tuple[PendingOutflow, GasLeft]:
-    """Return what is on its way out of an address, and its gas."""
+class Left(NamedTuple):
+    """What the database knows of an address that is about to send.
+
+    ``next_sequence`` is the nonce that it would have by our books, which only grows. ``is_gas_coming``: a top-up of it
+    waits or is under way. ``has_loan_failed``: no loan is asked for it for a while. ``is_paused``: an operator has
+    paused sending on the chain.
+    """
+
+    outflow: PendingOutflow
+    gas: GasLeft
+    next_sequence: int
+    is_gas_coming: bool
+    has_loan_failed: bool
+    is_paused: bool
+
+
+async def what_is_left(conn: AsyncConnection, context: EngineContext, source: OwnPath, now: datetime) -> Left:
+    """Return what is on its way out of an address, its gas, and what else decides what it may send."""
+    lends = isinstance(context.chain, LendingChain)
+    where: tuple[object, ...] = (source.pk, *context.chain_scope.key, lends, now - PATIENCE)
     if source.purpose == "gas":
-        return await store.pending_outflow(conn, context.chain_scope, source.pk), GasLeft(None)
-    where: tuple[object, ...] = (source.pk, *context.chain_scope.key)
-    if source.purpose == "wallet":
+        statement = _STATION_LEFT
+    elif source.purpose == "wallet":
         asset = asset_key(context.chain_scope.info.id, None)
         where, statement = (*where, source.merchant_pk, context.chain_scope.mode, asset), _WALLET_LEFT
     else:
         statement = _DEPOSIT_LEFT
     rows = (await conn.exec_driver_sql(statement, where)).all()
-    gas, kept = int(rows[0].gas), int(rows[0].kept)
-    fee = kept // context.settings.wallet_gas_transfers
-    outflow = store.outflow([row for row in rows if row.slots is not None])
-    return outflow, GasLeft(gas, kept - fee if rows[0].deposits > fee else 0)
+    first, gas = rows[0], GasLeft(None)
+    if first.gas is not None:
+        kept = int(first.kept)
+        fee = kept // context.settings.wallet_gas_transfers
+        gas = GasLeft(int(first.gas), kept - fee if first.deposits > fee else 0)
+    return Left(
+        outflow=store.outflow([row for row in rows if row.slots is not None]),
+        gas=gas,
+        next_sequence=first.next_sequence,
+        is_gas_coming=first.is_gas_coming,
+        has_loan_failed=first.has_loan_failed,
+        is_paused=first.is_paused,
+    )
 
 
 async def ask_for_gas(

@@ -20,7 +20,7 @@ from cambist.domain.intents import CARRIERS
 from cambist.domain.money import AmountError, format_units, parse_units
 from cambist.plugin import Chain, ChainError, ChainInfo, LendingChain, Stake, Units
 from cambist.services.addresses.wallets import gas_station
-from cambist.services.sending.batches import WAITS_FOR_GAS, WAITS_FOR_STATION
+from cambist.services.sending.shortages import WAITS_FOR_GAS, WAITS_FOR_STATION
 
 log = structlog.get_logger(__name__)
 

@@ -23,10 +23,11 @@ TOO_LATE = "It could not be lent in time."
 NEEDED_AGAIN = "It is needed again."
 
 _LOANS = f"('{IntentKind.LOAN}', '{IntentKind.LOAN_RETURN}')"
-_HAS_FAILED = f"""
-SELECT EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2
-    AND kind = '{IntentKind.LOAN}' AND state = 'failed' AND finished_at > $4)
-"""  # noqa: S608  a constant
+LOAN_HAS_FAILED = f"""
+EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
+    AND kind = '{IntentKind.LOAN}' AND state = 'failed' AND finished_at > $5)
+"""
+"""Whether a loan to an address has failed a short while ago: it pays instead. ``$5`` is since when."""
 _GIVE_UP = """
 UPDATE outbound_intents SET state = 'failed', reason = $4, finished_at = $5, updated_at = $5
 WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2 AND kind = '{}' AND state = 'waiting' AND created_at <= $6
@@ -64,16 +65,6 @@ WHERE lent.units > 0 AND NOT EXISTS (
 """  # noqa: S608  a constant
 """What is lent to addresses that send nothing any more, and that nobody asks back."""
 _ASKED_BACK = f"{LENT} ORDER BY lent.pk LIMIT $4"
-
-
-async def sponsor_of(
-    conn: AsyncConnection, context: EngineContext, source: OwnPath, station: OwnAddress, now: datetime
-) -> str | None:
-    """Return who may lend to an address; nobody for a while after a loan to it has failed, so that it pays instead."""
-    if not isinstance(context.chain, LendingChain):
-        return station.address
-    failed = await conn.exec_driver_sql(_HAS_FAILED, (*context.chain_scope.key, source.pk, now - PATIENCE))
-    return None if failed.scalar_one() else station.address
 
 
 async def keep_lent(context: EngineContext, borrower: OwnPath) -> bool:

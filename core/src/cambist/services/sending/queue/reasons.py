@@ -12,16 +12,18 @@ from cambist.plugin import ChainInfo
 from cambist.services.sending.batches import (
     WAITS_FOR_CALL,
     WAITS_FOR_FEES,
-    WAITS_FOR_FUNDS,
-    WAITS_FOR_GAS,
     WAITS_FOR_OPERATOR,
     WAITS_FOR_REINSTATEMENT,
-    WAITS_FOR_SIGNERS_FILE,
-    WAITS_FOR_STATION,
 )
 from cambist.services.sending.cancelling import WAITS_FOR_PROOF
 from cambist.services.sending.counts import WAITS_FOR_COUNT
 from cambist.services.sending.intents import WAITS_FOR_CANCELLATION
+from cambist.services.sending.shortages import (
+    WAITS_FOR_FUNDS,
+    WAITS_FOR_GAS,
+    WAITS_FOR_SIGNERS_FILE,
+    WAITS_FOR_STATION,
+)
 
 from .listing import QueuedIntent, QueuedTx
 from .waits import EXCHANGE_REASONS, UNSEEN

@@ -18,13 +18,14 @@ from cambist.plugin import ChainError, FeeAboveCeilingError, SignedTx, Sweep, Sw
 from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.platform import load
 from cambist.services.sending import store
-from cambist.services.sending.batches import EMPTY_STATION_PAUSE, WAITS_FOR_FEES, WAITS_FOR_STATION
+from cambist.services.sending.batches import WAITS_FOR_FEES
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.counts import NonceDoubtedError, mined_count
 from cambist.services.sending.handler import updated
 from cambist.services.sending.intents import NewIntent, submit
 from cambist.services.sending.rests import SWEEPS, Rests
 from cambist.services.sending.rows import IntentRow
+from cambist.services.sending.shortages import EMPTY_STATION_PAUSE, WAITS_FOR_STATION
 from cambist.services.sending.store import NewTx
 from cambist.signer.protocol import SignRequest
 
