@@ -161,19 +161,22 @@ async def is_posted(conn: AsyncConnection, kind: str, reference: str) -> bool:
     return found.first() is not None
 
 
-_ENSURE = """
+_KNOWN = """
+    SELECT {0} FROM ledger_accounts a
+        JOIN wanted w ON a.merchant_pk = w.merchant_pk AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1
+    UNION ALL -- an index finds what equals, or what is null, but not both at once
+    SELECT {0} FROM ledger_accounts a
+        JOIN wanted w ON w.merchant_pk IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
+    WHERE a.mode = $1 AND a.merchant_pk IS NULL
+"""
+_ENSURE = f"""
 WITH wanted AS (
     SELECT nullif(owner, 0) AS merchant_pk, asset, purpose, guarded, debit_normal
     FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bool[], $6::bool[])
         AS w (owner, asset, purpose, guarded, debit_normal)
 ), known AS (
-    SELECT a.id, a.merchant_pk, a.asset, a.purpose FROM ledger_accounts a
-        JOIN wanted w ON a.merchant_pk = w.merchant_pk AND a.asset = w.asset AND a.purpose = w.purpose
-    WHERE a.mode = $1
-    UNION ALL -- an index finds what equals, or what is null, but not both at once
-    SELECT a.id, NULL, a.asset, a.purpose FROM ledger_accounts a
-        JOIN wanted w ON w.merchant_pk IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
-    WHERE a.mode = $1 AND a.merchant_pk IS NULL
+    {_KNOWN.format("a.id, a.merchant_pk, a.asset, a.purpose")}
 ), made AS (
     INSERT INTO ledger_accounts (mode, merchant_pk, asset, purpose, guarded, debit_normal)
     SELECT $1, merchant_pk, asset, purpose, guarded, debit_normal FROM wanted
@@ -186,21 +189,15 @@ WITH wanted AS (
 SELECT id, merchant_pk, asset, purpose FROM made
 UNION ALL
 SELECT id, merchant_pk, asset, purpose FROM known
-"""
+"""  # noqa: S608  constants
 
 # Accounts and postings are named by their numbers in the arrays. Where an account is missing, nothing is posted.
-_POST = """
+_POST = f"""
 WITH wanted AS (
     SELECT number, nullif(owner, 0) AS merchant_pk, asset, purpose
     FROM unnest($2::bigint[], $3::text[], $4::text[]) WITH ORDINALITY AS w (owner, asset, purpose, number)
 ), known AS MATERIALIZED (
-    SELECT w.number, a.id FROM ledger_accounts a
-        JOIN wanted w ON a.merchant_pk = w.merchant_pk AND a.asset = w.asset AND a.purpose = w.purpose
-    WHERE a.mode = $1
-    UNION ALL
-    SELECT w.number, a.id FROM ledger_accounts a
-        JOIN wanted w ON w.merchant_pk IS NULL AND a.asset = w.asset AND a.purpose = w.purpose
-    WHERE a.mode = $1 AND a.merchant_pk IS NULL
+    {_KNOWN.format("w.number, a.id")}
 ), complete AS (
     SELECT count(*) = cardinality($2::bigint[]) AS is_complete FROM known
 ), posted AS (
@@ -217,7 +214,7 @@ WITH wanted AS (
     JOIN known credit ON credit.number = m.credit
 )
 SELECT is_complete, kind, reference FROM complete LEFT JOIN posted ON true
-"""
+"""  # noqa: S608  constants
 
 
 # What sets a merchant's money aside, within a statement that does more: finds the accounts, and posts to pending.
@@ -248,10 +245,7 @@ async def make_accounts(conn: AsyncConnection, mode: str, accounts: Sequence[Acc
         ]
         if not missing:
             break
-        rows = await conn.exec_driver_sql(
-            _ENSURE,
-            (mode, *transposed(missing)),
-        )
+        rows = await conn.exec_driver_sql(_ENSURE, (mode, *transposed(missing)))
         ids.update({Account(row.merchant_pk or PLATFORM, row.asset, Purpose(row.purpose)): row.id for row in rows})
     return ids
 
@@ -303,6 +297,20 @@ async def _post(conn: AsyncConnection, parameters: tuple[object, ...]) -> set[tu
     return {(row.kind, row.reference) for row in rows if row.kind is not None}
 
 
+# Where an account is missing, none is locked: whoever makes it may wait for another who makes it, too.
+_LOCK_KNOWN = f"""
+WITH wanted AS (
+    SELECT nullif(owner, 0) AS merchant_pk, asset, purpose
+    FROM unnest($2::bigint[], $3::text[], $4::text[]) AS w (owner, asset, purpose)
+), known AS MATERIALIZED (
+    {_KNOWN.format("a.id")}
+)
+SELECT id, merchant_pk, asset, purpose, balance FROM ledger_accounts
+WHERE id = ANY(ARRAY(SELECT id FROM known)) AND (SELECT count(*) FROM known) = cardinality($2::bigint[])
+ORDER BY id FOR NO KEY UPDATE
+"""  # noqa: S608  constants
+
+
 async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Account]) -> Mapping[Account, int]:
     """Return the balances of accounts, zero where there is none yet, locked until the transaction ends.
 
@@ -311,6 +319,12 @@ async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Acc
     wanted = sorted(set(accounts))
     if not wanted:
         return {}
+    named = [(one.merchant_pk, one.asset, str(one.purpose)) for one in wanted]
+    locked = (await conn.exec_driver_sql(_LOCK_KNOWN, (mode, *transposed(named)))).all()
+    if locked:
+        return {
+            Account(row.merchant_pk or PLATFORM, row.asset, Purpose(row.purpose)): int(row.balance) for row in locked
+        }
     ids = await make_accounts(conn, mode, wanted)
     rows = await conn.exec_driver_sql(
         "SELECT id, balance FROM ledger_accounts WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE",
