@@ -154,7 +154,9 @@ async def _proven_dead(context: EngineContext, intents: Sequence[IntentRow], sig
     """Return those of which nothing that was signed can ever be mined: by what the database knows, or the chain."""
     dead: set[int] = set()
     dated: dict[int, Dated] = {}
-    async with context.db.transaction() as conn:
+    if not intents:
+        return dead
+    async with context.db.autocommit() as conn:
         for intent in intents:
             voided = signed[intent.id]
             if voided.sender != intent.source.address or voided.slot_number is None:

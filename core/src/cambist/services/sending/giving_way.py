@@ -141,7 +141,7 @@ async def give_way(context: EngineContext, source: OwnPath, until: datetime) -> 
     It keeps the reason for which it waits, as that the signer may have signed it before.
     """
     now = context.clock.now()
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         await conn.exec_driver_sql(_POSTPONE, (*context.chain_scope.key, source.pk, until, now, POSTPONED_MAX))
 
 
@@ -156,7 +156,7 @@ async def end_rest(context: EngineContext, rests: Rests, source: OwnPath, until:
         return False
     due_at = now if rests_until is None else rests_until
     which = (*context.chain_scope.key, source.pk, list(rests.suspects(source.pk, now)))
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         await conn.exec_driver_sql(_END_REST_OF_SENDER, (due_at, now, *which))
     return rests_until is None
 
@@ -183,7 +183,7 @@ async def postpone(context: EngineContext, retried: Mapping[int, datetime | None
 
     ``retried`` says of each when an operator wanted it to be tried, as it was read: who did so since, has it tried.
     """
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         given = list(retried), list(retried.values()), until, context.clock.now()
         await conn.exec_driver_sql(_POSTPONE_SOME, given)
 
@@ -191,5 +191,5 @@ async def postpone(context: EngineContext, retried: Mapping[int, datetime | None
 async def wake(context: EngineContext, intent_pks: Collection[int]) -> None:
     """Have those of these be due now that gave way, and wait for nothing else since."""
     now = context.clock.now()
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         await conn.exec_driver_sql(_WAKE, (now, now, list(intent_pks)))

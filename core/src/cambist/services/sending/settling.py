@@ -47,7 +47,7 @@ async def settle_named(
     """Look at the transactions that operators have named; return the intents that they end."""
     if not intents:
         return set()
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         named = await settle_store.named(conn, intents)
     return {
         intent.id
@@ -173,13 +173,13 @@ async def _remember(conn: AsyncConnection, context: EngineContext, intent: Inten
 
 
 async def _wait(context: EngineContext, intent: IntentRow, tx_id: str, why: str | None) -> bool:
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         await settle_store.note_waiting(conn, intent, tx_id, why, context.clock.now())
     return False
 
 
 async def _refuse(context: EngineContext, intent: IntentRow, tx_id: str, refusal: str | None) -> bool:
     log.warning("settling_refused", reference=intent.update.reference, tx_id=tx_id, reason=refusal)
-    async with context.db.transaction() as conn:
+    async with context.db.autocommit() as conn:
         await settle_store.note(conn, intent, tx_id, refusal, context.clock.now())
     return False

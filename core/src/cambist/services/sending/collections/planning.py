@@ -16,7 +16,7 @@ from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainError, ChainUnavailableError, Units
 from cambist.plugin.text import printable
 from cambist.services.addresses.account_keys import AccountKeys
-from cambist.services.addresses.wallets import OwnAddress, gas_station, main_wallet
+from cambist.services.addresses.wallets import OwnAddress, gas_station, known_wallet, main_wallet
 from cambist.services.platform import load
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.failures import Failures
@@ -61,7 +61,7 @@ class Collector:
         """
         context, now = self._context, self._context.clock.now()
         self.left_some = self.left_some and only_needed
-        async with context.db.transaction() as conn:
+        async with context.db.autocommit() as conn:
             needs = await _needs(conn, context)
             if only_needed and not any(units > 0 for units in needs.values()):
                 return 0
@@ -203,10 +203,12 @@ class Collector:
         if len(self._wallets) > WALLETS_MAX:
             self._wallets.clear()
         for merchant_pk in sorted(wanted - self._wallets.keys()):
-            async with context.db.transaction() as conn:
-                self._wallets[merchant_pk] = await main_wallet(
-                    conn, self._keys, context.family, merchant_pk, context.chain_scope.mode
-                )
+            async with context.db.autocommit() as conn:
+                known = await known_wallet(conn, context.family.name, merchant_pk, context.chain_scope.mode)
+            if known is None:
+                async with context.db.transaction() as conn:
+                    known = await main_wallet(conn, self._keys, context.family, merchant_pk, context.chain_scope.mode)
+            self._wallets[merchant_pk] = known
         return {merchant_pk: self._wallets[merchant_pk] for merchant_pk in wanted}
 
 
