@@ -96,6 +96,18 @@ async def test_a_tick_that_waits_for_blocks_asks_what_there_is_to_do_and_what_is
     await treasury.work(engine)
 
 
+async def test_a_tick_that_sees_what_is_mined_and_not_deep_asks_once_what_there_is_to_do(treasury):
+    engine = await treasury.ready()
+    await sent(treasury, engine)
+    await treasury.mine()
+    with statements(treasury.db) as executed:
+        done = await engine.tick()
+    assert len(executed) == 3
+    assert done.follows
+    assert "mined" in await tx_states(treasury)
+    await treasury.work(engine)
+
+
 async def test_what_waits_again_for_gas_that_is_on_its_way_costs_two_statements(treasury):
     engine = await treasury.ready()
     await treasury.receive("USDX", AMOUNT)

@@ -292,7 +292,7 @@ class Treasury:
             tick = await engine.tick()
             while tick.more:
                 tick = await engine.tick()
-            if until == "idle" and await self.is_idle():
+            if until == "idle" and not tick.follows and await self.is_idle():
                 return
             await self.mine()
         assert until != "idle", f"still open: {await self.open_intents()}"

@@ -25,7 +25,7 @@ from .collections.planning import Collector
 from .context import EngineContext
 from .failures import Failures
 from .finalizing import finalize
-from .following import Follower
+from .following import Followed, Follower
 from .gas.loans import ask_back
 from .giving_way import learn_rests
 from .pausing import defer_paused, release_paused
@@ -45,13 +45,14 @@ class TickResult(Struct, kw_only=True):
     """What one tick did. ``more`` asks for the next one at once; ``told``: events for merchants were queued.
 
     ``paused``: an operator has paused sending, so what is out was followed, and nothing was signed. None where the tick
-    failed before that was asked.
+    failed before that was asked. ``follows``: some of what is out is not deep yet.
     """
 
     more: bool = False
     told: bool = False
     collected: int = 0
     paused: bool | None = None
+    follows: bool = False
 
 
 class Engine:
@@ -102,16 +103,17 @@ class Engine:
         cancelled = agenda.cancel and await self._try("cancelling_failed", cancel_asked(context), failures)
         # Where it has failed, the money of some may have gone back before.
         done.told = cancelled is not False
-        left_some = agenda.follow and await self._follower.follow()
+        followed = await self._follower.follow() if agenda.follow else Followed()
         if agenda.check_lost:
             await self._try("lost_nonces_unknown", self._lost.check(), failures)
-        if agenda.cancel or left_some:
-            # What was followed may be mined and deep, or wait again.
+        if agenda.cancel or followed.left_some:
+            # What was followed may wait again, or for gas.
             agenda = await self._read_agenda(collects_all=collects_all)
         undoes = agenda.undo
-        finalized = (agenda.finalize or undoes) and await finalize(context, undoes=undoes)
+        finalized = (agenda.finalize or followed.any_deep or undoes) and await finalize(context, undoes=undoes)
         if finalized:
             agenda = await self._read_agenda(collects_all=collects_all)
+        done.follows = agenda.follow
         # What was taken back is followed again, and more may be as deep.
         done.more = (finalized and (undoes or agenda.finalize or agenda.undo)) or cancelled is True
         done.told = done.told or finalized or done.more
@@ -124,7 +126,8 @@ class Engine:
             failures.forget(SignerUnavailableError)
             return
         if self._any_deferred:
-            self._any_deferred = await release_paused(context)
+            # Of what is due.
+            self._any_deferred = agenda.send and await release_paused(context)
         station = await self._open_station()
         if station is not None and await self._collect_and_send(
             agenda, done, failures, station, collects_all=collects_all

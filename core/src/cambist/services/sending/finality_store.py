@@ -34,16 +34,17 @@ async def depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
             "SELECT height, finalized FROM chain_cursors WHERE chain = $1 AND scope = $2", chain_scope.key
         )
     ).first()
-    return None if row is None else _depth(chain_scope, row.height, row.finalized)
+    return None if row is None else depth_of(chain_scope, row.height, row.finalized)
 
 
 async def lock_depth(conn: AsyncConnection, chain_scope: ChainScope) -> Depth | None:
     """Return the same, and keep polls of the chain from being stored until the transaction ends."""
     read = await lock_cursor(conn, *chain_scope.key)
-    return None if read is None else _depth(chain_scope, read.height, read.finalized_height)
+    return None if read is None else depth_of(chain_scope, read.height, read.finalized_height)
 
 
-def _depth(chain_scope: ChainScope, height: int, finalized: int | None) -> Depth:
+def depth_of(chain_scope: ChainScope, height: int, finalized: int | None) -> Depth:
+    """Return the same of a cursor that the caller has read."""
     return Depth(height, chain_scope.deepest(height - max(1, chain_scope.info.confirmations), finalized))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import structlog
+from msgspec import Struct
 
 from cambist.domain.intents import CARRIERS
 from cambist.plugin import Broadcast, ChainError, Dated, SignedTx, TxStatus
@@ -36,6 +37,16 @@ Slots = Mapping[int, Sequence[TxRow]]
 log = structlog.get_logger(__name__)
 
 
+class Followed(Struct, frozen=True, kw_only=True):
+    """Whether following may have left something to other steps, and whether some of what is mined is deep already.
+
+    What is mined and not deep is nothing to any of them yet.
+    """
+
+    left_some: bool = False
+    any_deep: bool = False
+
+
 class Follower:
     """Follows one chain's open transactions. What nodes refused is kept in memory only: it is soon learned again.
 
@@ -49,16 +60,13 @@ class Follower:
         self._asked_last: tuple[int, str] | None = None
         self._unfound: set[int] = set()
 
-    async def follow(self) -> bool:
-        """Ask for the status of every open transaction, and do what those need that are in no block.
-
-        Return whether that may have left something to other steps.
-        """
+    async def follow(self) -> Followed:
+        """Ask for the status of every open transaction, and do what those need that are in no block."""
         context = self._context
         async with context.db.autocommit() as conn:
             found = await read_open(conn, context.chain_scope)
         if found is None:
-            return False
+            return Followed()
         txs, reorged = found.txs, found.reorged
         mined = await self._mined_counts(txs, reorged)
         asked = [
@@ -70,7 +78,7 @@ class Follower:
         slots: dict[int, list[TxRow]] = {}
         for tx in txs:
             slots.setdefault(tx.slot_pk, []).append(tx)
-        changed = await self._note(asked, statuses)
+        any_deep = await self._note(asked, statuses, found.deep)
         mined_slots = {
             tx.slot_pk for tx in txs if (statuses[tx.id].block if tx.id in statuses else tx.height) is not None
         }
@@ -83,13 +91,14 @@ class Follower:
             if slot not in pending and _is_taken(ones[0], mined[ones[0].sender])
         }
         expired = await self._expired(unconfirmed)
-        changed |= await self._mark_dead(expired, "its transaction has expired")
+        changed = await self._mark_dead(expired, "its transaction has expired")
         changed |= await self._check_taken(taken, found)
         await self._found_again([ones[0] for slot, ones in slots.items() if slot not in taken])
         unconfirmed = {slot: ones for slot, ones in unconfirmed.items() if slot not in taken and slot not in expired}
         changed |= await self._fill_gaps(unconfirmed, mined)
         changed |= await self._meet(found.wishes, unconfirmed)
-        return await self._rebroadcast(unconfirmed) or changed
+        changed |= await self._rebroadcast(unconfirmed)
+        return Followed(left_some=changed, any_deep=any_deep)
 
     async def _mined_counts(self, txs: Sequence[TxRow], reorged: Collection[int]) -> Mapping[str, int]:
         """Return by sender how many of its transactions are mined; 0 where none of those followed may be waiting."""
@@ -160,12 +169,13 @@ class Follower:
             dead |= {one.tx_id for one, is_dead in zip(some, answers, strict=True) if is_dead}
         return {slot: ones for slot, ones in unconfirmed.items() if all(tx.tx_id in dead for tx in ones)}
 
-    async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus]) -> bool:
+    async def _note(self, asked: Sequence[TxRow], statuses: Mapping[int, TxStatus], deep: int) -> bool:
+        """Note in which blocks these are seen; return whether one of those is deep already."""
         seen = [(tx, statuses[tx.id]) for tx in asked if statuses[tx.id].block is not None or tx.state == "mined"]
         if seen:
             async with self._context.db.autocommit() as conn:
                 await finality_store.note_mined(conn, seen)
-        return bool(seen)
+        return any(status.block is not None and status.block.height <= deep for _, status in seen)
 
     async def _check_taken(self, taken: Slots, found: Open) -> bool:
         """Give up nonce slots that something else has taken, after as many blocks as confirm a deposit.
@@ -177,7 +187,7 @@ class Follower:
         patience = max(MISSING_BLOCKS_MIN, self._context.chain_scope.info.confirmations)
         fresh = [slot for slot, ones in taken.items() if ones[0].missing_since is None]
         if fresh:
-            async with self._context.db.transaction() as conn:
+            async with self._context.db.autocommit() as conn:
                 await finality_store.note_missing(conn, fresh, found.read_height)
             self._context.alert("sequence_taken", slots=len(fresh), first=taken[fresh[0]][0].intent.update.reference)
         waited = {
@@ -236,7 +246,7 @@ class Follower:
     async def _found_again(self, txs: Sequence[TxRow]) -> None:
         back = [tx.slot_pk for tx in txs if tx.missing_since is not None]
         if back:
-            async with self._context.db.transaction() as conn:
+            async with self._context.db.autocommit() as conn:
                 await finality_store.note_missing(conn, back, None)
 
     async def _fill_gaps(self, unconfirmed: Slots, mined: Mapping[str, int]) -> bool:
@@ -262,7 +272,7 @@ class Follower:
             else:
                 refusal = await replace(self._context, ones[-1], len(ones), self._refused.get(ones[-1].id), wish)
             if refusal != LATER:
-                async with self._context.db.transaction() as conn:
+                async with self._context.db.autocommit() as conn:
                     await fee_wishes.answer_wish(conn, wish, refusal)
         return bool(wishes)
 

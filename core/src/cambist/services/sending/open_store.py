@@ -11,6 +11,7 @@ from cambist.plugin import Units
 from cambist.services.chain_scope import ChainScope
 
 from .fee_wishes import FeeWish
+from .finality_store import depth_of
 from .rows import TX_COLUMNS, TX_JOINS, TxRow, tx_row
 
 OPEN_MAX = 5_000
@@ -26,7 +27,7 @@ WITH open AS MATERIALIZED (
         SELECT id FROM outbound_slots WHERE chain = $1 AND scope = $2 AND state = 'open' ORDER BY id LIMIT $3
     ) AND t.state IN ('stored', 'sent', 'mined')
 )
-SELECT t.*, c.height AS read_height, c.head, t.state = 'mined'
+SELECT t.*, c.height AS read_height, c.head, c.finalized, t.state = 'mined'
     AND (b.hash <> t.block_hash OR b.hash IS NULL AND t.height >= c.height - $4) IS TRUE AS is_reorged
 FROM open t JOIN chain_cursors c ON c.chain = $1 AND c.scope = $2
     LEFT JOIN chain_blocks b ON b.chain = $1 AND b.scope = $2 AND b.height = t.height
@@ -37,11 +38,13 @@ ORDER BY t.id
 class Open(Struct, frozen=True, kw_only=True):
     """What is not deep in the chain yet, oldest first, with all transactions of each slot: one is mined.
 
-    ``read_height`` is how far the watcher has read, ``head`` the newest block that was seen. ``reorged`` are those that
-    were mined in a block which is not the one that the watcher knows at its height.
+    ``read_height`` is how far the watcher has read, ``deep`` the highest block that counts as deep, ``head`` the newest
+    one that was seen. ``reorged`` are those that were mined in a block which is not the one that the watcher knows at
+    its height.
     """
 
     read_height: int
+    deep: int
     head: int
     txs: Sequence[TxRow]
     reorged: Collection[int]
@@ -63,6 +66,7 @@ async def read_open(conn: AsyncConnection, chain_scope: ChainScope) -> Open | No
     }
     return Open(
         read_height=rows[0].read_height,
+        deep=depth_of(chain_scope, rows[0].read_height, rows[0].finalized).deep,
         head=rows[0].head,
         txs=[tx_row(row) for row in rows],
         reorged={row.id for row in rows if row.is_reorged},

@@ -22,16 +22,21 @@ KIND = "opening"
 
 
 def reference(chain: str, address: str) -> str:
-    """Return the name of the opening of an address on a chain."""
+    """Return the name of the opening of an address on a chain, as ``_OPEN_STATION`` does."""
     return f"{chain}:{address}"
+
+
+_OPEN_STATION = """
+SELECT a.id, a.address FROM addresses a WHERE a.mode = $1 AND a.family = $2 AND a.purpose = 'gas' AND EXISTS (
+    SELECT FROM ledger_transactions t WHERE t.kind = $3 AND t.reference = $4::text || ':' || a.address
+)
+"""
 
 
 async def open_station(conn: AsyncConnection, info: ChainInfo, mode: str) -> OwnAddress | None:
     """Return this chain's gas station if its books have begun: before they have, it sends nothing."""
-    station = await gas_station(conn, info.family, mode)
-    if station is None or not await ledger.is_posted(conn, KIND, reference(info.id, station.address)):
-        return None
-    return station
+    row = (await conn.exec_driver_sql(_OPEN_STATION, (mode, info.family, KIND, info.id))).first()
+    return None if row is None else OwnAddress(row.id, row.address)
 
 
 async def open_books(
