@@ -156,5 +156,10 @@ async def is_coming(conn: AsyncConnection, chain_scope: ChainScope, recipient_pk
     if (await conn.exec_driver_sql(_COMING, wanted)).scalar_one():
         return True
     # Another may be asking for one: behind it, its own is seen.
-    await conn.exec_driver_sql("SELECT FROM addresses WHERE id = $1 FOR NO KEY UPDATE", (recipient_pk,))
+    await lock_recipient(conn, recipient_pk)
     return bool((await conn.exec_driver_sql(_COMING, wanted)).scalar_one())
+
+
+async def lock_recipient(conn: AsyncConnection, recipient_pk: int) -> None:
+    """Have engines take turns that ask for something to an address of ours, until the transaction ends."""
+    await conn.exec_driver_sql("SELECT FROM addresses WHERE id = $1 FOR NO KEY UPDATE", (recipient_pk,))

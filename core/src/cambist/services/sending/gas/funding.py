@@ -11,16 +11,19 @@ from cambist.domain.allocation import PendingOutflow
 from cambist.domain.intents import IntentKind
 from cambist.plugin import LendingChain
 from cambist.services.accounting.ledger import Purpose, asset_key
-from cambist.services.addresses.wallets import gas_station
 from cambist.services.chain_pauses import Pausable
 from cambist.services.sending import store
 from cambist.services.sending.context import EngineContext
-from cambist.services.sending.intents import internal_intent, is_coming, submit
+from cambist.services.sending.intents import internal_intent, lock_recipient, submit
 from cambist.services.sending.rows import OwnPath
 from cambist.services.sending.store import OUTFLOW
 
 from .loans import LOAN_HAS_FAILED, PATIENCE
 
+_IS_GAS_COMING = f"""
+EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
+    AND kind = '{IntentKind.TOP_UP}' AND state IN ('waiting', 'sending'))
+"""
 # What is mined and not posted yet: gas that has come, and fees at their highest while they are not known.
 _COMING = f"""
     + coalesce((SELECT sum(i.units) FROM outbound_intents i
@@ -60,8 +63,7 @@ SELECT own.units AS gas, own.kept, own.deposits, known.*, outflow.* FROM ({{gas}
     CROSS JOIN (SELECT
         coalesce((SELECT next_sequence FROM outbound_senders WHERE address_pk = $1 AND chain = $2 AND scope = $3), 0)
             AS next_sequence,
-        EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
-            AND kind = '{IntentKind.TOP_UP}' AND state IN ('waiting', 'sending')) AS is_gas_coming,
+        {_IS_GAS_COMING} AS is_gas_coming,
         $4::bool AND {LOAN_HAS_FAILED} AS has_loan_failed,
         EXISTS (SELECT FROM chain_pauses WHERE chain = $2 AND what = '{Pausable.SENDING}') AS is_paused
     ) known LEFT JOIN ({OUTFLOW.format(beside="NULL")}) outflow ON true
@@ -72,12 +74,14 @@ _STATION_LEFT, _WALLET_LEFT, _DEPOSIT_LEFT = (
 # Of what came since the address last signed anything itself: what it then still lacks is asked for anew each time.
 # What outbids an open transaction is signed for the same slot, and has spent what was brought for it.
 _BROUGHT = f"""
-SELECT count(*) AS times, max(finished_at) AS last_at FROM outbound_intents
-WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3 AND kind = '{IntentKind.TOP_UP}' AND state = 'done'
-    AND created_at > greatest((SELECT max(s.created_at) FROM outbound_slots s
-        WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3), (SELECT max(t.created_at) FROM outbound_slots s
-        JOIN outbound_txs t ON t.slot_pk = s.id
-        WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open'), '-infinity')
+SELECT brought.*, station.id AS station_pk, {_IS_GAS_COMING} AS is_coming FROM (
+    SELECT count(*) AS times, max(finished_at) AS last_at FROM outbound_intents
+    WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3 AND kind = '{IntentKind.TOP_UP}' AND state = 'done'
+        AND created_at > greatest((SELECT max(s.created_at) FROM outbound_slots s
+            WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3), (SELECT max(t.created_at) FROM outbound_slots s
+            JOIN outbound_txs t ON t.slot_pk = s.id
+            WHERE s.address_pk = $1 AND s.chain = $2 AND s.scope = $3 AND s.state = 'open'), '-infinity')
+) brought LEFT JOIN addresses station ON station.mode = $4 AND station.family = $5 AND station.purpose = 'gas'
 """  # noqa: S608  a constant
 
 BROUGHT_AT_ONCE_MAX = 3
@@ -152,9 +156,14 @@ async def ask_for_gas(
     False, and an alert for each that came, where what was brought was never enough and no more is brought for a while:
     each time costs the platform a fee, and where what is brought makes the fee higher by as much, it never would be.
     """
-    if await is_coming(conn, context.chain_scope, recipient.pk, IntentKind.TOP_UP):
+    info, key = context.chain_scope.info, (recipient.pk, *context.chain_scope.key)
+    if (await conn.exec_driver_sql(f"SELECT {_IS_GAS_COMING}", key)).scalar_one():
         return True  # asked each second until it is there, where all that a wallet ever sent is much to read
-    row = (await conn.exec_driver_sql(_BROUGHT, (recipient.pk, *context.chain_scope.key))).one()
+    # Another may be asking for some: behind it, its own is seen.
+    await lock_recipient(conn, recipient.pk)
+    row = (await conn.exec_driver_sql(_BROUGHT, (*key, context.chain_scope.mode, info.family))).one()
+    if row.is_coming:
+        return True
     if row.times >= BROUGHT_AT_ONCE_MAX:
         rest = min(REST_MAX, REST_FIRST * REST_GROWTH ** min(row.times - BROUGHT_AT_ONCE_MAX, REST_STEPS_MAX))
         if now < row.last_at + rest:
@@ -162,16 +171,14 @@ async def ask_for_gas(
                 facts = {"times": row.times, "until": str(row.last_at + rest)}
                 context.alert("gas_never_enough", address=recipient.address, lacking=units, **facts)
             return False
-    info = context.chain_scope.info
     arriving = max(units, info.native.least_units)
-    station = await gas_station(conn, info.family, context.chain_scope.mode)
-    if station is not None and arriving > 0:
+    if row.station_pk is not None and arriving > 0:
         asked = internal_intent(
             IntentKind.TOP_UP,
             context.ids.new("gas"),
             context.chain_scope,
             merchant_pk=recipient.merchant_pk,
-            source_pk=station.pk,
+            source_pk=row.station_pk,
             recipient=recipient,
             units=arriving,
         )
