@@ -17,12 +17,11 @@ from cambist.ports import RandomBytes, system_ids
 from . import filter_snapshots
 from .address_filter import SEED_BYTES, AddressFilter
 from .filter_snapshots import Header, Origin, SnapshotError, Witness
+from .new_addresses import BESIDE_MAX, NEW_ROWS_MAX, SOURCES, Known, News, Since, news_columns
 
 log = structlog.get_logger(__name__)
 
 PREFETCH_ROWS = 5_000
-NEW_ROWS_MAX = 500
-"""So many new addresses are read in one statement; more come by a cursor, in parts."""
 ROOM_TO_SPARE = 20
 """A filter that is built gets room for a twentieth more than there is."""
 PROBES = 100
@@ -35,9 +34,7 @@ NO_TIMEOUT = "SET LOCAL statement_timeout = 0"
 SERVERS_MAX = 3
 """So many servers may answer one after the other before a poll is given up."""
 
-_SOURCES = ("addresses", "tracked_addresses")
-
-_EVERY = " UNION ALL ".join(f"SELECT address, xid FROM {table} WHERE mode = $1 AND family = $2" for table in _SOURCES)  # noqa: S608
+_EVERY = " UNION ALL ".join(f"SELECT address, xid FROM {table} WHERE mode = $1 AND family = $2" for table in SOURCES)  # noqa: S608
 _COUNT = f"SELECT count(*) FROM ({_EVERY}) AS every"  # noqa: S608
 _SINCE = (
     f"SELECT address FROM ({_EVERY}) AS every WHERE xid >= $3::text::xid8"  # noqa: S608
@@ -47,12 +44,9 @@ _SINCE = (
 _NEWEST = " UNION ALL ".join(
     f"(SELECT address, xid::text::bigint AS xid FROM {table} WHERE mode = $1 AND family = $2 AND xid {{bound}}"  # noqa: S608
     f" ORDER BY {table}.xid DESC LIMIT {PROBES})"
-    for table in _SOURCES
+    for table in SOURCES
 )
-_NEW = f"""
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, pg_postmaster_start_time() AS server, new.address
-FROM (VALUES (0)) AS one LEFT JOIN LATERAL ({_SINCE} LIMIT $4) AS new ON true
-"""  # noqa: S608  a constant
+_NEW = f"SELECT {news_columns(mode='$1', family='$2', xid='$3', limit=NEW_ROWS_MAX)}"
 _OLDEST = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, pg_postmaster_start_time() AS server
 """
@@ -113,6 +107,26 @@ class AddressCache:
         """From which transaction on the watch may not know what was added; None where it knows all there ever is."""
         return self._from_xid
 
+    def since(self) -> Since | None:
+        """Return what to ask for beside something else, and to ``learn`` from; None while that is not known."""
+        if self._loading is None or not _succeeded(self._loading):
+            return None
+        return Since(mode=self._mode, family=self._family.name, xid=self._from_xid)
+
+    def learn(self, since: Since, news: News) -> Known | None:
+        """Return a watch that has every address which was committed when this was answered, None where it may not.
+
+        Other chains may have read on, or learnt, while it was asked. As long as the server is the same, and the filter
+        knows no less than when it was asked, all that is older than ``since`` is known, and the rest is told here.
+        """
+        if len(news.addresses) >= BESIDE_MAX or news.server != self._server:
+            return None
+        if since.xid > min(news.xmin, self._from_xid):
+            return None
+        self._filter.update(map(self._family.address_key, news.addresses))
+        self._from_xid = max(self._from_xid, news.xmin)
+        return Known(self._filter, self._from_xid)
+
     async def refresh(self) -> Watch:
         """Return a watch that has every address which is committed by now.
 
@@ -126,8 +140,9 @@ class AddressCache:
         for _ in range(SERVERS_MAX):
             await self._loaded()
             async with self._one_at_a_time:
-                next_from_xid, server = await self._read(self._filter, self._from_xid)
-                if server == self._server and next_from_xid >= self._from_xid:
+                from_xid = self._from_xid
+                next_from_xid, server = await self._read(self._filter, from_xid)
+                if server == self._server and next_from_xid >= from_xid:
                     self._from_xid = next_from_xid
                     return self._filter
                 # Another server answers, or one that was turned back: numbers that were read may be others' there.
@@ -287,11 +302,10 @@ class AddressCache:
         if from_xid and not is_loading:
             # One statement has one view of the table: whatever it does not see is of a transaction from xmin on.
             async with self._db.autocommit() as conn:
-                found = await conn.exec_driver_sql(_NEW, (self._mode, self._family.name, str(from_xid), NEW_ROWS_MAX))
-                new = found.all()
-            if len(new) < NEW_ROWS_MAX:
-                into.update([key_of(row.address) for row in new if row.address is not None])
-                return new[0].xmin, new[0].server
+                row = (await conn.exec_driver_sql(_NEW, (self._mode, self._family.name, str(from_xid)))).one()
+            if len(row.new_addresses) < NEW_ROWS_MAX:
+                into.update(map(key_of, row.new_addresses))
+                return row.xmin, row.server
         async with self._db.transaction() as conn:
             if from_xid == 0 or is_loading:
                 # The first rows of a small family may lie behind those of a large one.

@@ -16,7 +16,9 @@ from cambist.services.chain_scope import ChainScope
 from cambist.services.trackers import movements
 
 from . import judging
+from .addresses import AddressCache
 from .cursors import Cursor
+from .new_addresses import BESIDE_MAX, Known, News, news_columns
 
 TOLD_AFTER = timedelta(seconds=5)
 """After so long it is written down again that the chain was looked at, though it stands still."""
@@ -29,7 +31,8 @@ SELECT c.height, c.hash, c.histories_begun,
         OR EXISTS (SELECT FROM payments WHERE {judging.DIRTY})
         OR EXISTS (SELECT FROM payments WHERE {judging.DETECTED}) AS judge,
     EXISTS (SELECT FROM payments WHERE {judging.CONFIRMING}) AS count_on,
-    EXISTS (SELECT FROM movements WHERE {movements.CONFIRMED.format(deepest="$8", head="$3")}) AS confirm_movements
+    EXISTS (SELECT FROM movements WHERE {movements.CONFIRMED.format(deepest="$8", head="$3")}) AS confirm_movements,
+    {news_columns(mode="$9", family="$10", xid="$11", limit=BESIDE_MAX, only_if="$3 - c.height BETWEEN 1 AND $12")}
 FROM chain_cursors c WHERE c.chain = $1 AND c.scope = $2
 """  # noqa: S608  constants
 
@@ -39,7 +42,8 @@ class Pending(Struct, frozen=True, kw_only=True):
 
     ``histories_begun``: how often pasts of trackers were begun when this was asked. ``is_news``: what is stored of the
     head is not what it is, or is old. ``judge`` and ``confirm_movements`` say whether anything is due, ``count_on``
-    whether anybody counts confirmations.
+    whether anybody counts confirmations. ``known`` says who is watched, where that was learnt beside it and is enough
+    for the next span.
     """
 
     cursor: Cursor
@@ -48,10 +52,25 @@ class Pending(Struct, frozen=True, kw_only=True):
     judge: bool
     count_on: bool
     confirm_movements: bool
+    known: Known | None
 
 
-async def read_pending(conn: AsyncConnection, chain_scope: ChainScope, head: Head, now: datetime) -> Pending | None:
-    """Return what is due now with this head, or None before the first poll."""
+async def read_pending(  # noqa: PLR0913  what is known, and what is asked
+    conn: AsyncConnection,
+    chain_scope: ChainScope,
+    head: Head,
+    now: datetime,
+    *,
+    addresses: AddressCache | None,
+    span_blocks: int,
+) -> Pending | None:
+    """Return what is due now with this head, or None before the first poll.
+
+    Where the next span, of at most ``span_blocks``, ends at the head, its last block is known already. So the addresses
+    that it is scanned for may be asked for here, and are, unless ``addresses`` is None.
+    """
+    since = None if addresses is None else addresses.since()
+    asked = (since.mode, since.family, str(since.xid), span_blocks) if since is not None else (None, None, None, 0)
     found = await conn.exec_driver_sql(
         _READ,
         (
@@ -62,11 +81,15 @@ async def read_pending(conn: AsyncConnection, chain_scope: ChainScope, head: Hea
             chain_scope.deepest(head.height, head.finalized_height),
             now,
             movements.deepest(chain_scope, head),
+            *asked,
         ),
     )
     row = found.one_or_none()
     if row is None:
         return None
+    known = None
+    if addresses is not None and since is not None and row.new_addresses is not None:
+        known = addresses.learn(since, News(addresses=row.new_addresses, xmin=row.xmin, server=row.server))
     return Pending(
         cursor=Cursor(row.height, row.hash),
         histories_begun=row.histories_begun,
@@ -74,4 +97,5 @@ async def read_pending(conn: AsyncConnection, chain_scope: ChainScope, head: Hea
         judge=row.judge,
         count_on=row.count_on,
         confirm_movements=row.confirm_movements,
+        known=known,
     )

@@ -31,6 +31,7 @@ from .addresses import AddressCache
 from .blocks import height_before, time_between
 from .checking import Scanned, checked
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
+from .new_addresses import Known
 from .pending import Pending, read_pending
 from .read_ahead import ReadAhead
 from .store import WatchedChain
@@ -97,6 +98,7 @@ class Watcher:
         self._span_blocks = chain.info.span_max
         self._books_open = scope != 0  # simulated chains have no gas station
         self._stored_since: int | None = None
+        self._read_to = -1
         self._ahead: ReadAhead | None = None
 
     @property
@@ -153,8 +155,15 @@ class Watcher:
         )
 
     async def _pending(self, head: Head, now: datetime) -> Pending | None:
+        # Where no block is new, as far as this watcher knows, nothing is scanned.
+        addresses = self._address_cache if head.height > self._read_to else None
         async with self._db.autocommit() as conn:
-            return await read_pending(conn, self._chain_scope, head, now)
+            pending = await read_pending(
+                conn, self._chain_scope, head, now, addresses=addresses, span_blocks=self._span_blocks
+            )
+        if pending is not None:
+            self._read_to = pending.cursor.height
+        return pending
 
     async def _poll(self, view: ChainView, head: Head, pending: Pending, now: datetime, revision: int) -> PollResult:
         cursor = pending.cursor
@@ -238,7 +247,9 @@ class Watcher:
         span = self._next_span(head, cursor)
         try:
             scanned = await self._taken(head, cursor, revision)
-            scanned = scanned or await self._scan(view, head, cursor, span, revision, pending.histories_begun)
+            scanned = scanned or await self._scan(
+                view, head, cursor, span, revision, pending.histories_begun, pending.known
+            )
         except SpanTooWideError:
             if span.length == 1:
                 raise
@@ -256,6 +267,7 @@ class Watcher:
         if self._ahead is not None and head.height - last.height >= self._span_blocks:
             self._ahead.start(read, self._read_on(head, read, pending.histories_begun))
         stored = await store_span(self._db, self._chain_scope, head, pending, now, scanned)
+        self._read_to = last.height
         await self._tell(stored.judgement, stored.saved, stored.stages)
         return PollResult(
             head=head.height,
@@ -270,14 +282,24 @@ class Watcher:
         return Span(first=cursor.height + 1, last=min(head.height, cursor.height + self._span_blocks))
 
     async def _scan(  # noqa: PLR0913, PLR0917  what is read, and what is known of it
-        self, view: ChainView, head: Head, cursor: Cursor, span: Span, revision: int, histories_begun: int
+        self,
+        view: ChainView,
+        head: Head,
+        cursor: Cursor,
+        span: Span,
+        revision: int,
+        histories_begun: int,
+        known: Known | None = None,
     ) -> Scanned:
         """Return the span that follows the cursor, checked."""
         # The span's last block is known before the addresses are, and must be the one that is scanned. So no
         # address handed out before a block was made can be missing from the cache when that block is scanned.
-        last_hash = head.hash if span.last == head.height else (await view.block(span.last)).hash
-        watch = await self._address_cache.refresh()
-        known_xid = self._address_cache.known_xid
+        # Where it is the head, which was asked for first of all, what was learnt of addresses since is enough.
+        is_head = span.last == head.height
+        last_hash = head.hash if is_head else (await view.block(span.last)).hash
+        if known is None or not is_head:
+            known = Known(await self._address_cache.refresh(), self._address_cache.known_xid)
+        watch, known_xid = known
         result = checked(await view.scan(span, watch), span, cursor.hash, last_hash)
         return Scanned(result=result, known_xid=known_xid, histories_begun=histories_begun, tokens_revision=revision)
 
