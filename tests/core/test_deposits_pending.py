@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from cambist.services.receiving.deposits import opening_balances
 from cambist.services.receiving.deposits.pending import TOLD_AFTER
 from cambist.testing.memory import MemoryChain, memory_chain_info
 from cambist.testing.memory.family import named_address
@@ -37,6 +38,28 @@ async def test_a_poll_that_finds_nothing_new_asks_one_question_and_writes_nothin
             await treasury.poll()
         assert len(executed) == 1
     assert await looked_at(db) == before
+
+
+async def test_books_are_opened_as_soon_as_there_is_a_gas_station_and_nothing_is_asked_for_it(shop, chain, watcher, db):
+    """Also a watcher that begins where they are open knows it from that question."""
+    station = shop.family.derive_address("xpubOfTheGateway", 0, 0)
+    with statements(db) as executed:
+        await watcher.poll()
+    assert len(executed) == 1
+    async with db.transaction() as conn:
+        await conn.exec_driver_sql(
+            "INSERT INTO addresses (mode, family, address, purpose, account_index, change, address_index)"
+            " VALUES ('live', 'memory', $1, 'gas', 0, 0, 0)",
+            (station,),
+        )
+        assert await opening_balances.open_station(conn, chain.info, "live") is None
+    await watcher.poll()
+    async with db.autocommit() as conn:
+        assert (await opening_balances.open_station(conn, chain.info, "live")).address == station
+    for one in (watcher, shop.watcher(chain)):
+        with statements(db) as executed:
+            await one.poll()
+        assert len(executed) == 1
 
 
 async def test_a_poll_says_every_few_seconds_that_it_has_looked(treasury, db):

@@ -6,6 +6,7 @@ import asyncio
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy.exc import ProgrammingError
@@ -17,7 +18,7 @@ from cambist.ports import RandomBytes, system_ids
 from . import filter_snapshots
 from .address_filter import SEED_BYTES, AddressFilter
 from .filter_snapshots import Header, Origin, SnapshotError, Witness
-from .new_addresses import BESIDE_MAX, NEW_ROWS_MAX, SOURCES, Known, News, Since, news_columns
+from .new_addresses import BESIDE_MAX, NEW_ROWS_MAX, SOURCES, News, news_columns
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +58,13 @@ SELECT (SELECT system_identifier FROM pg_control_system())::text AS system_ident
        ARRAY[pg_relation_filenode('addresses'), pg_relation_filenode('tracked_addresses')]::bigint[] AS files,
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_xid
 """
+
+
+class Known(NamedTuple):
+    """Who is watched. What transactions from ``xid`` on added may not be known; None where all there ever is is."""
+
+    watch: Watch
+    xid: int | None
 
 
 class AddressCache:
@@ -107,13 +115,11 @@ class AddressCache:
         """From which transaction on the watch may not know what was added; None where it knows all there ever is."""
         return self._from_xid
 
-    def since(self) -> Since | None:
-        """Return what to ask for beside something else, and to ``learn`` from; None while that is not known."""
-        if self._loading is None or not _succeeded(self._loading):
-            return None
-        return Since(mode=self._mode, family=self._family.name, xid=self._from_xid)
+    def since(self) -> int | None:
+        """Return from which transaction on to ask for news, to ``learn`` from them; None while that is not known."""
+        return self._from_xid if self._loading is not None and _succeeded(self._loading) else None
 
-    def learn(self, since: Since, news: News) -> Known | None:
+    def learn(self, since: int, news: News) -> Known | None:
         """Return a watch that has every address which was committed when this was answered, None where it may not.
 
         Other chains may have read on, or learnt, while it was asked. As long as the server is the same, and the filter
@@ -121,7 +127,7 @@ class AddressCache:
         """
         if len(news.addresses) >= BESIDE_MAX or news.server != self._server:
             return None
-        if since.xid > min(news.xmin, self._from_xid):
+        if since > min(news.xmin, self._from_xid):
             return None
         self._filter.update(map(self._family.address_key, news.addresses))
         self._from_xid = max(self._from_xid, news.xmin)

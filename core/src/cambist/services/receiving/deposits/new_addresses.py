@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from msgspec import Struct
-
-from cambist.plugin import Watch
 
 NEW_ROWS_MAX = 500
 """So many new addresses are read in one statement; more come by a cursor, in parts."""
@@ -17,14 +14,6 @@ BESIDE_MAX = 25
 
 SOURCES = ("addresses", "tracked_addresses")
 """Where addresses are that are watched: ours, and those of trackers."""
-
-
-class Since(Struct, frozen=True, kw_only=True):
-    """From which transaction on rows may not have been visible when they were last looked for."""
-
-    mode: str
-    family: str
-    xid: int
 
 
 class News(Struct, frozen=True, kw_only=True):
@@ -38,18 +27,12 @@ class News(Struct, frozen=True, kw_only=True):
     server: datetime
 
 
-class Known(NamedTuple):
-    """Who is watched. What transactions from ``xid`` on added may not be known; None where all there ever is is."""
-
-    watch: Watch
-    xid: int | None
-
-
 def news_columns(*, mode: str, family: str, xid: str, limit: int, only_if: str = "true") -> str:
-    """Return the columns of a statement in which ``News`` stand, by the parameters that hold what ``Since`` says.
+    """Return the columns of a statement in which ``News`` stand, by the parameters of mode, family and transaction.
 
-    A statement has one view of the tables, so all of it is of the same moment. There are more new addresses than these
-    where there are as many as ``limit``. Where ``only_if`` does not hold, nothing is looked for.
+    From that transaction on rows may not have been visible when they were last looked for. A statement has one view of
+    the tables, so all of it is of the same moment. There are more new addresses than these where there are as many as
+    ``limit``. Where ``only_if`` does not hold, nothing is looked for.
     """
     new = " UNION ALL ".join(
         f"(SELECT address FROM {table} WHERE mode = {mode} AND family = {family} AND xid >= {xid}::text::xid8"  # noqa: S608  constants

@@ -13,48 +13,45 @@ from cambist.services.accounting import ledger
 from cambist.services.accounting.ledger import PLATFORM, Account, Movement, Posting, Purpose, asset_key
 from cambist.services.addresses.wallets import OwnAddress, gas_station
 
-from .cursors import load_cursor
+from . import cursors
 from .store import WatchedChain
 
 log = structlog.get_logger(__name__)
 
 KIND = "opening"
 
+# The purpose is a constant, as where gas stations are found.
+_STATION = "FROM addresses a WHERE a.mode = {mode} AND a.family = {family} AND a.purpose = 'gas'"
+_IS_POSTED = ledger.IS_POSTED.format(kind=f"'{KIND}'", reference="{chain} || ':' || a.address")
+IS_OPEN = f"(SELECT {_IS_POSTED} {_STATION} LIMIT 1)"
+"""Whether the books of a chain have begun; null where there is no gas station."""
+_OPEN = f"SELECT a.id, a.address {_STATION} AND {_IS_POSTED}".format(mode="$1", family="$2", chain="$3::text")
+
 
 def reference(chain: str, address: str) -> str:
-    """Return the name of the opening of an address on a chain, as ``_OPEN_STATION`` does."""
+    """Return the name of the opening of an address on a chain, as ``_IS_POSTED`` does."""
     return f"{chain}:{address}"
-
-
-_OPEN_STATION = """
-SELECT a.id, a.address FROM addresses a WHERE a.mode = $1 AND a.family = $2 AND a.purpose = 'gas' AND EXISTS (
-    SELECT FROM ledger_transactions t WHERE t.kind = $3 AND t.reference = $4::text || ':' || a.address
-)
-"""
 
 
 async def open_station(conn: AsyncConnection, info: ChainInfo, mode: str) -> OwnAddress | None:
     """Return this chain's gas station if its books have begun: before they have, it sends nothing."""
-    row = (await conn.exec_driver_sql(_OPEN_STATION, (mode, info.family, KIND, info.id))).first()
+    row = (await conn.exec_driver_sql(_OPEN, (mode, info.family, info.id))).first()
     return None if row is None else OwnAddress(row.id, row.address)
 
 
-async def open_books(
-    db: Database, chain: Chain, chain_scope: WatchedChain, *, since: int, finalized: int | None
+async def open_books(  # noqa: PLR0913  what is opened, and what is known of it
+    db: Database, chain: Chain, chain_scope: WatchedChain, cursor: cursors.Cursor, *, since: int, finalized: int | None
 ) -> bool:
-    """Post the opening if it is not there yet; return whether there is nothing left to open.
+    """Post the opening, which is not there yet where the chain was read to this cursor; return whether it was.
 
     The balance is asked for at the height up to which transfers are stored, and what they brought is left out: so
     it does not matter which came first, the address, its money, or the first poll of the chain. Where the chain
     does not tell that, it is the finalized height, once all transfers from ``since`` up to it are stored.
     """
-    async with db.transaction() as conn:
+    async with db.autocommit() as conn:
         station = await gas_station(conn, chain_scope.info.family, chain_scope.mode)
-        cursor = await load_cursor(conn, chain_scope)
-        if station is None or cursor is None:
-            return False
-        if await ledger.is_posted(conn, KIND, reference(chain_scope.info.id, station.address)):
-            return True
+    if station is None:
+        return False
     try:
         height, balance = await _balance(chain, station, cursor.height, since, finalized)
         # Nobody but us stakes with the gas station's key, and we do not before the books are open.

@@ -15,10 +15,10 @@ from cambist.plugin import Head
 from cambist.services.chain_scope import ChainScope
 from cambist.services.trackers import movements
 
-from . import judging
-from .addresses import AddressCache
+from . import judging, opening_balances
+from .addresses import AddressCache, Known
 from .cursors import Cursor
-from .new_addresses import BESIDE_MAX, Known, News, news_columns
+from .new_addresses import BESIDE_MAX, News, news_columns
 
 TOLD_AFTER = timedelta(seconds=5)
 """After so long it is written down again that the chain was looked at, though it stands still."""
@@ -32,7 +32,8 @@ SELECT c.height, c.hash, c.histories_begun,
         OR EXISTS (SELECT FROM payments WHERE {judging.DETECTED}) AS judge,
     EXISTS (SELECT FROM payments WHERE {judging.CONFIRMING}) AS count_on,
     EXISTS (SELECT FROM movements WHERE {movements.CONFIRMED.format(deepest="$8", head="$3")}) AS confirm_movements,
-    {news_columns(mode="$9", family="$10", xid="$11", limit=BESIDE_MAX, only_if="$3 - c.height BETWEEN 1 AND $12")}
+    {news_columns(mode="$9", family="$10", xid="$11", limit=BESIDE_MAX, only_if="$3 - c.height BETWEEN 1 AND $12")},
+    CASE WHEN $13::bool THEN {opening_balances.IS_OPEN.format(chain="$1", mode="$9", family="$10")} END AS is_open
 FROM chain_cursors c WHERE c.chain = $1 AND c.scope = $2
 """  # noqa: S608  constants
 
@@ -43,7 +44,7 @@ class Pending(Struct, frozen=True, kw_only=True):
     ``histories_begun``: how often pasts of trackers were begun when this was asked. ``is_news``: what is stored of the
     head is not what it is, or is old. ``judge`` and ``confirm_movements`` say whether anything is due, ``count_on``
     whether anybody counts confirmations. ``known`` says who is watched, where that was learnt beside it and is enough
-    for the next span.
+    for the next span. ``is_open`` says whether the chain's books have begun; None without a gas station, and unasked.
     """
 
     cursor: Cursor
@@ -53,6 +54,7 @@ class Pending(Struct, frozen=True, kw_only=True):
     count_on: bool
     confirm_movements: bool
     known: Known | None
+    is_open: bool | None
 
 
 async def read_pending(  # noqa: PLR0913  what is known, and what is asked
@@ -63,6 +65,7 @@ async def read_pending(  # noqa: PLR0913  what is known, and what is asked
     *,
     addresses: AddressCache | None,
     span_blocks: int,
+    asks_books: bool,
 ) -> Pending | None:
     """Return what is due now with this head, or None before the first poll.
 
@@ -70,7 +73,6 @@ async def read_pending(  # noqa: PLR0913  what is known, and what is asked
     that it is scanned for may be asked for here, and are, unless ``addresses`` is None.
     """
     since = None if addresses is None else addresses.since()
-    asked = (since.mode, since.family, str(since.xid), span_blocks) if since is not None else (None, None, None, 0)
     found = await conn.exec_driver_sql(
         _READ,
         (
@@ -81,7 +83,9 @@ async def read_pending(  # noqa: PLR0913  what is known, and what is asked
             chain_scope.deepest(head.height, head.finalized_height),
             now,
             movements.deepest(chain_scope, head),
-            *asked,
+            *(chain_scope.mode, chain_scope.info.family),
+            *((str(since), span_blocks) if since is not None else (None, 0)),
+            asks_books,
         ),
     )
     row = found.one_or_none()
@@ -98,4 +102,5 @@ async def read_pending(  # noqa: PLR0913  what is known, and what is asked
         count_on=row.count_on,
         confirm_movements=row.confirm_movements,
         known=known,
+        is_open=row.is_open,
     )

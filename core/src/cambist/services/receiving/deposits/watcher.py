@@ -27,11 +27,10 @@ from cambist.services.receiving.accounts.snapshots import CURRENCIES
 from cambist.services.trackers import movements
 
 from . import cursors, judging, opening_balances, store
-from .addresses import AddressCache
+from .addresses import AddressCache, Known
 from .blocks import height_before, time_between
 from .checking import Scanned, checked
 from .cursors import Cursor, CursorMovedError, TokensUnknownError
-from .new_addresses import Known
 from .pending import Pending, read_pending
 from .read_ahead import ReadAhead
 from .store import WatchedChain
@@ -127,7 +126,7 @@ class Watcher:
                 raise AssertionError("the cursor was just created")
             cursor = pending.cursor
             if not self._books_open:
-                await self._open_books(head, cursor)
+                await self._open_books(head, pending)
             try:
                 return await self._poll(view, head, pending, now, revision)
             except TokensUnknownError:
@@ -147,19 +146,22 @@ class Watcher:
             self._ahead = None
             await ahead.drop()
 
-    async def _open_books(self, head: Head, cursor: Cursor) -> None:
+    async def _open_books(self, head: Head, pending: Pending) -> None:
         if self._stored_since is None:
-            self._stored_since = cursor.height
-        self._books_open = await opening_balances.open_books(
-            self._db, self._chain, self._chain_scope, since=self._stored_since, finalized=head.finalized_height
-        )
+            self._stored_since = pending.cursor.height
+        since, finalized, self._books_open = self._stored_since, head.finalized_height, bool(pending.is_open)
+        if pending.is_open is False:
+            self._books_open = await opening_balances.open_books(
+                self._db, self._chain, self._chain_scope, pending.cursor, since=since, finalized=finalized
+            )
 
     async def _pending(self, head: Head, now: datetime) -> Pending | None:
         # Where no block is new, as far as this watcher knows, nothing is scanned.
         addresses = self._address_cache if head.height > self._read_to else None
         async with self._db.autocommit() as conn:
+            blocks, asks_books = self._span_blocks, not self._books_open
             pending = await read_pending(
-                conn, self._chain_scope, head, now, addresses=addresses, span_blocks=self._span_blocks
+                conn, self._chain_scope, head, now, addresses=addresses, span_blocks=blocks, asks_books=asks_books
             )
         if pending is not None:
             self._read_to = pending.cursor.height
@@ -299,9 +301,8 @@ class Watcher:
         last_hash = head.hash if is_head else (await view.block(span.last)).hash
         if known is None or not is_head:
             known = Known(await self._address_cache.refresh(), self._address_cache.known_xid)
-        watch, known_xid = known
-        result = checked(await view.scan(span, watch), span, cursor.hash, last_hash)
-        return Scanned(result=result, known_xid=known_xid, histories_begun=histories_begun, tokens_revision=revision)
+        result = checked(await view.scan(span, known.watch), span, cursor.hash, last_hash)
+        return Scanned(result=result, known_xid=known.xid, histories_begun=histories_begun, tokens_revision=revision)
 
     async def _read_on(self, head: Head, cursor: Cursor, histories_begun: int) -> Scanned:
         """Scan what follows a cursor that is being stored. The next poll decides whether it is of use."""
