@@ -433,19 +433,35 @@ async def test_what_else_is_paused_keeps_nobody_from_sending(treasury):
     await treasury.work(engine)
 
 
-async def test_until_a_process_knows_that_sending_is_resumed_it_asks_for_no_tick_at_once(treasury):
+async def test_a_process_learns_with_what_there_is_to_do_that_sending_is_resumed_or_paused(treasury):
+    """Where following has taken longer than it may rely on that, it asks once more before it signs."""
     context = (await treasury.ready()).context
     # What this one knows of pauses nobody tells it to forget.
     engine = Engine(structs.replace(context, pauses=ChainPauses(treasury.db, treasury.clock)), treasury.keys)
-    async with paused(treasury):
-        payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
-        await engine.tick()
-        assert await engine.context.is_paused()
-    done = await engine.tick()
-    assert (done.paused, done.more) == (True, False)
-    treasury.clock.advance(1)
+    payouts = []
+    for number in range(3):
+        async with paused(treasury):
+            payouts.append(await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(number)))
+            await engine.tick()
+            assert await engine.context.is_paused()
+        if number < 2:
+            assert (await engine.tick()).paused is False
+            assert (await treasury.payout(payouts[number])).status == "broadcast"
+    async with AsyncExitStack() as stack:
+
+        async def pause(call):
+            if not met:
+                met.append(call)
+                await stack.enter_async_context(paused(treasury))
+                treasury.clock.advance(1)
+
+        met = []
+        treasury.chain.faults.before = pause
+        done = await engine.tick()
+        assert (done.paused, done.more) == (True, False)
+        treasury.chain.faults.before = None
     await engine.tick()
-    assert (await treasury.payout(payout_id)).status == "broadcast"
+    assert (await treasury.payout(payouts[2])).status == "broadcast"
 
 
 async def test_what_a_cancelled_payout_gives_back_is_sent_by_the_same_tick_as_what_else_waits(treasury):

@@ -109,7 +109,19 @@ class ChainPauses(Cached[Pauses]):
 
     def __init__(self, db: Database, clock: Clock) -> None:
         super().__init__(db, clock, load, CACHE_S)
+        self._told: dict[tuple[str, str], tuple[bool, float]] = {}
 
     async def are_in_force(self, chain: str, what: Pausable) -> bool:
         """Whether this is paused on a live chain."""
+        is_paused, asked_at = self._told.get((chain, what), (False, float("-inf")))
+        if self._clock.monotonic() - asked_at < CACHE_S:
+            return is_paused
         return (chain, what) in await self.get()
+
+    def tell(self, chain: str, what: Pausable, *, is_paused: bool, asked_at: float) -> None:
+        """Take what somebody has read beside something else, which they asked for at this time of the clock's."""
+        self._told[chain, what] = is_paused, asked_at
+
+    def forget(self) -> None:
+        super().forget()
+        self._told.clear()

@@ -93,7 +93,7 @@ class Agenda(Struct, frozen=True, kw_only=True):
 
 async def read_agenda(conn: AsyncConnection, context: EngineContext, now: datetime, *, collects_all: bool) -> Agenda:
     """Return what there is to do now. ``collects_all``: deposits are looked at though nothing waits for them."""
-    info = context.chain_scope.info
+    info, asked_at = context.chain_scope.info, context.clock.monotonic()
     row = await conn.exec_driver_sql(
         _READ,
         (
@@ -109,4 +109,6 @@ async def read_agenda(conn: AsyncConnection, context: EngineContext, now: dateti
             now - LOST_FOR,
         ),
     )
-    return to_struct(Agenda, row.one())
+    agenda = to_struct(Agenda, row.one())
+    context.pauses.tell(info.id, Pausable.SENDING, is_paused=agenda.paused, asked_at=asked_at)
+    return agenda
