@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import structlog
 from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.plugin import AddressFamily, Watch
@@ -224,7 +225,7 @@ class AddressCache:
             made, from_xid = found
         saved_count = 0 if found is None else len(made)
         # What came since is read here: a poll that waits for it may be given up, this not.
-        self._from_xid, self._server = await self._read(made, from_xid, is_loading=True)
+        self._from_xid, self._server = await self._read(made, from_xid, is_old=found is not None)
         self._filter, self._saved_count = made, saved_count
         log.info(
             "addresses_loaded",
@@ -295,34 +296,37 @@ class AddressCache:
         async with self._db.transaction() as conn:
             await conn.exec_driver_sql(NO_TIMEOUT)
             count: int = (await conn.exec_driver_sql(_COUNT, (self._mode, self._family.name))).scalar_one()
-        seed = int.from_bytes(self._random_bytes(SEED_BYTES))
-        made = AddressFilter(seed, room=count + count // ROOM_TO_SPARE)
-        return made, (await self._read(made, 0))[0]
+            seed = int.from_bytes(self._random_bytes(SEED_BYTES))
+            made = AddressFilter(seed, room=count + count // ROOM_TO_SPARE)
+            return made, (await self._read_parts(conn, made, 0))[0]
 
-    async def _read(self, into: AddressFilter, from_xid: int, *, is_loading: bool = False) -> tuple[int, datetime]:
-        """Add what transactions from this one on have committed.
+    async def _read(self, into: AddressFilter, from_xid: int, *, is_old: bool = False) -> tuple[int, datetime]:
+        """Add what transactions from this one on have committed, which may be much where that one is old.
 
         Return from which one to read the next time, and since when the server runs that answered.
         """
-        key_of = self._family.address_key
-        if from_xid and not is_loading:
+        if from_xid and not is_old:
             # One statement has one view of the table: whatever it does not see is of a transaction from xmin on.
             async with self._db.autocommit() as conn:
                 row = (await conn.exec_driver_sql(_NEW, (self._mode, self._family.name, str(from_xid)))).one()
             if len(row.new_addresses) < NEW_ROWS_MAX:
-                into.update(map(key_of, row.new_addresses))
+                into.update(map(self._family.address_key, row.new_addresses))
                 return row.xmin, row.server
         async with self._db.transaction() as conn:
-            if from_xid == 0 or is_loading:
+            if from_xid == 0 or is_old:
                 # The first rows of a small family may lie behind those of a large one.
                 await conn.exec_driver_sql(NO_TIMEOUT)
-            oldest = (await conn.exec_driver_sql(_OLDEST)).one()
-            raw = (await conn.get_raw_connection()).driver_connection
-            if raw is None:
-                raise AssertionError("a checked-out connection has a driver connection")
-            rows = await raw.cursor(_SINCE, self._mode, self._family.name, str(from_xid))
-            while page := await rows.fetch(PREFETCH_ROWS):
-                into.update([key_of(row["address"]) for row in page])
+            return await self._read_parts(conn, into, from_xid)
+
+    async def _read_parts(self, conn: AsyncConnection, into: AddressFilter, from_xid: int) -> tuple[int, datetime]:
+        key_of = self._family.address_key
+        oldest = (await conn.exec_driver_sql(_OLDEST)).one()
+        raw = (await conn.get_raw_connection()).driver_connection
+        if raw is None:
+            raise AssertionError("a checked-out connection has a driver connection")
+        rows = await raw.cursor(_SINCE, self._mode, self._family.name, str(from_xid))
+        while page := await rows.fetch(PREFETCH_ROWS):
+            into.update([key_of(row["address"]) for row in page])
         return oldest.xmin, oldest.server
 
 

@@ -57,9 +57,10 @@ async def create_cursor(
     )
     if begun.rowcount:
         await insert_blocks(conn, chain_scope, [block, *earlier], kept=set())
+        return Cursor(block.height, block.hash)
     cursor = await load_cursor(conn, chain_scope)
     if cursor is None:
-        raise AssertionError("the cursor was just created")
+        raise AssertionError("somebody else has just created the cursor")
     return cursor
 
 
