@@ -19,7 +19,7 @@ from sqlalchemy import and_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.db.models import Exchange, Merchant, OutboundIntent
+from cambist.db.models import Exchange, OutboundIntent
 from cambist.domain.exchanges import Kind, Step
 from cambist.domain.failures import BEGINNINGS, SENTENCES, Failure
 from cambist.domain.intents import WAITS_FOR_TURN, IntentKind
@@ -52,8 +52,6 @@ TOO_LATE = SENTENCES[Failure.TOO_LATE]
 WAITS_FOR_ALLOWANCE = "allowance"
 WAITS_FOR_PROVIDER = "provider"
 
-_SUSPENDED = select(Merchant.id).where(Merchant.suspended_at.is_not(None))
-
 log = structlog.get_logger(__name__)
 
 
@@ -76,10 +74,9 @@ async def prepare_call(worker: ExchangeWorker, row: ExchangeRow) -> None:
         if now >= row.give_up_at:
             await _give_up(conn, row, TOO_LATE, now)
             return
-        suspended = await conn.scalar(_SUSPENDED.where(Merchant.id == row.merchant_pk)) is not None
-        if suspended or call.reason != WAITS_FOR_CALL or chain is None:
+        if call.is_suspended or call.reason != WAITS_FOR_CALL or chain is None:
             # The engine holds the call back, too, and asks for it anew once the merchant is reinstated.
-            told = {"waits_for": WAITS_FOR_REINSTATEMENT} if suspended else {}
+            told = {"waits_for": WAITS_FOR_REINSTATEMENT} if call.is_suspended else {}
             await save(conn, row, now, due_at=when_idle(row.give_up_at, now), **told)
             return
         settings = await platform.load(conn)

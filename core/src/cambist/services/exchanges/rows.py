@@ -12,7 +12,7 @@ from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
-from cambist.db.models import Address, Exchange, OutboundIntent
+from cambist.db.models import Address, Exchange, Merchant, OutboundIntent
 from cambist.db.structs import AnyRow, columns_of, one_of_given, to_struct
 from cambist.domain.exchanges import FINISHED_STEPS, Kind, MadeFor, Status, Step
 from cambist.domain.intents import AskedBy
@@ -140,7 +140,16 @@ _LOCK_BY_INTENTS = (
 )
 
 _LOCK_CALL = (
-    select(OutboundIntent.state, OutboundIntent.reason, OutboundIntent.due_at, OutboundIntent.cancel_asked_at)
+    select(
+        OutboundIntent.state,
+        OutboundIntent.reason,
+        OutboundIntent.due_at,
+        OutboundIntent.cancel_asked_at,
+        select(Merchant.suspended_at.is_not(None))
+        .where(Merchant.id == OutboundIntent.merchant_pk)
+        .scalar_subquery()
+        .label("is_suspended"),
+    )
     .where(OutboundIntent.id == bindparam("pk"))
     .with_for_update(key_share=True)
 )
@@ -197,6 +206,8 @@ class CallIntent(Struct, frozen=True):
     reason: str | None
     due_at: datetime
     is_cancelling: bool
+    is_suspended: bool
+    """Whether its merchant is."""
 
     @property
     def is_wanted(self) -> bool:
@@ -207,4 +218,4 @@ class CallIntent(Struct, frozen=True):
 async def lock_call(conn: AsyncConnection, intent_pk: int) -> CallIntent:
     """Return the intent of a call, locked: the engine locks intents before exchanges, and so does everybody."""
     row = (await conn.execute(_LOCK_CALL, {"pk": intent_pk})).one()
-    return CallIntent(row.state, row.reason, row.due_at, row.cancel_asked_at is not None)
+    return CallIntent(row.state, row.reason, row.due_at, row.cancel_asked_at is not None, bool(row.is_suspended))
