@@ -16,7 +16,6 @@ from cambist.hints import Hints
 from cambist.plugin import BridgeDeposit, ExchangeRequest, Units
 from cambist.services import platform
 from cambist.services.accounting import ledger
-from cambist.services.addresses.account_keys import register_gas_stations
 from cambist.services.chain_scope import ChainScope
 from cambist.services.exchanges.calls import Readers
 from cambist.services.exchanges.context import ExchangeContext
@@ -134,8 +133,7 @@ class ExchangeEnv(Treasury):
             clock=self.clock,
         )
         self._stack.push_async_callback(self.signer.aclose)
-        async with self.db.transaction() as conn:
-            await register_gas_stations(conn, self.keys, self.registry.families.values())
+        async with self.db.autocommit() as conn:
             await conn.exec_driver_sql("UPDATE projects SET extended_events = true")
         self.follower = self.new_follower()
         return self

@@ -95,7 +95,7 @@ class Treasury:
         coin_types = {family.coin_type for family in self.registry.families.values()}
         await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=self.stock)
         async with self.db.transaction() as conn:
-            await register_gas_stations(conn, self.keys, self.registry.families.values())
+            await register_gas_stations(conn, self.keys, [self.family])
             self.station = (
                 await conn.exec_driver_sql(
                     "SELECT address FROM addresses WHERE purpose = 'gas' AND mode = 'live' AND family = $1",
