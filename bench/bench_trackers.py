@@ -18,6 +18,7 @@ from cambist.hints import Hints
 from cambist.plugin import Block, ChainInfo, Head, ScanResult, Token, Transfer, Units
 from cambist.ports import SystemClock
 from cambist.services.chain_scope import ChainScope
+from cambist.services.receiving.deposits.owners import ends_of
 from cambist.services.trackers import movements
 from cambist.services.trackers.fan_out import FanOut
 from cambist_tasks.memory import tune_memory
@@ -127,7 +128,8 @@ class Bench:
         now = datetime.now(UTC)
         started = time.perf_counter()
         async with self._db.transaction() as conn:
-            await movements.save(conn, self._chain.scope, FAMILY, result, now)
+            ends = await ends_of(conn, self._chain.scope, result.transfers)
+            await movements.save(conn, self._chain.scope, result, ends.tracked, now)
             await movements.confirm(conn, self._chain.scope, head, now)
         return time.perf_counter() - started
 

@@ -49,6 +49,6 @@ async def test_a_block_that_is_read_again_with_more_in_it_adds_that_alone(db, wa
     monkeypatch.setattr(movements, "MANY", many)
     for tx_ids, new in ((["a", "b"], 2), (["a", "b"], 0), (["b", "c", "c", "a", "d"], 2)):
         async with db.transaction() as conn:
-            assert await movements.save(conn, SCOPE, FAMILY, block_of(*tx_ids), NOW) == new
+            assert await movements.save(conn, SCOPE, block_of(*tx_ids), {WATCHED}, NOW) == new
     in_order = [*sorted("ab", key=sort_key), *sorted("cd", key=sort_key)]
     assert await watchers.stages() == [(tx_id, 1, "detected") for tx_id in in_order]

@@ -5,7 +5,7 @@ Nothing here can fail for what a chain shows: a poll that cannot store movements
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +28,6 @@ ROWS_MAX = 5_000
 MANY = 500
 """Movements from which on a subtransaction takes less time than it spares: it is two more answers to wait for."""
 
-_TRACKED = "SELECT address FROM tracked_addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])"
 _LISTED = """
 SELECT DISTINCT address FROM tracker_addresses
 WHERE chain = $1 AND scope = $2 AND tracker_pk = ANY($3::bigint[]) AND address = ANY($4::text[])
@@ -103,12 +102,12 @@ SELECT $1, $2, id, 'orphaned', $3, $4 FROM gone ORDER BY id
 async def save(  # noqa: PLR0913, PLR0917  what is stored, and what was known of it
     conn: AsyncConnection,
     chain_scope: ChainScope,
-    family: str,
     result: ScanResult,
+    tracked: Collection[str],
     now: datetime,
     known_xid: int | None = None,
 ) -> int:
-    """Store what moved from or to tracked addresses of the family in a span; return how many movements are new.
+    """Store what moved in a span from or to addresses that trackers watch; return how many movements are new.
 
     What one contract says to have moved beyond any sum is left out, as for deposits; so is a token that is not
     registered. Transactions from ``known_xid`` on may have added addresses of which the scan did not know: those who
@@ -117,7 +116,6 @@ async def save(  # noqa: PLR0913, PLR0917  what is stored, and what was known of
     """
     if known_xid is not None:
         await history.extend(conn, chain_scope, result.blocks[-1].height, known_xid)
-    tracked = await _tracked(conn, chain_scope, family, result.transfers)
     if not tracked:
         return 0
     rows = list(_rows(chain_scope, result, tracked))
@@ -143,10 +141,10 @@ async def of_trackers(
     conn: AsyncConnection, chain_scope: ChainScope, tracker_pks: Sequence[int], result: ScanResult
 ) -> Sequence[tuple[Any, ...]]:
     """Return what moved from or to addresses of these trackers in a span, for ``save_past``."""
-    ends = _ends(result.transfers)
-    if not ends:
+    addresses = ends(result.transfers)
+    if not addresses:
         return []
-    found = await conn.exec_driver_sql(_LISTED, (*chain_scope.key, list(tracker_pks), list(ends)))
+    found = await conn.exec_driver_sql(_LISTED, (*chain_scope.key, list(tracker_pks), list(addresses)))
     return list(_rows(chain_scope, result, set(found.scalars())))
 
 
@@ -188,22 +186,13 @@ def confirmations(chain_scope: ChainScope) -> int:
     return max(1, chain_scope.info.confirmations)
 
 
-async def _tracked(
-    conn: AsyncConnection, chain_scope: ChainScope, family: str, transfers: Sequence[Transfer]
-) -> set[str]:
-    addresses = _ends(transfers)
-    if not addresses:
-        return set()
-    found = await conn.exec_driver_sql(_TRACKED, (chain_scope.mode, family, list(addresses)))
-    return set(found.scalars())
-
-
-def _ends(transfers: Sequence[Transfer]) -> set[str]:
+def ends(transfers: Sequence[Transfer]) -> set[str]:
+    """Return from whom and to whom something moved."""
     addresses = {transfer.recipient for transfer in transfers}
     return addresses | {transfer.sender for transfer in transfers if transfer.sender is not None}
 
 
-def _rows(chain_scope: ChainScope, result: ScanResult, tracked: set[str]) -> Iterator[tuple[Any, ...]]:
+def _rows(chain_scope: ChainScope, result: ScanResult, tracked: Collection[str]) -> Iterator[tuple[Any, ...]]:
     """Return the rows of what moved from or to these addresses: by block, and in it as what tells of them sorts."""
     tokens: Mapping[str | None, Token] = {token.contract: token for token in chain_scope.info.tokens}
     times = {block.height: datetime.fromtimestamp(block.time, UTC) for block in result.blocks}

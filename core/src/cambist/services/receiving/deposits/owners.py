@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,6 +12,9 @@ from cambist.domain.intents import INTERNAL
 from cambist.domain.payments import HeldReason
 from cambist.plugin import AddressFamily, Token, Transfer
 from cambist.services.chain_scope import ChainScope
+from cambist.services.trackers import movements
+
+from .sent import Sent
 
 Owner = Row[Any]
 """A row of ``owners_of``: ``takes_chain`` says that the address is an account's, which was given this chain."""
@@ -35,6 +38,14 @@ WHERE a.mode = $1 AND a.family = $2 AND a.address = ANY($3::text[])
     )
 """
 
+# Beside them, which ends of transfers are those that trackers watch.
+_ENDS = f"""
+SELECT known.*, false AS is_tracked FROM ({_OWNERS}) AS known
+UNION ALL
+SELECT address, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, true FROM tracked_addresses
+WHERE mode = $1 AND family = $2 AND address = ANY($6::text[])
+"""  # noqa: S608  a constant
+
 _OURS = """
 SELECT address, purpose, merchant_pk FROM addresses WHERE mode = $1 AND family = $2 AND address = ANY($3::text[])
 """
@@ -49,6 +60,30 @@ _MINIMUMS = """
 SELECT merchant_pk, symbol, min_deposit FROM coin_settings
 WHERE mode = $1 AND chain = $2 AND merchant_pk = ANY($3::bigint[]) AND min_deposit IS NOT NULL
 """
+
+
+class Ends(NamedTuple):
+    """What is known of the ends of transfers: the recipients that are ours, and all that trackers watch."""
+
+    owners: Owners
+    tracked: Collection[str]
+
+
+async def ends_of(conn: AsyncConnection, chain_scope: ChainScope, transfers: Sequence[Transfer]) -> Ends:
+    """Return what ``owners_of`` does, and who is tracked, in one statement."""
+    if not transfers:
+        return Ends({}, ())
+    recipients = list({transfer.recipient for transfer in transfers})
+    scope = (chain_scope.mode, chain_scope.info.family, recipients, chain_scope.scope, chain_scope.info.id)
+    found = await conn.exec_driver_sql(_ENDS, (*scope, list(movements.ends(transfers))))
+    owners: dict[str, Owner] = {}
+    tracked: set[str] = set()
+    for row in found:
+        if row.is_tracked:
+            tracked.add(row.address)
+        else:
+            owners[row.address] = row
+    return Ends(owners, tracked)
 
 
 async def owners_of(
@@ -68,14 +103,17 @@ async def owners_of(
     return {row.address: row for row in found}
 
 
-async def internal_txs(
+async def internal_txs(  # noqa: PLR0913, PLR0917  what moved, and what is known of it
     conn: AsyncConnection,
     chain_scope: ChainScope,
     family: AddressFamily,
     transfers: Sequence[Transfer],
     owners: Owners,
+    sent: Mapping[str, Sent] | None = None,
 ) -> Collection[str]:
     """Return the transactions in which we moved money between addresses of ours.
+
+    ``sent`` are those of ours among them, where that is known.
 
     The books of what we sent decide, also where the chain does not tell who sent it. Where they do not know a
     transaction, because they begin after it, gas is never a deposit, nor is what a merchant's address sends to another
@@ -89,8 +127,11 @@ async def internal_txs(
     suspects = [transfer for transfer in transfers if transfer.sender is None or transfer.sender in ours]
     if not suspects:
         return set()
-    tx_ids = list({transfer.tx_id for transfer in suspects})
-    kinds = {row.tx_id: row.kind for row in await conn.exec_driver_sql(_SENT, (*chain_scope.key, tx_ids))}
+    if sent is not None:
+        kinds = {tx_id: one.kind for tx_id, one in sent.items()}
+    else:
+        tx_ids = list({transfer.tx_id for transfer in suspects})
+        kinds = {row.tx_id: row.kind for row in await conn.exec_driver_sql(_SENT, (*chain_scope.key, tx_ids))}
     internal = set()
     for transfer in suspects:
         kind, sender = kinds.get(transfer.tx_id), ours.get(transfer.sender)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
@@ -19,7 +19,8 @@ from cambist.services.receiving.accounts import events as account_events
 from cambist.services.receiving.accounts.snapshots import CURRENCIES, Snapshot, encode, fresh_points
 
 from .blocks import append_blocks, insert_blocks, keep_blocks, moment
-from .owners import Minimums, Owners, internal_txs, minimums_of, owners_of, why_not_counted
+from .owners import Minimums, Owners, ends_of, internal_txs, minimums_of, owners_of, why_not_counted
+from .sent import Sent
 
 log = structlog.get_logger(__name__)
 
@@ -77,32 +78,44 @@ async def forget_above(conn: AsyncConnection, chain_scope: ChainScope, height: i
 
 
 class Saved(Struct, frozen=True, kw_only=True):
-    """What storing a scan did: which deposits are new, and of accounts, how many events and whose pages changed."""
+    """What storing a scan did: which deposits are new, and of accounts, how many events and whose pages changed.
+
+    ``tracked`` are the ends of its transfers that trackers watch, where that was asked.
+    """
 
     deposits: int = 0
     deposit_ids: Sequence[str] = ()
     events: int = 0
     accounts: Sequence[str] = ()
+    tracked: Collection[str] = ()
 
 
 async def save(
-    conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult, now: datetime, sent: Collection[int]
+    conn: AsyncConnection,
+    chain_scope: WatchedChain,
+    result: ScanResult,
+    now: datetime,
+    sent: Mapping[str, Sent] | None,
 ) -> Saved:
     """Store a scan's blocks and its transfers to addresses of ours, and tell of those to accounts.
 
-    Blocks with such transfers are kept for ever, and those at the heights ``sent``, with what we sent.
+    Blocks with such transfers are kept for ever, and those with what we sent, as ``note_sent`` has noted it.
 
     A transfer that is stored and stands changes nothing; one that was orphaned lives again, in its next
     incarnation. What we move between addresses of ours is no deposit.
     """
-    wanted, owners = await _wanted(conn, chain_scope, result)
-    await append_blocks(conn, chain_scope, result.blocks, kept={*sent, *(one.height for one in wanted)})
-    return await _save_wanted(conn, chain_scope, result, wanted, owners, now)
+    ends = await ends_of(conn, chain_scope, result.transfers)
+    wanted = await _wanted(conn, chain_scope, result, ends.owners, sent)
+    heights = {one.height for one in (sent or {}).values()} | {one.height for one in wanted}
+    await append_blocks(conn, chain_scope, result.blocks, kept=heights)
+    saved = await _save_wanted(conn, chain_scope, result, wanted, ends.owners, now)
+    return structs.replace(saved, tracked=ends.tracked)
 
 
 async def missing(conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult) -> Sequence[Transfer]:
     """Return the transfers of a scan that are deposits, and that are not stored, or were orphaned."""
-    wanted, _ = await _wanted(conn, chain_scope, result)
+    owners = await owners_of(conn, chain_scope, chain_scope.family, result.transfers)
+    wanted = await _wanted(conn, chain_scope, result, owners)
     if not wanted:
         return []
     rows = await conn.exec_driver_sql(
@@ -120,7 +133,8 @@ async def save_missing(conn: AsyncConnection, chain_scope: WatchedChain, result:
     Whoever calls this holds the cursor, and knows that the blocks stand below it. Blocks are kept where they hold
     something of ours.
     """
-    wanted, owners = await _wanted(conn, chain_scope, result)
+    owners = await owners_of(conn, chain_scope, chain_scope.family, result.transfers)
+    wanted = await _wanted(conn, chain_scope, result, owners)
     heights = {transfer.height for transfer in wanted}
     if wanted:
         await insert_blocks(conn, chain_scope, [one for one in result.blocks if one.height in heights], kept=heights)
@@ -129,15 +143,18 @@ async def save_missing(conn: AsyncConnection, chain_scope: WatchedChain, result:
 
 
 async def _wanted(
-    conn: AsyncConnection, chain_scope: WatchedChain, result: ScanResult
-) -> tuple[Sequence[Transfer], Owners]:
-    """Return the transfers that are deposits, and whose the recipients are."""
-    owners = await owners_of(conn, chain_scope, chain_scope.family, result.transfers)
+    conn: AsyncConnection,
+    chain_scope: WatchedChain,
+    result: ScanResult,
+    owners: Owners,
+    sent: Mapping[str, Sent] | None = None,
+) -> Sequence[Transfer]:
+    """Return the transfers that are deposits."""
     wanted = [
         transfer for transfer in result.transfers if transfer.recipient in owners and _countable(chain_scope, transfer)
     ]
-    internal = await internal_txs(conn, chain_scope, chain_scope.family, wanted, owners)
-    return [transfer for transfer in wanted if transfer.tx_id not in internal], owners
+    internal = await internal_txs(conn, chain_scope, chain_scope.family, wanted, owners, sent)
+    return [transfer for transfer in wanted if transfer.tx_id not in internal]
 
 
 async def _save_wanted(  # noqa: PLR0913, PLR0917  what is stored, and what is known of it

@@ -62,7 +62,7 @@ async def store_span(  # noqa: PLR0913, PLR0917  what was read, and all that was
             saved = await store.save(conn, chain_scope, result, now, sent)
         if judge or (at_head and saved.deposits):
             judgement = await judging.judge(conn, chain_scope, head, now, progressed=True)
-        stages = await movements.save(conn, chain_scope, chain_scope.family.name, result, now, known_xid)
+        stages = await movements.save(conn, chain_scope, result, saved.tracked, now, known_xid)
         if confirm or (at_head and stages):
             stages += await movements.confirm(conn, chain_scope, head, now)
     return Stored(saved, judgement, stages)
