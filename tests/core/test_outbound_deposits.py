@@ -40,6 +40,17 @@ async def test_a_payout_to_another_merchants_address_is_a_payout_and_a_deposit(t
     assert ("payment", 3_000_000, "confirmed") in await deposits(treasury)
 
 
+async def test_a_payout_to_an_address_of_the_merchants_own_is_a_deposit_as_from_anybody(treasury):
+    await treasury.open()
+    await treasury.receive("USDX", 5_000_000)
+    await treasury.pay_out("USDX", 3_000_000, await treasury.deposit_address())
+    await treasury.work(treasury.engine())
+    await treasury.mine(5)
+    balance = await treasury.balance("USDX")
+    assert (balance.available, balance.held) == (2_000_000, 3_000_000)
+    assert (await deposits(treasury))[1:] == [("payment", 3_000_000, "confirmed")]
+
+
 async def test_collections_and_gas_are_no_deposits(treasury):
     await treasury.open()
     await treasury.receive("USDX", 50_000_000)

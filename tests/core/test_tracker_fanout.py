@@ -82,6 +82,21 @@ async def test_a_transfer_is_told_when_it_is_seen_and_when_it_is_confirmed(
     assert await fan.drain("memory", 0) == 0
 
 
+async def test_what_goes_to_somebody_whom_nobody_watches_is_told_of_who_sent_it(
+    shop, chain, watcher, usdx, watchers, fan
+):
+    tracker = await watchers.make([ALICE])
+    chain.transfer(usdx, ALICE, 3 * ONE)
+    chain.mine()
+    await shop.poll(watcher)
+    chain.transfer(usdx, CAROL, ONE, sender=ALICE)
+    chain.mine()
+    await shop.poll(watcher)
+    await fan.drain("memory", 0)
+    assert sorted(one[1:] for one in brief(await watchers.told(tracker))) == [("in", ALICE, "3"), ("out", ALICE, "1")]
+    assert len(await watchers.stages()) == 2
+
+
 async def test_it_is_told_to_everybody_who_watches_and_to_nobody_else(shop, chain, watcher, usdx, watchers, fan):
     sender, recipient, both, neither = [
         await watchers.make(addresses) for addresses in ([ALICE], [BOB], [ALICE, BOB], [CAROL])
