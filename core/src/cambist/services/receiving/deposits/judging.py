@@ -48,17 +48,17 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 
 async def judge(
-    conn: AsyncConnection, chain_scope: WatchedChain, head: Head, now: datetime, *, progressed: bool
+    conn: AsyncConnection, chain_scope: WatchedChain, head: Head, now: datetime, *, counts_on: bool
 ) -> Judgement:
     """Confirm what has its confirmations, then let every payment that is due take its steps.
 
-    The chain has been scanned to ``head``; ``progressed`` says that it grew, so that confirmations did too. Rows
-    are locked in id order: deposits, then payments, then the ledger's accounts.
+    The chain has been scanned to ``head``; ``counts_on`` says that it grew, and that there were pages which count
+    confirmations. Rows are locked in id order: deposits, then payments, then the ledger's accounts.
     """
     confirmed = await _confirm(conn, chain_scope, head, now)
     due = {row.id: row for row in await conn.exec_driver_sql(_DUE, (*chain_scope.key, now, JUDGED_MAX))}
     # Their pages count confirmations, though nothing about them is decided before a deposit is confirmed or vanishes.
-    changed = await _confirming(conn, chain_scope) if progressed else set()
+    changed = await _confirming(conn, chain_scope) if counts_on else set()
     return await _judge(conn, chain_scope, head, now, confirmed=confirmed, due=due, changed=changed)
 
 

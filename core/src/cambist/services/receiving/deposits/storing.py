@@ -61,7 +61,7 @@ async def store_span(  # noqa: PLR0913, PLR0917  what was read, and all that was
             sent = await note_sent(conn, chain_scope, result)
             saved = await store.save(conn, chain_scope, result, now, sent)
         if judge or (at_head and saved.deposits):
-            judgement = await judging.judge(conn, chain_scope, head, now, progressed=True)
+            judgement = await judging.judge(conn, chain_scope, head, now, counts_on=pending.count_on)
         stages = await movements.save(conn, chain_scope, result, saved.tracked, now, known_xid)
         if confirm or (at_head and stages):
             stages += await movements.confirm(conn, chain_scope, head, now)

@@ -331,7 +331,7 @@ class Watcher:
             async with self._db.transaction() as conn:
                 await cursors.move_cursor(conn, self._chain_scope, old=cursor, new=cursor, head=head, now=now)
                 if pending.judge:
-                    judgement = await judging.judge(conn, self._chain_scope, head, now, progressed=False)
+                    judgement = await judging.judge(conn, self._chain_scope, head, now, counts_on=False)
                 if pending.confirm_movements:
                     stages = await movements.confirm(conn, self._chain_scope, head, now)
             await self._tell(judgement, stages=stages)
