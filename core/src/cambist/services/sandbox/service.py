@@ -84,9 +84,6 @@ class _EveryAddress(AddressCache):
         """Know already."""
         return self
 
-    def since(self) -> None:
-        """Need to ask for nobody."""
-
 
 class Sandbox:
     """The simulated chains of every sandbox project, for the life of the process."""
