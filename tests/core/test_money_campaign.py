@@ -348,9 +348,14 @@ class Business:
             await conn.exec_driver_sql("DELETE FROM chain_pauses")
             await conn.exec_driver_sql("UPDATE merchants SET suspended_at = NULL, suspension_reason = NULL")
         treasury.clock.advance(700)
+        was_over = False
         for number in range(12):
             await treasury.work(treasury.engine(), rounds=12, until="enough")
             treasury.clock.advance(70 if number % 3 else 700)
+            is_over = {(kind, state) for kind, state, _ in await treasury.open_intents()} <= {("collection", "waiting")}
+            if is_over and was_over:  # and nothing has begun again meanwhile
+                break
+            was_over = is_over
             if number == 6:
                 for payout_id in self.going:
                     with suppress(ServiceError):
