@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.gateway import Merchant, until
+from tests.support.gateway import Merchant, named, until
+from tests.support.networks import Coin
 from tests.support.operator_in_person import Operator
 
 
@@ -24,11 +25,56 @@ async def ada(gateway, session) -> Operator:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def wrong(quoter) -> Iterator[str]:
-    """Have one price source say twice as much from the morning on: what it said before is kept for half a minute."""
+def wrong(quoter) -> Iterator[None]:
+    """Have one price source say twice as much from the morning on, before anybody asks."""
     quoter.kraken = "2"
-    yield "kraken"
+    yield
     quoter.kraken = "1"
+
+
+@pytest.fixture
+def prices(ada, merchant, usdx) -> Prices:
+    return Prices(ada, merchant, usdx)
+
+
+class Prices:
+    """What an operator is told of one coin's price, and what a merchant's customer is asked for."""
+
+    def __init__(self, ada: Operator, merchant: Merchant, coin: Coin) -> None:
+        self._ada, self._merchant, self._coin = ada, merchant, coin
+
+    async def asked(self) -> str:
+        """Return what a customer is asked for whose order costs ten dollars."""
+        body = {**named(self._coin), "pricingMode": "fiat", "amount": "10", "fiatCurrency": "usd"}
+        return (await self._merchant.post("/api/payment/quote", body))["expectedAmount"]
+
+    async def kraken_is(self, status: str) -> bool:
+        """Whether the one source is told to be this, and the others to be used."""
+        prices = (await self._ada.get("/api/admin/prices"))["prices"]
+        (coin,) = [one for one in prices if one["token"] == self._coin.symbol]
+        said = {one["source"]: one["status"] for one in coin["sources"]}
+        return said == {"static": "used", "coingecko": "used", "kraken": status}
+
+
+# Who says what a coin costs, and who decides about that, is the same on every kind of chain.
+@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
+async def test_a_price_source_that_is_wrong_is_told_and_set_aside_and_nobody_pays_too_little(ada, quoter, prices):
+    """What it said is kept for half a minute: that it is believed once it is right again, the last story tells."""
+
+    async def attention_is(*codes: str) -> bool:
+        found = {one["code"] for one in (await ada.get("/api/admin/overview"))["attention"]}
+        return found & {"PRICE_SOURCES_WRONG", "PRICE_SOURCES_SET_ASIDE"} == set(codes)
+
+    await until(lambda: prices.kraken_is("too_far"))
+    # A worker looks by itself, whoever looks besides.
+    await until(lambda: attention_is("PRICE_SOURCES_WRONG"))
+    assert await prices.asked() == "10"
+    source = "/api/admin/prices/sources/kraken"
+    await ada.post(f"{source}/set-aside", {"reason": "it says twice as much as all others"})
+    await until(lambda: prices.kraken_is("set_aside"))
+    assert await attention_is("PRICE_SOURCES_SET_ASIDE")
+    quoter.kraken = "1"
+    await ada.post(f"{source}/take-back", {"reason": "it is right again"})
 
 
 async def add_endpoint(ada, network, url: str, **more: str) -> str:
@@ -99,38 +145,6 @@ async def test_a_token_that_is_added_by_its_contract_is_taken_and_says_what_send
     await gateway.reconcile()
 
 
-# Who says what a coin costs, and who decides about that, is the same on every kind of chain.
-@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
-async def test_a_price_source_that_is_wrong_is_told_and_set_aside_and_nobody_pays_too_little(
-    ada, merchant, usdx, quoter, wrong, gateway
-):
-    async def asked() -> str:
-        body = {"chain": usdx.chain, "token": usdx.symbol, "pricingMode": "fiat", "amount": "10", "fiatCurrency": "usd"}
-        return (await merchant.post("/api/payment/quote", body))["expectedAmount"]
-
-    async def told_of(status: str) -> bool:
-        prices = (await ada.get("/api/admin/prices"))["prices"]
-        (coin,) = [one for one in prices if one["token"] == "USDX"]
-        said = {one["source"]: one["status"] for one in coin["sources"]}
-        return said == {"static": "used", "coingecko": "used", "kraken": status}
-
-    async def attention_is(*codes: str) -> bool:
-        found = {one["code"] for one in (await ada.get("/api/admin/overview"))["attention"]}
-        return found & {"PRICE_SOURCES_WRONG", "PRICE_SOURCES_SET_ASIDE"} == set(codes)
-
-    await until(lambda: told_of("too_far"))
-    # A worker looks by itself, whoever looks besides.
-    await until(lambda: attention_is("PRICE_SOURCES_WRONG"))
-    assert await asked() == "10"
-    await ada.post(f"/api/admin/prices/sources/{wrong}/set-aside", {"reason": "it says twice as much as all others"})
-    await until(lambda: told_of("set_aside"))
-    assert await attention_is("PRICE_SOURCES_SET_ASIDE")
-    quoter.kraken = "1"
-    await ada.post(f"/api/admin/prices/sources/{wrong}/take-back", {"reason": "it is right again"})
-    await until(lambda: told_of("used"))
-    assert await asked() == "10"
-
-
 async def test_money_that_came_late_for_a_locked_rate_is_found_and_released_to_its_merchant(
     ada, merchant, usdx, customer, story_db, gateway
 ):
@@ -158,6 +172,13 @@ async def test_money_that_came_late_for_a_locked_rate_is_found_and_released_to_i
     assert int((await merchant.balance(usdx))["available"]) == before + 7
     assert (await merchant.payment(payment))["status"] == "expired"
     await gateway.reconcile()
+
+
+@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
+async def test_a_price_source_that_was_set_aside_and_is_right_again_is_believed(quoter, prices):
+    quoter.kraken = "1"
+    await until(lambda: prices.kraken_is("used"))
+    assert await prices.asked() == "10"
 
 
 async def test_the_log_names_who_did_what_and_is_whole(ada, network, gateway):
