@@ -33,6 +33,8 @@ ADMIN_KEY = "an admin key of stories, and long enough"
 CAMBIST = str(Path(sys.executable).with_name("cambist"))
 QUICK_PASSWORDS = Path(__file__).with_name("quick_passwords")
 NAMES = frozenset({"web", "worker", "signer"})
+ASK_S = 0.4
+"""How often a story asks whether something has happened: to be asked costs a gateway as much as to wait longer does."""
 STOCK = 20
 """Merchants that account keys are derived ahead for: stories have fewer."""
 
@@ -41,11 +43,11 @@ Found = TypeVar("Found")
 
 async def until(check: Callable[[], Awaitable[Found | None]], *, seconds: float = 180) -> Found:
     """Ask again and again until there is something true to return."""
-    for _ in range(int(seconds * 5)):
+    for _ in range(int(seconds / ASK_S)):
         found = await check()
         if found:
             return found
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(ASK_S)
     raise AssertionError(f"it did not happen in {seconds} s: {check}")
 
 
@@ -311,13 +313,17 @@ class Merchant:
 
     async def until(self, payment: Mapping[str, Any], *statuses: str, seconds: float = 120) -> dict[str, Any]:
         """Return the payment once it has one of the statuses."""
-        found = {}
-        for _ in range(int(seconds * 5)):
+        found: dict[str, Any] = {}
+
+        async def poll() -> dict[str, Any] | None:
+            nonlocal found
             found = await self.payment(payment)
-            if found["status"] in statuses:
-                return found
-            await asyncio.sleep(0.2)
-        raise AssertionError(f"the payment is {found.get('status')}, not {statuses}, after {seconds} s")
+            return found if found["status"] in statuses else None
+
+        try:
+            return await until(poll, seconds=seconds)
+        except AssertionError as error:
+            raise AssertionError(f"the payment is {found.get('status')}, not {statuses}, after {seconds} s") from error
 
     async def until_received(self, payment: Mapping[str, Any], amount: str) -> dict[str, Any]:
         """Return the payment once so much of it was seen."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import count
 
 import pytest
 
+from tests.support.gateway import until
 from tests.support.watched import watched
 
 RECEIVED, CONFIRMED, ORPHANED = (f"account.deposit.{one}" for one in ("received", "confirmed", "orphaned"))
@@ -23,12 +23,11 @@ async def balance_of(merchant, account, coin):
     return {one["token"]: (one["balance"], one["pending"]) for one in found}.get(coin.symbol, ("0", "0"))
 
 
-async def until(merchant, account, coin, expected):
-    for _ in range(200):
-        if await balance_of(merchant, account, coin) == expected:
-            return
-        await asyncio.sleep(0.1)
-    assert await balance_of(merchant, account, coin) == expected
+async def until_balance(merchant, account, coin, expected):
+    async def reached():
+        return await balance_of(merchant, account, coin) == expected
+
+    await until(reached)
 
 
 async def available(merchant, coin):
@@ -54,8 +53,8 @@ async def test_one_address_is_paid_again_and_again_in_any_token(
     await usdx.send(address, "2.5")
     await native.send(address, "0.25")
     await network.mine(4)
-    await until(merchant, account, usdx, ("12.5", "0"))
-    await until(merchant, account, native, ("0.25", "0"))
+    await until_balance(merchant, account, usdx, ("12.5", "0"))
+    await until_balance(merchant, account, native, ("0.25", "0"))
     assert await available(merchant, usdx) - before == pytest.approx(12.5)
 
 
@@ -74,7 +73,7 @@ async def test_what_a_reorg_takes_away_is_told_and_comes_back_once(merchant, rec
         await network.reorg(5)
         assert (await receiver.wait(deposit, ORPHANED))["incarnation"] == 1
         await tracker.told(tx_id, address, "detected", "confirmed", "orphaned")
-        await until(merchant, account, usdx, ("0", "0"))
+        await until_balance(merchant, account, usdx, ("0", "0"))
         assert await available(merchant, usdx) == pytest.approx(before)
         await network.send_signed(signed)
         await network.mine(5)
@@ -84,7 +83,7 @@ async def test_what_a_reorg_takes_away_is_told_and_comes_back_once(merchant, rec
         assert blocks[0] != blocks[3]
         (one,) = await tracker.listed()
         assert (one["status"], one["blockHash"]) == ("confirmed", blocks[3])
-        await until(merchant, account, usdx, ("10", "0"))
+        await until_balance(merchant, account, usdx, ("10", "0"))
         assert await available(merchant, usdx) - before == pytest.approx(10)
     path = f"/api/account/{account['accountId']}/deposits"
     (back,) = (await merchant.get(path))["deposits"]

@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+from tests.support.gateway import until
+
 
 async def test_a_token_payment_is_detected_confirmed_paid_and_told(merchant, receiver, network, usdx, books):
     payment = await merchant.pay(usdx, "25.5", orderId="A-1", metadata={"cart": 7})
@@ -115,12 +117,12 @@ async def test_late_money_for_a_locked_rate_is_held(merchant, receiver, network,
     held = float((await merchant.balance(usdx)).get("held", 0))
     await usdx.send(payment["depositAddress"], 10)
     await network.mine(4)
-    for _ in range(100):
-        if float((await merchant.balance(usdx)).get("held", 0)) - held == pytest.approx(10):
-            break
-        await asyncio.sleep(0.1)
+
+    async def is_held():
+        return float((await merchant.balance(usdx)).get("held", 0)) - held == pytest.approx(10)
+
+    await until(is_held)
     assert (await merchant.payment(payment))["status"] == "expired"
-    assert float((await merchant.balance(usdx))["held"]) - held == pytest.approx(10)
 
 
 async def test_a_token_of_the_same_name_is_not_taken(merchant, network, usdx, books):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
+
+from tests.support.gateway import until
 
 STATE_AT_DEPTH = {1: "detected", 2: "confirming", 5: "paid"}
 
@@ -14,11 +14,10 @@ async def wallet(merchant, coin):
 
 
 async def until_available(merchant, coin, expected):
-    for _ in range(200):
-        if await wallet(merchant, coin) == pytest.approx(expected):
-            return
-        await asyncio.sleep(0.1)
-    assert await wallet(merchant, coin) == pytest.approx(expected)
+    async def reached():
+        return await wallet(merchant, coin) == pytest.approx(expected)
+
+    await until(reached)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
