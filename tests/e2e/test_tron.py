@@ -10,7 +10,6 @@ import pytest
 from cambist_tron.writing import TIP_TTL_S
 from cambist_tron_node import Fault
 from tests.support.gateway import until
-from tests.support.networks import POLL_BESIDE_MS
 
 pytestmark = pytest.mark.parametrize("network", ["tron"], indirect=True, scope="module")
 
@@ -34,16 +33,26 @@ async def ways(network):
 
 
 @pytest.fixture(scope="module")
-def tables(network, other, ways):
-    return {
-        **network.settings(*(way.url for way in ways), request_timeout_ms=1000),
-        **other.settings(poll_interval_ms=POLL_BESIDE_MS),
-    }
+def has_another():
+    return False
+
+
+@pytest.fixture(scope="module")
+def tables(network, ways):
+    return network.settings(*(way.url for way in ways), request_timeout_ms=1000)
 
 
 @pytest.fixture(scope="module")
 def more_settings():
     return ["[outbound]", "rebroadcast_s = 1.0", "collect_interval_ms = 500"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def station(station, network, native):
+    """Give the gas station what it is to stake, too: the worker looks every half a minute what is there."""
+    await native.send(station, 2 * STAKE_TRX)
+    await network.mine(SOLID_BEHIND + 1)
+    return station
 
 
 async def test_a_payment_is_not_paid_before_its_block_is_solid(merchant, network, usdx):
@@ -85,7 +94,7 @@ async def finished(network, merchant, payout) -> dict:
     path = f"/api/merchant/wallet/payouts/{payout['payoutId']}"
 
     async def poll() -> dict | None:
-        await network.mine()
+        await network.mine(2)
         found: dict = (await merchant.get(path))["payout"]
         assert found["status"] != "failed", found
         return found if found["status"] == "completed" else None
@@ -174,22 +183,22 @@ async def test_a_payout_that_nodes_deny_until_it_has_expired_is_paid_once(
 async def test_the_gas_stations_stake_is_lent_for_collections_and_comes_back(
     quiet, merchant, network, native, usdx, station, gateway, story_db
 ):
-    await native.send(station, 2 * STAKE_TRX)
-    await network.mine(SOLID_BEHIND + 1)
-
-    async def staking() -> bool:
-        await network.mine()
-        code, _ = await gateway.run("stake", *gateway.options, usdx.chain, "stake", str(STAKE_TRX))
-        return code == 0
+    async def is_seen() -> bool:
+        await network.mine(2)
+        async with story_db.transaction() as conn:
+            found = await conn.exec_driver_sql("SELECT balance FROM gas_stations WHERE chain = $1", (native.chain,))
+            return (found.scalar_one_or_none() or 0) >= native.units(2 * STAKE_TRX)
 
     async def is_staked() -> bool:
-        await network.mine()
+        await network.mine(2)
         return await native_balance() < native.units(STAKE_TRX + network.station_float)
 
     async def native_balance() -> int:
         return await network.onlooker.units(station, native)
 
-    await until(staking)
+    await until(is_seen)
+    code, printed = await gateway.run("stake", *gateway.options, usdx.chain, "stake", str(STAKE_TRX))
+    assert code == 0, printed
     await until(is_staked)
     payments = [await merchant.pay(usdx, 200) for _ in range(3)]
     for payment in payments:
@@ -198,7 +207,7 @@ async def test_the_gas_stations_stake_is_lent_for_collections_and_comes_back(
 
     async def collected() -> bool:
         nonlocal lent
-        await network.mine()
+        await network.mine(2)
         lent = max(lent, await network.onlooker.lent(station))
         left = [await network.onlooker.units(payment["depositAddress"], usdx) for payment in payments]
         return sum(left) == 0 < lent and await network.onlooker.lent(station) == 0
@@ -212,7 +221,7 @@ async def test_the_gas_stations_stake_is_lent_for_collections_and_comes_back(
         assert await network.onlooker.fees([payment["depositAddress"]]) == 0
 
     async def every_fee_is_booked() -> bool:
-        await network.mine()
+        await network.mine(2)
         async with story_db.transaction() as conn:
             ours = (await conn.exec_driver_sql("SELECT address FROM addresses WHERE mode = 'live'")).scalars().all()
             booked = await conn.exec_driver_sql(
