@@ -16,6 +16,7 @@ from cambist.services.audit.seals import read_lines, seal
 from cambist.services.receiving.deposits import AddressCache
 from cambist.services.recovery.restore import accounts_path, compose, read_manifest, write_manifest
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
+from cambist_tasks import per_process
 from cambist_tasks.jobs.account_keys import derive_account_keys
 from cambist_tasks.per_process import copy_missing_seals, save_filters, write_manifests
 from tests.support.shop import Shop, memory_of
@@ -148,8 +149,9 @@ async def test_a_manifest_is_not_put_aside_before_what_it_counts_is_kept(
 
 @pytest.mark.slow
 async def test_a_worker_saves_its_filter_of_addresses_and_the_next_one_begins_with_it(
-    db, database_url, redis_url, clock, ids, tmp_path
+    db, database_url, redis_url, clock, ids, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(per_process, "FILTERS_INTERVAL_S", 0.2)
     folder = tmp_path / "data"
     shop = await Shop(db, MemoryFamily(), clock, ids).open()
     configured, file = settings(database_url, redis_url, folder), folder / "filters" / "live-memory.filter"
