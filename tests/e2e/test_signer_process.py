@@ -34,6 +34,11 @@ async def words(tmp_path_factory, network):
 
 
 @pytest.fixture(scope="module")
+def has_another():
+    return False
+
+
+@pytest.fixture(scope="module")
 def more_settings(usdx):
     """Have the signer let few tokens out within an hour."""
     return [
@@ -55,7 +60,7 @@ async def gateway(words, settings):
 
 @pytest.fixture(scope="module")
 async def merchant(merchant, station, blocks):
-    """Let both chains run, and the gas station pay."""
+    """Let the chain run, and the gas station pay."""
     return merchant
 
 

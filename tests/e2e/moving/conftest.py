@@ -1,4 +1,7 @@
-"""Stories of money on its whole way, on one gateway for each kind of chain, whose Redis can be killed."""
+"""Stories of money on its whole way, on one gateway for each kind of chain, whose Redis can be killed.
+
+Each watches one chain: that two of a gateway are kept apart is seen in going_out and exchanging.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,11 @@ from tests.support.valkey import story_redis_url
 from tests.support.valkey import valkey_by_folder as valkey
 
 __all__ = ["opened", "story_redis_url", "valkey"]
+
+
+@pytest.fixture(scope="module")
+def has_another() -> bool:
+    return False
 
 
 @pytest.fixture(scope="module")
