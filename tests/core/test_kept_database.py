@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
 
 import asyncpg
@@ -120,6 +121,21 @@ async def test_where_somebody_is_still_connected_the_next_test_gets_another(kept
     await kept.take_back(database)
     assert kept.lend() != url
     left.terminate()
+
+
+async def test_a_connection_that_was_given_up_is_not_missed(kept):
+    """A statement was cancelled on it, as where a test's gateway ends while it follows what others change."""
+    url = kept.lend()
+    database = kept.open(url)
+    own = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cambist-tests' AND pid = $1"
+    async with database.autocommit() as other:
+        async with database.autocommit() as conn:
+            pid = (await conn.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one()
+            await conn.invalidate()
+        while (await other.exec_driver_sql(own, (pid,))).scalar_one():  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+    await kept.take_back(database)
+    assert kept.lend() == url
 
 
 async def test_a_database_full_of_deleted_rows_is_given_up_when_it_is_measured(kept, monkeypatch):
