@@ -3,11 +3,11 @@
 import pytest
 from playwright.async_api import expect
 
-from cambist_web.checkout.pages import Pages
+from cambist_web.checkout.pages import pages
 from tests.browser.described import resize
 from tests.support.checkout_samples import SAMPLES, view
 
-PAGES = Pages()
+PAGES = pages()
 
 
 async def show(page, html):

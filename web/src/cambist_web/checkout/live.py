@@ -18,7 +18,7 @@ from cambist.services.receiving.checkout import load_checkout
 from .account_build import account_view
 from .account_view import AccountView
 from .build import REFRESH_OPEN_S, checkout_view
-from .pages import Pages
+from .pages import pages
 from .streams import CheckoutOptions, Shown, Streams
 from .view import CheckoutView
 
@@ -38,7 +38,7 @@ class Checkout:
         macs: AddressMacs,
         options: CheckoutOptions | None = None,
     ) -> None:
-        self.pages = Pages()
+        self.pages = pages()
         self.options = options or CheckoutOptions()
         self._db = db
         self._registry = registry

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import segno
@@ -108,3 +108,9 @@ class Pages:
         """Return a page that says one thing, and loads itself anew after ``again_s`` seconds, where that is set."""
         template = self._environment.get_template("message.html")
         return template.render(headline=headline, message=message, again_s=again_s)
+
+
+@cache
+def pages() -> Pages:
+    """Return those of this process."""
+    return Pages()

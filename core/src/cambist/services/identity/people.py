@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
@@ -23,7 +24,7 @@ from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db import models
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import AnySelect, columns_of, to_struct
 from cambist.services.errors import ServiceError
 
 
@@ -64,8 +65,8 @@ V = TypeVar("V", bound=Person)
 P = TypeVar("P", bound=Principal)
 
 
-class People(Struct, Generic[V, P], frozen=True, kw_only=True):
-    """One kind of people: the tables, and what becomes of rows of them.
+class People(Struct, Generic[V, P], frozen=True, kw_only=True, eq=False):
+    """One kind of people: the tables, and what becomes of rows of them. Each is itself alone, and has a hash.
 
     ``may_sign_in`` says whose password is looked at, ``may_have_session`` whose sessions are found, and
     ``needs_two_factor`` whether nobody is let in without a second factor. ``link_holds`` says of a link whether whoever
@@ -97,6 +98,17 @@ class People(Struct, Generic[V, P], frozen=True, kw_only=True):
     def columns(self) -> Any:  # noqa: ANN401  columns of any kind
         """What ``view`` is made of."""
         return columns_of(self.view, self.table, **self.more_columns)
+
+
+@cache
+def having_session(people: People[V, P]) -> AnySelect:
+    """Return what finds the principals of sessions, to be narrowed down.
+
+    Made once: SQLAlchemy looks at every column of what is made anew, and this is for each request.
+    """
+    session, person = people.session, people.table
+    found = select(*people.principal_columns).select_from(session).join(person, person.id == session.person_pk)
+    return found.where(people.may_have_session)
 
 
 async def get(conn: AsyncConnection, people: People[V, P], pk: int) -> V:

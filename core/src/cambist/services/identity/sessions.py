@@ -23,7 +23,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any, Generic, Literal
 
 from msgspec import Struct
@@ -36,7 +36,7 @@ from cambist.ports import Ids
 from cambist.services.errors import NotFoundError, UnauthenticatedError
 from cambist.services.listing import Listed, ListOf, Part, read_list
 
-from .people import P, People, Principal, V
+from .people import P, People, Principal, V, having_session
 
 TOKEN_CHARS_MAX = 256
 STEP_UP_S = 300
@@ -147,6 +147,13 @@ def token_hash(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
+@cache
+def _used(people: People[V, P]) -> AnySelect:
+    session = people.session
+    which = session.session_id == bindparam("session_id"), _is_open(session, bindparam("now"), bindparam("since"))
+    return having_session(people).add_columns(session.last_used_at).where(*which)
+
+
 class Sessions(Generic[V, P]):
     """The use cases of one kind of people's sessions, with what they need besides a connection.
 
@@ -159,12 +166,7 @@ class Sessions(Generic[V, P]):
         self._ids = ids
         self._lifetime = timedelta(seconds=lifetime_s)
         self._idle = timedelta(seconds=idle_s)
-        session, person = people.session, people.table
-        # Made once: SQLAlchemy looks at every column of what is made anew, and this is for each request.
-        found = select(*people.principal_columns).select_from(session).join(person, person.id == session.person_pk)
-        self._principal: AnySelect = found.where(people.may_have_session)
-        which = session.session_id == bindparam("session_id"), _is_open(session, bindparam("now"), bindparam("since"))
-        self._used = self._principal.add_columns(session.last_used_at).where(*which)
+        self._principal, self._used = having_session(people), _used(people)
 
     async def open(self, conn: AsyncConnection, person_pk: int, visitor: Visitor, *, now: datetime) -> OpenSession[P]:
         """Begin a session of somebody who has signed in. Raises UnauthenticatedError for who may have none by now."""

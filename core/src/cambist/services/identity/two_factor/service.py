@@ -20,6 +20,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Generic, TypeAlias
 
 import structlog
@@ -31,7 +32,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
 from cambist.db.models import PersonTwoFactor
-from cambist.db.structs import columns_of, to_struct
+from cambist.db.structs import AnySelect, columns_of, to_struct
 from cambist.ports import Clock, Ids
 from cambist.secrets import SecretsBox
 from cambist.services.errors import (
@@ -76,6 +77,14 @@ def pending_field(table: type[PersonTwoFactor]) -> str:
     return f"{table.__tablename__}.pending_encrypted"
 
 
+@cache
+def _status_of(people: People[V, P]) -> AnySelect:
+    state, code = people.two_factor, people.recovery_code
+    left = select(func.count()).where(code.person_pk == state.person_pk, code.used_at.is_(None)).scalar_subquery()
+    columns = columns_of(Status, state, enabled=state.secret_encrypted.is_not(None), recovery_codes_left=left)
+    return select(*columns).where(state.person_pk == bindparam("person_pk"))
+
+
 class TwoFactor(Generic[V, P]):
     """Enrols people of one kind and judges their codes. Methods without a connection are transactions of their own.
 
@@ -90,10 +99,7 @@ class TwoFactor(Generic[V, P]):
         self._box = box
         self._ids = ids
         self._clock = clock
-        state, code = people.two_factor, people.recovery_code
-        left = select(func.count()).where(code.person_pk == state.person_pk, code.used_at.is_(None)).scalar_subquery()
-        columns = columns_of(Status, state, enabled=state.secret_encrypted.is_not(None), recovery_codes_left=left)
-        self._status = select(*columns).where(state.person_pk == bindparam("person_pk"))
+        self._status = _status_of(people)
 
     async def status(self, conn: AsyncConnection, person_pk: int) -> Status:
         row = (await conn.execute(self._status, {"person_pk": person_pk})).one_or_none()
