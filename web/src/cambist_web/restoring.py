@@ -10,12 +10,10 @@ from litestar.connection import ASGIConnection
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
-from sqlalchemy import exists, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from cambist.db.models import Merchant
 from cambist.services.errors import UnavailableError
-from cambist.services.recovery.unfinished import is_unfinished
+from cambist.services.recovery import unfinished
 
 from .context import Web, web_of
 from .origin import Connection
@@ -42,10 +40,8 @@ class RefuseWhileRestored(ASGIMiddleware):
 async def _is_unfinished(web: Web) -> bool:
     try:
         async with web.db.autocommit() as conn:
-            # In this order: where there is nobody yet, a restore may begin at any time.
-            has_merchants = await conn.scalar(select(exists().select_from(Merchant)))
-            unfinished = await is_unfinished(conn)
+            standing = await unfinished.standing(conn)
     except (SQLAlchemyError, OSError):
         return False  # what asks the database for more says so itself
-    web.is_restored = bool(has_merchants) and not unfinished
-    return unfinished
+    web.is_restored = not standing.may_begin and not standing.goes_on
+    return standing.goes_on

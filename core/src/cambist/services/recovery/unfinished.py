@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.services.accounting.ledger import Posting, is_posted, post
@@ -9,6 +11,12 @@ from cambist.services.accounting.ledger import Posting, is_posted, post
 KIND = "restore"
 """What a restore posts, and by what it knows how far it came."""
 _BEGUN, _FINISHED = "begun", "finished"
+
+_STANDING = """
+SELECT EXISTS (SELECT FROM ledger_transactions WHERE kind = $1 AND reference = $2)
+    AND NOT EXISTS (SELECT FROM ledger_transactions WHERE kind = $1 AND reference = $3) AS goes_on,
+    NOT EXISTS (SELECT FROM merchants) AS may_begin
+"""
 
 
 async def begin(conn: AsyncConnection) -> None:
@@ -26,9 +34,22 @@ async def has_begun(conn: AsyncConnection) -> bool:
     return await is_posted(conn, KIND, _BEGUN)
 
 
+class Standing(NamedTuple):
+    """Whether a restore goes on in this database, and whether one may begin: where there is no merchant yet."""
+
+    goes_on: bool
+    may_begin: bool
+
+
+async def standing(conn: AsyncConnection) -> Standing:
+    """Read both in one statement: a restore that began before there were merchants is not missed."""
+    found = (await conn.exec_driver_sql(_STANDING, (KIND, _BEGUN, _FINISHED))).one()
+    return Standing(found.goes_on, found.may_begin)
+
+
 async def is_unfinished(conn: AsyncConnection) -> bool:
     """Say whether a restore has begun in this database and has not come to its end yet."""
-    return await has_begun(conn) and not await is_posted(conn, KIND, _FINISHED)
+    return (await standing(conn)).goes_on
 
 
 async def _note(conn: AsyncConnection, reference: str) -> None:
