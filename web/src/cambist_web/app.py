@@ -56,6 +56,8 @@ SECURITY_HEADERS = (
 """What every answer carries that does not say otherwise itself."""
 
 AUDIT_SUMS_INTERVAL_S = 5.0
+LISTENING_S = 0.2
+"""How long Redis is waited for before chains are followed for the first time."""
 
 log = structlog.get_logger(__name__)
 
@@ -206,6 +208,8 @@ async def _chains_followed(web: Web) -> AsyncIterator[None]:
 
     async def follow() -> None:
         async with web.gateway.hints.subscribe(TOPIC) as hints:
+            # Whoever listens is woken as soon as Redis does, too: what was read before would be read again.
+            await hints.wait(LISTENING_S)
             while True:
                 try:
                     await web.follower.follow()
