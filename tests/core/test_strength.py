@@ -78,12 +78,11 @@ SIGNS = "(4@8{[<369!|1o0$5+7%2"
 @pytest.mark.parametrize("word", ["zxcvbnpassword", "", "aA1!"])
 def test_a_password_of_signs_that_may_be_letters_is_judged_in_bounded_work(word, monkeypatch):
     looked_up = 0
-    dictionary_match = matching.dictionary_match
 
     def counting(password, _ranked_dictionaries):
         nonlocal looked_up
         looked_up += len(_ranked_dictionaries) * len(password) * (len(password) + 1) // 2
-        return dictionary_match(password, _ranked_dictionaries)
+        return []  # how often it is asked does not depend on what it finds
 
     monkeypatch.setattr(matching, "dictionary_match", counting)
     for hostile in (SIGNS + word, word + SIGNS, SIGNS[::-1] + word):
