@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from bisect import bisect_left
 
 import pytest
 
@@ -54,7 +54,16 @@ def test_a_body_with_escapes_is_parsed_no_second_time_either(monkeypatch):
 @pytest.mark.parametrize("opening, closing", [(b"[", b"]"), (b'{"a":', b"}")])
 def test_however_deep_a_body_is_nested_it_is_read_or_refused(inner, opening, closing):
     """The decoder took a thousand levels but for a few, and the next look at them ran out of stack: a 500."""
-    for depth in range(1, 1_100):
-        body = opening * depth + inner + closing * depth
-        with suppress(InvalidError):
-            decode_json(body, object)
+
+    def is_refused(depth):
+        try:
+            decode_json(opening * depth + inner + closing * depth, object)
+        except InvalidError:
+            return True
+        return False
+
+    # Where the one begins and the other ends lies whatever some looks took and others did not.
+    first = bisect_left(range(1_100), True, lo=1, key=is_refused)
+    assert first > 100, "nobody nests as deep as that"
+    for depth in range(first - 40, first + 40):
+        is_refused(depth)
