@@ -21,6 +21,7 @@ from cambist.settings import WebSettings
 from cambist_web.app import build_app
 from cambist_web.openapi.audiences import Audience, of_audience
 from cambist_web.openapi.pages import whole_description
+from tests.support.forked import ForkedProcess
 from tests.support.web import ADMIN_KEY, shown_app
 
 pytestmark = pytest.mark.slow
@@ -58,7 +59,7 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(databases, folder):
+async def serving(databases, folder, start):
     public, admin = free_port(), free_port()
     with databases.fresh() as database_url:
         settings = {
@@ -70,8 +71,7 @@ async def serving(databases, folder):
             "AUTH__ADMIN_KEY": ADMIN_KEY,
         }
         environment = os.environ | {f"CAMBIST_{name}": value for name, value in settings.items()}
-        command = (sys.executable, "-m", "cambist.cli", "web")
-        process = await asyncio.create_subprocess_exec(*command, env=environment, cwd=folder)
+        process = await start(environment, folder)
         try:
             async with aiohttp.ClientSession() as session:
                 server = Server(process, public, admin, session)
@@ -83,8 +83,17 @@ async def serving(databases, folder):
             await process.wait()
 
 
+async def as_a_program(environment, folder):
+    command = (sys.executable, "-m", "cambist.cli", "web")
+    return await asyncio.create_subprocess_exec(*command, env=environment, cwd=folder)
+
+
+async def forked(environment, folder):
+    return ForkedProcess(("web",), environment, folder / "out", folder / "log", cwd=folder)
+
+
 async def test_the_public_address_has_nothing_of_operators_and_theirs_has_nothing_else(databases, tmp_path):
-    async with serving(databases, tmp_path) as server:
+    async with serving(databases, tmp_path, forked) as server:
         for path in SPELLINGS:
             for method in ("GET", "POST", "PUT", "OPTIONS", "HEAD"):
                 status, body = await server.ask(server.public, path, method, **ADMIN)
@@ -102,7 +111,7 @@ async def test_the_public_address_has_nothing_of_operators_and_theirs_has_nothin
 
 
 async def test_both_end_when_one_of_them_is_killed(databases, tmp_path):
-    async with serving(databases, tmp_path) as server:
+    async with serving(databases, tmp_path, as_a_program) as server:
         (operators,) = (
             child
             for child in psutil.Process(server.process.pid).children()
@@ -113,7 +122,7 @@ async def test_both_end_when_one_of_them_is_killed(databases, tmp_path):
         operators.kill()
         assert await asyncio.wait_for(server.process.wait(), 60) == 1
         await server.until(lives=False)
-    async with serving(databases, tmp_path) as server:
+    async with serving(databases, tmp_path, as_a_program) as server:
         server.process.kill()
         await server.until(lives=False)
 
