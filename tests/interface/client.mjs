@@ -1,13 +1,13 @@
-// Make TypeScript of the API's descriptions and compile what uses it: `node client.mjs FOLDER`. The folder has
-// merchant.json, dashboard.json and operator.json, and gets the types beside them. Prints what does not compile.
-import { readFileSync, writeFileSync } from "node:fs";
+// Compile what uses the API's types: `node client.mjs FOLDER`. The folder has merchant, dashboard and operator, each as
+// types or as the description (`.json`) to make them of. Prints what does not compile.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import openapiTS, { astToString } from "openapi-typescript";
 import ts from "typescript";
 
 const [folder] = process.argv.slice(2);
 const names = ["merchant", "dashboard", "operator"];
-for (const name of names) {
+for (const name of names.filter((name) => !existsSync(join(folder, `${name}.ts`)))) {
+  const { default: openapiTS, astToString } = await import("openapi-typescript");
   const description = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
   const types = await openapiTS(description, { defaultNonNullable: false, silent: true });
   writeFileSync(join(folder, `${name}.ts`), astToString(types));
