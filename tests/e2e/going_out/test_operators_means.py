@@ -56,27 +56,6 @@ class Prices:
         return said == {"static": "used", "coingecko": "used", "kraken": status}
 
 
-# Who says what a coin costs, and who decides about that, is the same on every kind of chain.
-@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
-async def test_a_price_source_that_is_wrong_is_told_and_set_aside_and_nobody_pays_too_little(ada, quoter, prices):
-    """What it said is kept for half a minute: that it is believed once it is right again, the last story tells."""
-
-    async def attention_is(*codes: str) -> bool:
-        found = {one["code"] for one in (await ada.get("/api/admin/overview"))["attention"]}
-        return found & {"PRICE_SOURCES_WRONG", "PRICE_SOURCES_SET_ASIDE"} == set(codes)
-
-    await until(lambda: prices.kraken_is("too_far"))
-    # A worker looks by itself, whoever looks besides.
-    await until(lambda: attention_is("PRICE_SOURCES_WRONG"))
-    assert await prices.asked() == "10"
-    source = "/api/admin/prices/sources/kraken"
-    await ada.post(f"{source}/set-aside", {"reason": "it says twice as much as all others"})
-    await until(lambda: prices.kraken_is("set_aside"))
-    assert await attention_is("PRICE_SOURCES_SET_ASIDE")
-    quoter.kraken = "1"
-    await ada.post(f"{source}/take-back", {"reason": "it is right again"})
-
-
 async def add_endpoint(ada, network, url: str, **more: str) -> str:
     """Add a way to the node, wait until a worker has looked at it, and return its id."""
     here = f"/api/admin/chains/{network.chain}/endpoints"
@@ -119,6 +98,27 @@ async def test_an_endpoint_that_dies_is_told_and_replaced_and_who_paid_meanwhile
     assert back["healthy"]
     assert back["endpointId"] != second
     await gateway.reconcile()
+
+
+# Who says what a coin costs, and who decides about that, is the same on every kind of chain.
+@pytest.mark.parametrize("network", ["anvil"], indirect=True, scope="module")
+async def test_a_price_source_that_is_wrong_is_told_and_set_aside_and_nobody_pays_too_little(ada, quoter, prices):
+    """What it said is kept for half a minute: that it is believed once it is right again, the last story tells."""
+
+    async def attention_is(*codes: str) -> bool:
+        found = {one["code"] for one in (await ada.get("/api/admin/overview"))["attention"]}
+        return found & {"PRICE_SOURCES_WRONG", "PRICE_SOURCES_SET_ASIDE"} == set(codes)
+
+    await until(lambda: prices.kraken_is("too_far"))
+    # A worker looks by itself, whoever looks besides.
+    await until(lambda: attention_is("PRICE_SOURCES_WRONG"))
+    assert await prices.asked() == "10"
+    source = "/api/admin/prices/sources/kraken"
+    await ada.post(f"{source}/set-aside", {"reason": "it says twice as much as all others"})
+    await until(lambda: prices.kraken_is("set_aside"))
+    assert await attention_is("PRICE_SOURCES_SET_ASIDE")
+    quoter.kraken = "1"
+    await ada.post(f"{source}/take-back", {"reason": "it is right again"})
 
 
 async def test_a_token_that_is_added_by_its_contract_is_taken_and_says_what_sending_it_needs(
