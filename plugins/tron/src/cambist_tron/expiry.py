@@ -198,13 +198,15 @@ async def _first_later(endpoint: Endpoint, time_s: int, solid: Block) -> Block:
     low = max(solid.height - (solid.time - time_s) // BLOCK_S - 1, 0)
     if low and (await _kept(endpoint, low)).time > time_s:
         low = 0
-    high = solid
+    # Few slots are missed, so it is close behind: steps double until one is too far, and what is left is halved.
+    high, step = solid, 1
     while high.height - low > 1:
-        middle = await _kept(endpoint, (low + high.height) // 2)
-        if middle.time > time_s:
-            high = middle
+        at = min(low + step, (low + high.height) // 2)
+        found = await _kept(endpoint, at)
+        if found.time > time_s:
+            high = found
         else:
-            low = middle.height
+            low, step = at, step * 2
     return high
 
 
