@@ -15,6 +15,8 @@ from msgspec.structs import replace
 
 from cambist.plugin import Chain, PluginContext, Token, Units
 from cambist.testing.conformance import ChainConformance
+from cambist.testing.conformance.activation import ActivationConformance
+from cambist.testing.conformance.sending import SendingConformance
 from cambist.testing.harness import Abilities, ChainHarness, FamilySamples, Sender
 from cambist_tron.config import TronConfig, resolve
 from cambist_tron.family import TronFamily
@@ -268,8 +270,8 @@ class TestTron(ChainConformance):
             yield harness
 
 
-class TestTronThatBurns(ChainConformance):
-    """The same, where the operator wants no stake to be lent."""
+class TestTronThatBurns(SendingConformance, ActivationConformance):
+    """What is sent, where the operator wants no stake to be lent: that is seen in plans alone."""
 
     @pytest.fixture
     async def harness(self, network: Network) -> AsyncIterator[ChainHarness]:
