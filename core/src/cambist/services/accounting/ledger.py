@@ -321,19 +321,12 @@ async def lock_balances(conn: AsyncConnection, mode: str, accounts: Iterable[Acc
     wanted = sorted(set(accounts))
     if not wanted:
         return {}
-    named = [(one.merchant_pk, one.asset, str(one.purpose)) for one in wanted]
-    locked = (await conn.exec_driver_sql(_LOCK_KNOWN, (mode, *transposed(named)))).all()
-    if locked:
-        return {
-            Account(row.merchant_pk or PLATFORM, row.asset, Purpose(row.purpose)): int(row.balance) for row in locked
-        }
-    ids = await make_accounts(conn, mode, wanted)
-    rows = await conn.exec_driver_sql(
-        "SELECT id, balance FROM ledger_accounts WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE",
-        (list(ids.values()),),
-    )
-    balances = {row.id: int(row.balance) for row in rows}
-    return {account: balances[ids[account]] for account in wanted}
+    named = (mode, *transposed([(one.merchant_pk, one.asset, str(one.purpose)) for one in wanted]))
+    locked = (await conn.exec_driver_sql(_LOCK_KNOWN, named)).all()
+    if not locked:
+        await make_accounts(conn, mode, wanted)
+        locked = (await conn.exec_driver_sql(_LOCK_KNOWN, named)).all()
+    return {Account(row.merchant_pk or PLATFORM, row.asset, Purpose(row.purpose)): int(row.balance) for row in locked}
 
 
 _MERCHANTS = f"""
