@@ -19,6 +19,7 @@ from cambist.services.accounting.ledger import (
     lock_balances,
     post,
 )
+from tests.support.waiting import waits_for_a_lock
 
 ASSET = asset_key("memory", None)
 
@@ -111,6 +112,27 @@ async def test_locking_an_account_that_is_not_there_yet_makes_it(db, merchant):
     async with db.transaction() as conn:
         wanted = account(merchant, "receivable")
         assert await lock_balances(conn, "live", [wanted]) == {wanted: 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_who_has_waited_for_balances_is_told_what_they_are_by_then(db, merchants, is_there):
+    await deposit(db, merchants[0], 50)
+    first, second = account(merchants[0], "available"), account(merchants[0], "pending")
+    wanted = [first, second] if is_there else [first, account(merchants[1], "available"), second]
+    async with db.transaction() as conn:
+        await post(conn, "live", [posting("before", (first, second, 1))])
+
+    async def locks():
+        async with db.transaction() as conn:
+            return await lock_balances(conn, "live", wanted)
+
+    async with db.transaction() as conn:
+        await post(conn, "live", [posting("out", (first, second, 20))])
+        act = asyncio.create_task(locks())
+        await waits_for_a_lock(conn, act)
+        assert not act.done(), "it waits for the one who has spent some"
+    assert await act == {one: {first: 29, second: 21}.get(one, 0) for one in wanted}
 
 
 async def test_live_and_sandbox_have_accounts_of_their_own(db, merchant):
