@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
 import pytest
 from msgspec import structs
 from structlog.testing import capture_logs
 
 from cambist.domain.intents import IntentKind
 from cambist.plugin import ChainUnavailableError, InconsistentChainError
+from cambist.services.chain_pauses import ChainPauses
 from cambist.services.sending import batches
 from cambist.services.sending import engine as sending
 from cambist.services.sending.context import EngineContext
@@ -180,6 +183,29 @@ async def test_what_cancelling_raises_is_raised_while_sending_is_paused_too(trea
         assert (await engine.tick()).told
     await treasury.work(engine)
     assert await statuses(treasury, [waits, cancelled]) == ["completed", "cancelled"]
+
+
+async def test_a_pause_that_comes_while_a_tick_sends_keeps_all_senders_from_it_whose_turn_is_later(treasury):
+    found = await merchants(treasury, 3)
+    payouts, context, met = await pay_outs(treasury, found), treasury.engine().context, list[str]()
+    # What this one knows of pauses nobody tells it to forget.
+    engine = Engine(structs.replace(context, pauses=ChainPauses(treasury.db, treasury.clock)), treasury.keys)
+    async with AsyncExitStack() as stack:
+
+        async def pause(call):
+            if call == "broadcast" and not met:
+                met.append(call)
+                await stack.enter_async_context(paused(treasury))
+
+        treasury.chain.faults.before = pause
+        assert (await engine.tick()).more, "those that are left are to be told"
+        assert sorted(await statuses(treasury, payouts)) == ["broadcast", "requested", "requested"]
+        treasury.chain.faults.before = None
+        assert (await engine.tick()).paused
+        waits_for = [(await treasury.payout(one)).waits_for for one in payouts]
+        assert (waits_for.count("paused"), waits_for.count(None)) == (2, 1)
+    await treasury.work(engine)
+    assert await statuses(treasury, payouts) == ["completed"] * 3
 
 
 async def test_a_signer_that_is_away_is_no_failure_of_sending_that_is_paused(treasury, monkeypatch):
