@@ -209,16 +209,19 @@ async def ids_of(client, merchant):
 async def test_parts_of_lists_that_do_not_exist_are_refused_by_field(client, merchant, tracker):
     ids, officer = await ids_of(client, merchant), await Officer(client).sign_in("auditor")
     wrong = {
-        "limit": cycle(("0", "101", "x", "1.5")),
-        "page": cycle(("0", "-1", "x", "1000001")),
-        "cursor": cycle(("", "abc", "x" * 201, "A" * 50, "%C3%A9", "12")),
+        "limit": ("0", "101", "x", "1.5"),
+        "page": ("0", "-1", "x", "1000001"),
+        "cursor": ("", "abc", "x" * 201, "A" * 50, "%C3%A9", "12"),
     }
+    turns = {name: cycle((value,) for value in values) for name, values in wrong.items()}
     for path in sorted(GROWING):
         here, headers = path.format(**ids), headers_of(merchant, path, tracker, officer)
-        # In turn, as all lists are told of these in the same words (see above), and read them in one place.
-        for name, values in wrong.items():
-            answer = await client.get(f"{here}?{name}={next(values)}", headers=headers)
-            refused(answer, 400, "VALIDATION_ERROR", name)
+        # In turn, as all lists are told of these in the same words (see above), and read them in one place but for one.
+        reads_itself = path.endswith("/wallet/transactions")
+        for name, turn in turns.items():
+            for value in wrong[name] if reads_itself else next(turn):
+                answer = await client.get(f"{here}?{name}={value}", headers=headers)
+                refused(answer, 400, "VALIDATION_ERROR", name)
         answer = await client.get(f"{here}?limit=100", headers=headers)
         assert (answer.status_code, answer.json()["limit"]) == (200, 100), path
     refused(await client.get("/api/merchant/projects?cursor=x", headers=merchant.bearer), 400, "VALIDATION_ERROR")
