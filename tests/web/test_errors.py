@@ -151,6 +151,13 @@ NOT_READ = [
 ]
 
 
+def taken(operation, schemas):
+    """Return the types of JSON that an operation takes for a body."""
+    (body,) = operation["requestBody"]["content"].values()
+    kinds = body["schema"].get("oneOf", [body["schema"]])
+    return {(schemas[one["$ref"].rpartition("/")[2]] if "$ref" in one else one)["type"] for one in kinds}
+
+
 @pytest.mark.slow
 async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
     await merchant.step_up()
@@ -170,6 +177,8 @@ async def test_each_endpoint_with_a_body_refuses_what_is_none(merchant, client):
             if "requestBody" not in operation:
                 continue
             bodies += 1
+            # So what is of another type is asked in turn: each takes an object, or nothing.
+            assert taken(operation, schema["components"]["schemas"]) <= {"object", "null"}, path
             # Whose tracker it is, is asked before the body is read.
             url = filled(path, merchant, webhookId=tracker.webhook_id)
             headers = credentials[accepts(path, method.upper())]
