@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cambist.services import chain_pauses
-from cambist.services.chain_pauses import Pausable, Pause
+from cambist.services.chain_pauses import CACHE_S, ChainPauses, Pausable, Pause
 from cambist.services.errors import ConflictError, NotFoundError, UnavailableError
 from tests.support.payment_env import PaymentEnv, registry
 from tests.support.treasury import Treasury
@@ -60,6 +60,23 @@ async def test_each_is_paused_once_and_resumed_once(db, clock):
         with pytest.raises(ConflictError):
             await chain_pauses.resume(conn, "memory", Pausable.SENDING)
         assert list(await chain_pauses.load(conn)) == [("memory", "watching")]
+
+
+async def test_a_process_goes_by_the_newest_that_it_knows_of_a_pause(db, clock):
+    """What was told of one chain, or what was read of all of them."""
+    pauses, what = ChainPauses(db, clock), Pausable.SENDING
+    pauses.tell("memory", what, is_paused=False, asked_at=clock.monotonic())
+    async with db.transaction() as conn:
+        await chain_pauses.pause(conn, REGISTRY, of(what, clock))
+    assert not await pauses.are_in_force("memory", what)
+    clock.advance(CACHE_S / 2)
+    await pauses.get()
+    assert await pauses.are_in_force("memory", what)
+    clock.advance(CACHE_S / 4)
+    pauses.tell("memory", what, is_paused=False, asked_at=clock.monotonic())
+    assert not await pauses.are_in_force("memory", what)
+    clock.advance(CACHE_S)
+    assert await pauses.are_in_force("memory", what)
 
 
 @pytest.mark.slow

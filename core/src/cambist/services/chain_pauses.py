@@ -112,9 +112,10 @@ class ChainPauses(Cached[Pauses]):
         self._told: dict[tuple[str, str], tuple[bool, float]] = {}
 
     async def are_in_force(self, chain: str, what: Pausable) -> bool:
-        """Whether this is paused on a live chain."""
+        """Whether this is paused on a live chain, as far as the newest says that this process knows."""
         is_paused, asked_at = self._told.get((chain, what), (False, float("-inf")))
-        if self._clock.monotonic() - asked_at < CACHE_S:
+        read = self._fresh()
+        if self._clock.monotonic() - asked_at < CACHE_S and (read is None or read[1] <= asked_at):
             return is_paused
         return (chain, what) in await self.get()
 
