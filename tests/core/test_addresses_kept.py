@@ -111,6 +111,32 @@ async def test_where_another_server_answers_everything_is_read_anew(shop, monkey
         await cache.refresh()
 
 
+async def test_what_was_read_into_a_filter_that_gave_way_to_another_servers_is_read_again(shop, monkeypatch):
+    """Of two who ask at once, the first meets another server. The second is answered when all is loaded from there."""
+    cache = AddressCache(shop.db, FAMILY, "live")
+    before, read, asked = await cache.refresh(), AddressCache._read, []
+    for name in ("_OLDEST", "_NEW"):
+        statement = getattr(addresses, name)
+        monkeypatch.setattr(
+            addresses, name, statement.replace("pg_postmaster_start_time()", "'2001-01-01'::timestamptz")
+        )
+
+    async def slowly(self, into, from_xid, *, is_old=False):
+        asked.append(into)
+        if len(asked) == 2:
+            assert into is before
+            await asyncio.shield(self._loading)
+            await watch(shop, named(1))
+            await shop.until_others_end()
+        return await read(self, into, from_xid, is_old=is_old)
+
+    monkeypatch.setattr(AddressCache, "_read", slowly)
+    for held in await asyncio.gather(cache.refresh(), cache.refresh()):
+        assert held is not before
+        assert knows(held, named(1))
+    assert knows(await cache.refresh(), named(1))
+
+
 async def test_a_saved_filter_is_loaded_and_what_came_since_is_read(shop, saved, loaded, folder):
     _, texts = saved
     late = named(1000, 1001)

@@ -147,11 +147,14 @@ class AddressCache:
         for _ in range(SERVERS_MAX):
             await self._loaded()
             async with self._one_at_a_time:
-                from_xid = self._from_xid
-                next_from_xid, server = await self._read(self._filter, from_xid)
+                known, from_xid = self._filter, self._from_xid
+                next_from_xid, server = await self._read(known, from_xid)
+                if known is not self._filter:
+                    # It was loaded anew meanwhile, for who met another server before: that one was not told.
+                    continue
                 if server == self._server and next_from_xid >= from_xid:
                     self._from_xid = next_from_xid
-                    return self._filter
+                    return known
                 # Another server answers, or one that was turned back: numbers that were read may be others' there.
                 log.warning("addresses_of_another_server", family=self._family.name)
                 self._loading = None
