@@ -8,6 +8,8 @@ from structlog.testing import capture_logs
 
 from cambist.db.engine import connect
 from cambist.services.receiving.deposits import AddressCache, SnapshotError, address_filter, addresses
+from cambist.services.receiving.deposits.address_filter import AddressFilter
+from cambist.services.receiving.deposits.new_addresses import News
 from cambist.testing.memory import MemoryFamily
 
 INSERT = {
@@ -320,6 +322,32 @@ async def test_a_crowded_filter_is_built_anew_while_scans_go_on(shop, small_laye
     assert len(after.layers) == 1
     assert knows(after, named(*range(700), 5000))
     assert 700 <= len(after) <= 701, "what a filter mistakes for known is not counted"
+
+
+async def test_what_a_poll_learns_while_a_filter_is_built_anew_is_read_into_that_one(shop, monkeypatch):
+    """It commits after the new filter was read, and goes to the old one."""
+    cache = AddressCache(shop.db, FAMILY, "live")
+    before, read = await cache.refresh(), AddressCache._read
+
+    async def slowly(self, into, from_xid, *, is_old=False):
+        found = await read(self, into, from_xid, is_old=is_old)
+        if into is not before:
+            since = self.since()
+            await watch(shop, named(1))
+            await shop.until_others_end()
+            xmin, server = await read(self, AddressFilter(0), since)
+            told = self.learn(since, News(addresses=named(1), xmin=xmin, server=server))
+            assert told.watch is before
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AddressFilter, "crowded", True)
+        patch.setattr(AddressCache, "_read", slowly)
+        await cache.tend()
+    assert not knows(cache, named(1))
+    after = await cache.refresh()
+    assert after is not before
+    assert knows(after, named(1))
 
 
 async def test_a_poll_that_is_given_up_does_not_have_loading_begin_again(shop, saved, folder, monkeypatch):

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
+from cambist.plugin import InconsistentChainError
 from cambist.services.receiving.deposits import AddressCache
 from cambist.services.receiving.deposits.new_addresses import BESIDE_MAX, News
 from tests.support.statements import statements
@@ -81,6 +82,24 @@ async def test_of_a_span_below_the_head_the_last_block_is_known_before_the_addre
     chain.faults.before = replace
     polled = await watcher.poll()
     assert (polled.height, polled.deposits) == (last, 1)
+
+
+async def test_the_head_that_is_scanned_was_known_before_the_addresses_were(shop, chain, watcher, usdx):
+    """It is replaced when the poll has learnt them, by one that pays who was given an address since."""
+    chain.mine()
+    paid = []
+
+    async def replace(call):
+        if call == "block" and not paid:
+            paid.append(await shop.payment(chain, "USDX", ONE))
+            chain.reorg(1, new_blocks=0)
+            chain.transfer(usdx, paid[0], ONE)
+            chain.mine()
+
+    chain.faults.before = replace
+    with pytest.raises(InconsistentChainError, match="replaced"):
+        await watcher.poll()
+    assert (await watcher.poll()).deposits == 1
 
 
 async def test_only_what_surely_completes_the_filter_is_learnt(shop, chain):
