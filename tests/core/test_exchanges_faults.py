@@ -362,9 +362,13 @@ async def test_what_the_operator_switches_off_is_not_sent_any_more_and_given_bac
     assert (await env.balance_of("memory", "USDX")).available == 100 * USDX
 
 
-async def test_a_suspended_merchants_exchange_is_neither_allowed_nor_sent_and_goes_on_after_reinstating(env):
+@pytest.mark.parametrize("asked", [False, True])
+async def test_a_suspended_merchants_exchange_is_neither_allowed_nor_sent_and_goes_on_after_reinstating(env, asked):
     await env.opened(usdx=100 * USDX)
     txn_id = await env.ask("memory/USDX", 10 * USDX, "memory/MEM")
+    while asked and (await env.row(txn_id)).waits_for != "call":
+        await env.mine()
+        await env.engines["memory"].tick()
     await suspend(env)
     for _ in range(10):
         await env.tick()
