@@ -154,13 +154,11 @@ def chain_and_contract(asset: str) -> tuple[str, str | None]:
     return chain, None if contract == _NATIVE else contract
 
 
-IS_POSTED = "EXISTS (SELECT FROM ledger_transactions WHERE kind = {kind} AND reference = {reference})"
-"""Whether there is a posting of this kind and reference, within a statement."""
-
-
 async def is_posted(conn: AsyncConnection, kind: str, reference: str) -> bool:
-    found = await conn.exec_driver_sql(f"SELECT {IS_POSTED.format(kind='$1', reference='$2')}", (kind, reference))
-    return bool(found.scalar_one())
+    found = await conn.exec_driver_sql(
+        "SELECT id FROM ledger_transactions WHERE kind = $1 AND reference = $2", (kind, reference)
+    )
+    return found.first() is not None
 
 
 _KNOWN = """

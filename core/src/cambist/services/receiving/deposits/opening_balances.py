@@ -22,7 +22,9 @@ KIND = "opening"
 
 # The purpose is a constant, as where gas stations are found.
 _STATION = "FROM addresses a WHERE a.mode = {mode} AND a.family = {family} AND a.purpose = 'gas'"
-_IS_POSTED = ledger.IS_POSTED.format(kind=f"'{KIND}'", reference="{chain} || ':' || a.address")
+_IS_POSTED = (
+    f"EXISTS (SELECT FROM ledger_transactions WHERE kind = '{KIND}' AND reference = {{chain}} || ':' || a.address)"
+)
 IS_OPEN = f"(SELECT {_IS_POSTED} {_STATION} LIMIT 1)"
 """Whether the books of a chain have begun; null where there is no gas station."""
 _OPEN = f"SELECT a.id, a.address {_STATION} AND {_IS_POSTED}".format(mode="$1", family="$2", chain="$3::text")
