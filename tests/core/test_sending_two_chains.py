@@ -1,0 +1,88 @@
+"""An address has its own affairs on each of two chains: what is under way on one counts for nothing on the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from cambist.services.sending.engine import Engine
+from cambist.services.sending.gas.funding import BROUGHT_AT_ONCE_MAX, ask_for_gas, what_is_left
+from cambist.services.sending.rows import OwnPath
+from tests.support.exchange_env import MEM, USDX, ExchangeEnv
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def env(db, clock, ids, tmp_path):
+    async with ExchangeEnv(db, clock, ids, tmp_path / "signer") as env:
+        yield await env.opened(usdx=100 * USDX, mem=50 * MEM)
+
+
+@pytest.fixture
+async def wallet(env) -> OwnPath:
+    query = "SELECT account_index, change, address_index FROM addresses WHERE id = $1"
+    async with env.db.autocommit() as conn:
+        path = (await conn.exec_driver_sql(query, (env.wallet.pk,))).one()
+    return OwnPath(env.wallet.pk, env.wallet.address, "wallet", env.merchant, *path)
+
+
+async def asked(env: ExchangeEnv, engine: Engine, wallet: OwnPath) -> bool:
+    async with env.db.transaction() as conn:
+        return await ask_for_gas(conn, engine.context, wallet, 1000, env.clock.now())
+
+
+async def top_ups(env: ExchangeEnv) -> list[str]:
+    """Return on which chains gas is on its way."""
+    query = "SELECT chain FROM outbound_intents WHERE kind = 'top_up' AND state <> 'done' ORDER BY chain"
+    async with env.db.autocommit() as conn:
+        return list((await conn.exec_driver_sql(query)).scalars())
+
+
+async def test_what_waits_to_be_sent_on_one_chain_is_no_matter_of_another_ones_engine(env, wallet):
+    """That one has something to send as well, or it would not even look."""
+    engine, other = env.engines["memory"], env.engines["other"]
+    payout = await env.pay_out("USDX", USDX, await env.stranger(1))
+    assert await asked(env, other, wallet)
+    for _ in range(10):
+        await other.tick()
+        if not await top_ups(env):
+            break
+        await env.mine()
+    assert await env.open_intents() == [("payout", "waiting", None)]
+    await env.work(engine)
+    assert (await env.payout(payout)).status == "completed"
+
+
+async def test_what_is_on_its_way_on_one_chain_is_neither_missing_nor_there_on_another(env, wallet):
+    """From the first top-up on, until all is posted: what leaves, its fee, and gas that is mined alone."""
+    engine, other = env.engines["memory"], env.engines["other"]
+    async with env.db.autocommit() as conn:
+        nothing = await what_is_left(conn, other.context, wallet)
+        before = await what_is_left(conn, engine.context, wallet)
+    assert (nothing[0].slots, nothing[1].units) == (0, 0)
+    await env.pay_out("MEM", MEM, await env.stranger(1))
+    seen = set()
+    for _ in range(40):
+        await engine.tick()
+        async with env.db.autocommit() as conn:
+            assert await what_is_left(conn, other.context, wallet) == nothing
+            left, gas = await what_is_left(conn, engine.context, wallet)
+        seen |= {"sent"} if left.units[None] >= MEM else set()
+        seen |= {"brought"} if gas.units > before[1].units else set()
+        if await env.is_idle():
+            break
+        await env.mine()
+    assert seen == {"sent", "brought"}
+
+
+async def test_gas_that_was_brought_on_one_chain_keeps_none_from_being_brought_on_another(env, wallet):
+    engine, other = env.engines["memory"], env.engines["other"]
+    for _ in range(BROUGHT_AT_ONCE_MAX):
+        assert await asked(env, engine, wallet)
+        await env.work(engine)
+    assert not await asked(env, engine, wallet)
+    assert await asked(env, other, wallet)
+    assert await top_ups(env) == ["other"]
+    env.clock.advance(3600)
+    assert await asked(env, engine, wallet)
+    assert await top_ups(env) == ["memory", "other"]
