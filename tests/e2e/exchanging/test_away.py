@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cambist_across_node import Behaviour
 from cambist_oneinch_node import Fault
 from tests.support.exchange_story import Story, units_of
 
@@ -67,9 +68,12 @@ async def test_quotes_of_one_provider_do_not_wait_for_another(story: Story, netw
 
 
 async def test_a_bridge_under_way_ends_while_its_server_is_away(story: Story, network, other, market):
+    relayer = market.across.relayer
+    relayer.behaviour = Behaviour.NEVER  # or it might be filled before anybody sees that it waits for that
     made = await story.trader.exchange(other.usdx, 20, network.usdx)
     await story.now(made, "filling")
     await market.across.server.stop()
+    relayer.behaviour = Behaviour.FILL
     try:
         await story.trader.ended(made)
         refused = await story.trader.exchange(other.usdx, 20, network.usdx, status=503)
