@@ -1,6 +1,6 @@
 """Stories of money on its whole way, on one gateway for each kind of chain, whose Redis can be killed.
 
-Each watches one chain: that two of a gateway are kept apart is seen in going_out and exchanging.
+Each watches one chain: that two are kept apart is seen in going_out, exchanging and core's test_sending_two_chains.
 """
 
 from __future__ import annotations
