@@ -15,6 +15,7 @@ from aiohttp import web
 from playwright.async_api import expect
 
 from cambist_web.dashboard.files import BUILT
+from tests.browser.contrast import UNREADABLE
 from tests.support.checkout import serving
 from tests.support.web import PASSWORD, lent_app, memory_gateway, web_settings
 from tests.support.webhooks import receiver
@@ -43,23 +44,20 @@ async def url(database_url, redis_url, clock, ids):
 
 
 # A change of colours styles and paints the whole page anew: first comes the scheme that it is left in already. What is
-# not about colours is the same in the dark. To hand over all that axe answers, which names every element that passed,
-# took most of a second. And of what it fetches before, rules that are at work read media alone: style sheets, which it
-# would parse anew each time, are for rules that nobody switched on.
-VIOLATIONS = """async part => {
+# not about colours is the same in the other one. To hand over all that axe answers, which names every element that
+# passed, took most of a second. And of what it fetches before, rules that are at work read media alone: style sheets,
+# which it would parse anew each time, are for rules that nobody switched on.
+VIOLATIONS = f"""async part => {{
   if (!("axe" in window)) return null;
-  const { dataset } = document.documentElement;
-  const schemes = dataset.mantineColorScheme === "dark" ? ["dark", "light"] : ["light", "dark"];
-  const found = [];
-  for (const scheme of schemes) {
-    dataset.mantineColorScheme = scheme;
-    const rules = scheme === "dark" ? { runOnly: ["color-contrast"] } : {};
-    const spared = { resultTypes: ["violations"], preload: { assets: ["media"] } };
-    const { violations } = await axe.run(part === "" ? document : part, { ...spared, ...rules });
-    found.push(...violations.map(({ id, nodes }) => `${scheme} ${id}: ${nodes[0].html.slice(0, 200)}`));
-  }
-  return found;
-}"""
+  const {{ dataset }} = document.documentElement;
+  const [scheme, other] = dataset.mantineColorScheme === "dark" ? ["dark", "light"] : ["light", "dark"];
+  dataset.mantineColorScheme = scheme;
+  const options = {{ resultTypes: ["violations"], preload: {{ assets: ["media"] }} }};
+  const {{ violations }} = await axe.run(part === "" ? document : part, options);
+  const found = violations.map(({{ id, nodes }}) => `${{scheme}} ${{id}}: ${{nodes[0].html.slice(0, 200)}}`);
+  dataset.mantineColorScheme = other;
+  return [...found, ...({UNREADABLE})(part).map((one) => `${{other}} color-contrast: ${{one}}`)];
+}}"""
 
 
 async def violations(page, axe: str, *, part: str = "") -> list[str]:
