@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import pytest
@@ -201,18 +202,21 @@ OFF_CENTRE = """() => {
 """How far what is shown of work is from the middle of its button, in pixels."""
 
 
-@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-async def test_what_is_at_work_is_shown_in_the_middle_of_its_button(chromium, motion):
-    gateway = DescribedGateway("merchant")
-    async with described_page(chromium, gateway, at="/payments/one_1", viewport=PHONE, reduced_motion=motion) as page:
-        await page.route("**/refund", lambda _: None)  # no answer comes
+async def test_what_is_at_work_is_shown_in_the_middle_of_its_button_with_and_without_motion(chromium):
+    gateway, asked = DescribedGateway("merchant"), asyncio.Queue()
+    async with described_page(chromium, gateway, at="/payments/one_1", viewport=PHONE) as page:
+        await page.route("**/refund", asked.put)  # no answer comes yet
         await page.get_by_role("button", name="Refund").first.click()
         dialog = page.get_by_role("dialog")
         await dialog.get_by_label("To address").fill("0x52908400098527886E0F7030069857D2E4169EE7")
-        await dialog.get_by_role("button", name="Refund").click()
-        await expect(dialog.locator(".mantine-Loader-root")).to_be_visible()
-        assert await page.evaluate(OFF_CENTRE) < 2
-        await page.unroute_all(behavior="ignoreErrors")
+        for motion in ("reduce", "no-preference"):
+            await page.emulate_media(reduced_motion=motion)
+            await dialog.get_by_role("button", name="Refund").click()
+            await expect(dialog.locator(".mantine-Loader-root")).to_be_visible()
+            assert await page.evaluate(OFF_CENTRE) < 2, motion
+            refund = await asked.get()
+            await refund.fulfill(status=422, json={"success": False, "error": "No.", "code": "NO"})
+            await expect(dialog.locator(".mantine-Loader-root")).to_have_count(0)
 
 
 async def test_without_a_clipboard_for_scripts_the_browser_copies_what_is_clicked(chromium):
