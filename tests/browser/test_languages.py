@@ -103,19 +103,6 @@ async def test_an_operator_chooses_a_language_without_a_reload(chromium):
         assert await page.evaluate("window.sameDocument")
 
 
-async def test_a_refusal_is_said_in_the_readers_language_and_its_code_is_shown(open_page, url):
-    page = await open_page(locale="ja-JP")
-    await page.goto(f"{url}/dashboard/sign-in")
-    japanese = texts("ja")
-    await expect(page.get_by_role("heading", name=japanese["signIn"]["title"])).to_be_visible()
-    await page.get_by_label(japanese["signIn"]["email"]).fill("nobody@shop.example")
-    await page.get_by_role("textbox", name=japanese["signIn"]["password"]).fill("one two three four")
-    await page.get_by_role("button", name=japanese["signIn"]["act"]).click()
-    alert = page.get_by_role("alert")
-    await expect(alert).to_contain_text(japanese["errors"]["INVALID_CREDENTIALS"])
-    await expect(alert).to_contain_text("INVALID_CREDENTIALS")
-
-
 async def test_a_page_is_marked_before_anything_is_painted(open_page, url):
     page = await open_page()
     # The app itself does not come: what marks the page is what runs before it.
@@ -129,9 +116,45 @@ async def test_a_page_is_marked_before_anything_is_painted(open_page, url):
         assert (await marks(page))[0] == mark
 
 
-async def test_a_language_that_cannot_be_loaded_changes_nothing_and_says_so(open_page, url):
-    page = await open_page()
+def texts_file(name: str) -> re.Pattern[str]:
+    """Match the address of the built file of a part of the texts, such as ``en/common.first``."""
+    manifest = json.loads((BUILT / "manifest.json").read_text())
+    return re.compile(re.escape(manifest[f"src/i18n/{name}"]["file"]))
+
+
+async def test_a_language_that_does_not_come_at_first_is_english_and_said_and_has_refusals_too_once_it_is_there(
+    open_page, url
+):
+    page = await open_page(locale="ja-JP")
+    first, japanese = texts_file("ja/common.first"), texts("ja")
+    await page.route(first, lambda route: route.abort())
     await page.goto(f"{url}/dashboard/sign-in")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert await marks(page) == ("en", "ltr")
+    note = page.get_by_role("alert")
+    await expect(note).to_contain_text("日本語 could not be loaded")
+    await page.unroute(first)
+    await note.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("heading", name=japanese["signIn"]["title"])).to_be_visible()
+    await expect(note).to_be_hidden()
+    await page.get_by_label(japanese["signIn"]["email"]).fill("nobody@shop.example")
+    await page.get_by_role("textbox", name=japanese["signIn"]["password"]).fill("one two three four")
+    await page.get_by_role("button", name=japanese["signIn"]["act"]).click()
+    await expect(note).to_contain_text(japanese["errors"]["INVALID_CREDENTIALS"])
+    await expect(note).to_contain_text("INVALID_CREDENTIALS")
+
+
+async def test_where_no_texts_come_at_all_the_page_is_loaded_anew_and_where_another_language_does_not_nothing_changes(
+    open_page, url
+):
+    page = await open_page()
+    english = texts_file("en/common.first")
+    await page.route(english, lambda route: route.abort())
+    await page.goto(f"{url}/dashboard/sign-in")
+    alert = page.get_by_role("alert")
+    await expect(alert).to_contain_text("The dashboard could not be loaded.")
+    await page.unroute(english)
+    await alert.get_by_role("button", name="Try again").click()
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     await page.get_by_role("button", name="Colours and language").click()
     arabic = page.locator('[role="menuitemradio"][lang="ar"]')
@@ -147,39 +170,6 @@ async def test_a_language_that_cannot_be_loaded_changes_nothing_and_says_so(open
     await expect(note).to_be_hidden()
     await page.reload()
     assert await marks(page) == ("en", "ltr")
-
-
-def texts_file(name: str) -> re.Pattern[str]:
-    """Match the address of the built file of a part of the texts, such as ``en/common.first``."""
-    manifest = json.loads((BUILT / "manifest.json").read_text())
-    return re.compile(re.escape(manifest[f"src/i18n/{name}"]["file"]))
-
-
-async def test_a_language_that_does_not_come_at_first_is_english_and_said(open_page, url):
-    page = await open_page(locale="ja-JP")
-    japanese = texts_file("ja/common.first")
-    await page.route(japanese, lambda route: route.abort())
-    await page.goto(f"{url}/dashboard/sign-in")
-    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    assert await marks(page) == ("en", "ltr")
-    note = page.get_by_role("alert")
-    await expect(note).to_contain_text("日本語 could not be loaded")
-    await page.unroute(japanese)
-    await note.get_by_role("button", name="Try again").click()
-    await expect(page.get_by_role("heading", name=texts("ja")["signIn"]["title"])).to_be_visible()
-    await expect(note).to_be_hidden()
-
-
-async def test_where_no_texts_come_at_all_the_page_says_so_and_is_loaded_anew(open_page, url):
-    page = await open_page()
-    english = texts_file("en/common.first")
-    await page.route(english, lambda route: route.abort())
-    await page.goto(f"{url}/dashboard/sign-in")
-    alert = page.get_by_role("alert")
-    await expect(alert).to_contain_text("The dashboard could not be loaded.")
-    await page.unroute(english)
-    await alert.get_by_role("button", name="Try again").click()
-    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
 async def test_the_texts_of_pages_that_do_not_come_are_asked_for_again(open_page, url):
