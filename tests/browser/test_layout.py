@@ -57,6 +57,20 @@ async def operators(chromium):
         yield page, gateway
 
 
+@pytest.fixture(scope="module")
+async def warned(chromium):
+    """Give an operator's page and its gateway, which says more of what is wrong than the examples do."""
+    gateway = DescribedGateway("operator", rows=2)
+    one = {"code": "PAYOUTS_FAILED", "message": "Payouts have failed.", "count": 3, "since": None}
+    change_answer(gateway, "/overview", lambda _: {"attention": [one]})
+    sentence = f"0x{'5' * 40} is no token contract: it does not tell its decimals."
+    change_answer(
+        gateway, "/tokens", lambda found: {"tokens": [{**one, "reason": sentence} for one in found["tokens"]]}
+    )
+    async with described_page(chromium, gateway) as page:
+        yield page, gateway
+
+
 def change_answers(gateway, change):
     """Have answers changed: ``change`` is given the method, the path and what is answered otherwise.
 
@@ -102,17 +116,16 @@ async def test_a_screen_of_twice_the_size_shows_larger_letters_on_most_of_its_wi
     assert await main.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") == 15
 
 
-async def test_several_places_of_what_needs_attention_stand_below_its_words_and_not_below_its_number(chromium):
-    gateway = DescribedGateway("operator", rows=1)
-    one = {"code": "PAYOUTS_FAILED", "message": "Payouts have failed.", "count": 3, "since": None}
-    change_answer(gateway, "/overview", lambda _: {"attention": [one]})
-    async with described_page(chromium, gateway, viewport=DESKTOP) as page:
-        row = page.get_by_role("list", name="What needs attention").get_by_role("listitem")
-        words = await row.get_by_text("Payouts have failed.").bounding_box()
-        links = [await one.bounding_box() for one in await row.get_by_role("link").all()]
-        assert len(links) == 3
-        assert links[0]["x"] == pytest.approx(words["x"], abs=1)
-        assert {round(one["y"]) for one in links} == {round(links[0]["y"])}
+async def test_several_places_of_what_needs_attention_stand_below_its_words_and_not_below_its_number(warned):
+    page, gateway = warned
+    await resize(page, DESKTOP)
+    await go(page, f"{gateway.home}/overview")
+    row = page.get_by_role("list", name="What needs attention").get_by_role("listitem")
+    words = await row.get_by_text("Payouts have failed.").bounding_box()
+    links = [await one.bounding_box() for one in await row.get_by_role("link").all()]
+    assert len(links) == 3
+    assert links[0]["x"] == pytest.approx(words["x"], abs=1)
+    assert {round(one["y"]) for one in links} == {round(links[0]["y"])}
 
 
 async def test_what_a_rows_menu_opens_gives_the_focus_back_to_the_menus_button(operators):
@@ -213,21 +226,18 @@ async def test_the_focus_goes_on_beside_what_is_gone_with_what_was_done(merchant
     await expect(rows.first.get_by_role("button").first).to_be_focused()
 
 
-async def test_an_address_in_a_sentence_leaves_what_can_be_done_in_sight(chromium):
-    gateway = DescribedGateway("operator", rows=2)
-    sentence = f"0x{'5' * 40} is no token contract: it does not tell its decimals."
-    change_answer(
-        gateway, "/tokens", lambda found: {"tokens": [{**one, "reason": sentence} for one in found["tokens"]]}
-    )
-    async with described_page(chromium, gateway, at="/tokens", viewport=DESKTOP) as page:
-        for size in (DESKTOP, PHONE):
-            await resize(page, size)
-            said = page.get_by_text("is no token contract").first
-            assert (await said.bounding_box())["width"] > 150, size
-            needed, room = await page.locator("main table").evaluate(
-                "one => [one.parentElement.scrollWidth, one.parentElement.clientWidth]"
-            )
-            assert needed <= room, size
+async def test_an_address_in_a_sentence_leaves_what_can_be_done_in_sight(warned):
+    page, gateway = warned
+    await resize(page, DESKTOP)
+    await go(page, f"{gateway.home}/tokens")
+    for size in (DESKTOP, PHONE):
+        await resize(page, size)
+        said = page.get_by_text("is no token contract").first
+        assert (await said.bounding_box())["width"] > 150, size
+        needed, room = await page.locator("main table").evaluate(
+            "one => [one.parentElement.scrollWidth, one.parentElement.clientWidth]"
+        )
+        assert needed <= room, size
 
 
 BESIDE = """([one, other]) => {
