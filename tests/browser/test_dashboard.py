@@ -47,24 +47,32 @@ async def url(database_url, redis_url, clock, ids):
 # not about colours is the same in the other one. To hand over all that axe answers, which names every element that
 # passed, took most of a second. And of what it fetches before, rules that are at work read media alone: style sheets,
 # which it would parse anew each time, are for rules that nobody switched on.
-VIOLATIONS = f"""async part => {{
+VIOLATIONS = f"""async ({{ part, isByPlace }}) => {{
   if (!("axe" in window)) return null;
+  const unreadable = {UNREADABLE};
   const {{ dataset }} = document.documentElement;
   const [scheme, other] = dataset.mantineColorScheme === "dark" ? ["dark", "light"] : ["light", "dark"];
+  const named = (of, words) => words.map((one) => `${{of}} color-contrast: ${{one}}`);
   dataset.mantineColorScheme = scheme;
-  const options = {{ resultTypes: ["violations"], preload: {{ assets: ["media"] }} }};
+  const rules = {{ "color-contrast": {{ enabled: isByPlace }} }};
+  const options = {{ rules, resultTypes: ["violations"], preload: {{ assets: ["media"] }} }};
   const {{ violations }} = await axe.run(part === "" ? document : part, options);
   const found = violations.map(({{ id, nodes }}) => `${{scheme}} ${{id}}: ${{nodes[0].html.slice(0, 200)}}`);
+  found.push(...named(scheme, unreadable(part)));
   dataset.mantineColorScheme = other;
-  return [...found, ...({UNREADABLE})(part).map((one) => `${{other}} color-contrast: ${{one}}`)];
+  return [...found, ...named(other, unreadable(part))];
 }}"""
 
 
-async def violations(page, axe: str, *, part: str = "") -> list[str]:
-    """Return what axe finds wrong with the page as it is, or with a part of it, in light and in dark."""
-    if (found := await page.evaluate(VIOLATIONS, part)) is None:
+async def violations(page, axe: str, *, part: str = "", by_place: bool = False) -> list[str]:
+    """Return what axe finds wrong with the page as it is, or with a part of it, in light and in dark.
+
+    Whether words can be read is looked at by where they lie, too, in a whole page or where that is asked for.
+    """
+    asked = {"part": part, "isByPlace": by_place or part == ""}
+    if (found := await page.evaluate(VIOLATIONS, asked)) is None:
         await page.evaluate(axe)
-        found = await page.evaluate(VIOLATIONS, part)
+        found = await page.evaluate(VIOLATIONS, asked)
     return found
 
 
