@@ -49,25 +49,21 @@ async def url(database_url, redis_url, clock, ids):
 # which it would parse anew each time, are for rules that nobody switched on.
 VIOLATIONS = f"""async ({{ part, isByPlace }}) => {{
   if (!("axe" in window)) return null;
-  const unreadable = {UNREADABLE};
   const {{ dataset }} = document.documentElement;
   const [scheme, other] = dataset.mantineColorScheme === "dark" ? ["dark", "light"] : ["light", "dark"];
-  const named = (of, words) => words.map((one) => `${{of}} color-contrast: ${{one}}`);
   dataset.mantineColorScheme = scheme;
   const rules = {{ "color-contrast": {{ enabled: isByPlace }} }};
   const options = {{ rules, resultTypes: ["violations"], preload: {{ assets: ["media"] }} }};
   const {{ violations }} = await axe.run(part === "" ? document : part, options);
   const found = violations.map(({{ id, nodes }}) => `${{scheme}} ${{id}}: ${{nodes[0].html.slice(0, 200)}}`);
-  found.push(...named(scheme, unreadable(part)));
-  dataset.mantineColorScheme = other;
-  return [...found, ...named(other, unreadable(part))];
+  return [...found, ...({UNREADABLE})(part, [scheme, other])];
 }}"""
 
 
 async def violations(page, axe: str, *, part: str = "", by_place: bool = False) -> list[str]:
     """Return what axe finds wrong with the page as it is, or with a part of it, in light and in dark.
 
-    Whether words can be read is looked at by where they lie, too, in a whole page or where that is asked for.
+    Whether words can be read is for axe to say, too, of a whole page or where that is asked for.
     """
     asked = {"part": part, "isByPlace": by_place or part == ""}
     if (found := await page.evaluate(VIOLATIONS, asked)) is None:
