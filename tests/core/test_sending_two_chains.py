@@ -57,18 +57,18 @@ async def test_what_is_on_its_way_on_one_chain_is_neither_missing_nor_there_on_a
     """From the first top-up on, until all is posted: what leaves, its fee, and gas that is mined alone."""
     engine, other = env.engines["memory"], env.engines["other"]
     async with env.db.autocommit() as conn:
-        nothing = await what_is_left(conn, other.context, wallet)
-        before = await what_is_left(conn, engine.context, wallet)
-    assert (nothing[0].slots, nothing[1].units) == (0, 0)
+        nothing = await what_is_left(conn, other.context, wallet, env.clock.now())
+        before = await what_is_left(conn, engine.context, wallet, env.clock.now())
+    assert (nothing.outflow.slots, nothing.gas.units, nothing.is_gas_coming) == (0, 0, False)
     await env.pay_out("MEM", MEM, await env.stranger(1))
     seen = set()
     for _ in range(40):
         await engine.tick()
         async with env.db.autocommit() as conn:
-            assert await what_is_left(conn, other.context, wallet) == nothing
-            left, gas = await what_is_left(conn, engine.context, wallet)
-        seen |= {"sent"} if left.units[None] >= MEM else set()
-        seen |= {"brought"} if gas.units > before[1].units else set()
+            assert await what_is_left(conn, other.context, wallet, env.clock.now()) == nothing
+            left = await what_is_left(conn, engine.context, wallet, env.clock.now())
+        seen |= {"sent"} if left.outflow.units[None] >= MEM else set()
+        seen |= {"brought"} if left.gas.units > before.gas.units else set()
         if await env.is_idle():
             break
         await env.mine()
