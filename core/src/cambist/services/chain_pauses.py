@@ -50,7 +50,7 @@ Pauses = Mapping[tuple[str, str], Pause]
 """By chain and what is paused there."""
 
 _COLUMNS = columns_of(Pause, models.ChainPause)
-# Text: it is asked before each batch that is sent, and takes this process less than half the time.
+# Text: it is asked every second while something is replaced or swept, and takes this process less than half the time.
 _ALL = "SELECT chain, what, reason, paused_by, paused_at FROM chain_pauses"
 
 
