@@ -30,7 +30,7 @@ async def treasury(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path, chains=with_eurx()) as treasury:
         treasury.prices.board["EURX", "usd"] = "1"
         await treasury.open()
-        async with db.transaction() as conn:
+        async with db.autocommit() as conn:
             await conn.exec_driver_sql(
                 "INSERT INTO chain_tokens (token_id, chain, origin, state, contract, symbol, decimals, label,"
                 " created_at, changed_at, revision) VALUES ('tkn_1', 'memory', 'added', 'enabled', $1, 'EURX', 6,"
@@ -79,7 +79,7 @@ async def test_it_is_received_and_sent_only_after_the_signers_own_file_has_it(tr
     assert treasury.alerts["signer_refused"] == 0, "nothing was asked of it"
 
     # Whatever the database says of the file, the signer goes by the file.
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE chain_tokens SET sendable = true")
     await collect_and_send(treasury)
     assert treasury.alerts["signer_refused"] >= 1

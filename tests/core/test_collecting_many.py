@@ -32,7 +32,7 @@ def asked(cheap_treasury, monkeypatch):
 
 
 async def reasons(treasury):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT a.address, u.reason FROM uncollected_funds u JOIN addresses a ON a.id = u.address_pk"
         )
@@ -157,7 +157,7 @@ async def test_one_that_cannot_be_planned_holds_up_no_other(cheap_treasury, monk
     cheap_treasury.chain.faults.contradicted = {addresses[2]}
     with pytest.raises(Exception, match="two balances"):
         await each_minute(cheap_treasury).tick()
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT a.address FROM outbound_intents i JOIN addresses a ON a.id = i.source_address_pk"
             " WHERE i.kind = 'collection'"

@@ -157,7 +157,7 @@ async def test_only_what_is_confirmed_is_fetched(cheap_treasury):
     await cheap_treasury.mine()
     engine = cheap_treasury.engine()
     await engine.tick()
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         units = await conn.exec_driver_sql("SELECT units FROM outbound_intents WHERE kind = 'collection'")
         assert units.scalars().all() == [20_000_000]
     await cheap_treasury.work(engine, rounds=20, until="enough")
@@ -177,7 +177,7 @@ async def test_a_collection_costs_the_merchant_credits_and_the_platform_the_fee(
 
 
 async def test_the_rule_is_the_operators_and_can_be_switched_off(cheap_treasury):
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, $1, now())",
             ('{"collection": {"enabled": false}}',),

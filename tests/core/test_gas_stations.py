@@ -25,7 +25,7 @@ async def chain():
 @pytest.fixture
 async def address(db):
     address = MemoryFamily().derive_address(XPUB, 0, 0)
-    async with db.transaction() as conn:
+    async with db.autocommit() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO addresses (mode, family, address, purpose, account_index, change, address_index)"
             " VALUES ('live', 'memory', $1, 'gas', 0, 0, 0)",

@@ -161,7 +161,7 @@ async def test_gas_that_a_higher_fee_takes_is_sent_by_the_same_tick(treasury, is
     payout_id, before = await sent(treasury, engine), len(await states(treasury, "top_up"))
     treasury.chain.faults.mining_paused = True
     treasury.chain.fees.base_price *= 200
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         if is_wished:
             await conn.exec_driver_sql(
                 "UPDATE outbound_slots SET raise_asked_at = $1 WHERE state = 'open'", (treasury.clock.now(),)
@@ -315,7 +315,7 @@ async def test_who_wishes_for_a_collection_is_found_among_however_many_that_nobo
         await conn.exec_driver_sql("ANALYZE uncollected_funds")
     assert await rows_read(treasury) < 20
     assert await due(treasury) == set()
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "UPDATE uncollected_funds SET asked_at = $1 WHERE uncollected_id = 'unc_2500'", (now,)
         )
@@ -421,7 +421,7 @@ async def test_nothing_is_sent_before_it_is_known_what_the_gas_station_held(db, 
 
 async def test_what_else_is_paused_keeps_nobody_from_sending(treasury):
     engine = await treasury.ready()
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO chain_pauses (chain, what, reason, paused_by, paused_at) VALUES"
             " ($1, 'watching', 'it lies', 'op_1', $2), ('another', 'sending', 'it lies', 'op_1', $2)",

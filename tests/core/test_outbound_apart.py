@@ -46,7 +46,7 @@ async def pay_outs(treasury: Treasury, found: list[tuple[int, int]]) -> list[str
 
 async def wallet_of(treasury: Treasury, merchant: int) -> str:
     query = "SELECT address FROM addresses WHERE merchant_pk = $1 AND purpose = 'wallet' AND mode = 'live'"
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         return (await conn.exec_driver_sql(query, (merchant,))).scalar_one()
 
 

@@ -55,7 +55,7 @@ def asking_signer(treasury: Treasury, folder: Path) -> LocalSigner:
 
 
 async def told(treasury: Treasury, payout_id: str) -> list[str]:
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql("SELECT event FROM webhook_events WHERE resource_id = $1", (payout_id,))
         return list(rows.scalars())
 
@@ -339,7 +339,7 @@ async def test_what_cannot_be_sent_any_more_by_its_nonce_is_cancelled_with_it(tr
     payout_id = await treasury.pay_out("USDX", AMOUNT, to_address)
     treasury.chain.faults.forgotten_txs = 1
     await engine.tick()
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "WITH s AS (UPDATE outbound_slots SET state = 'dead' WHERE state = 'open' RETURNING id, intent_pk),"
             " t AS (UPDATE outbound_txs SET state = 'gone' FROM s WHERE slot_pk = s.id)"

@@ -32,7 +32,7 @@ async def lives(treasury: Treasury, life: Life) -> bool:
 
 
 async def events(treasury: Treasury) -> list[tuple[str, str]]:
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql("SELECT event, resource_id FROM webhook_events ORDER BY id")
         return [tuple(row) for row in rows]
 

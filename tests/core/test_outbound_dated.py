@@ -237,7 +237,7 @@ async def test_a_lost_signature_costs_no_other_transfer_its_own_while_nothing_ca
             await engine.tick()
     treasury.chain.faults.unavailable_calls = {"expired"}
     # The lost one comes up among them, after one that is signed already by then.
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE outbound_intents SET priority = 101 WHERE state = 'waiting'")
     others = [await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2 + number)) for number in range(2)]
     await treasury.work(engine, rounds=10, until="enough")

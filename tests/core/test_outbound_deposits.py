@@ -18,7 +18,7 @@ async def treasury(db, clock, ids, tmp_path):
 
 
 async def deposits(treasury) -> list[tuple[str, int, str]]:
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT a.purpose, d.units, d.status FROM deposits d JOIN addresses a ON a.id = d.address_pk"
             " WHERE d.token = 'USDX' OR a.purpose = 'gas' ORDER BY d.id"
@@ -89,7 +89,7 @@ async def test_a_deposit_that_was_collected_and_spent_and_then_vanished_is_owed(
     treasury.chain.transfer(treasury.token("USDX"), address, 5_000_000)
     await treasury.mine(4)
     await treasury.release("USDX", 5_000_000, treasury.merchant)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE deposits SET available_units = units WHERE token = 'USDX'")
     to_address = await treasury.stranger(1)
     payout_id = await treasury.pay_out("USDX", 5_000_000, to_address)

@@ -32,7 +32,7 @@ async def treasury(kind, db, clock, ids, tmp_path):
 
 async def limits(treasury, kind: str) -> list[int]:
     """Return the limit of work of each transaction that was signed for intents of a kind, the oldest first."""
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT t.fee_limit FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
             " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.kind = $1 ORDER BY t.id",

@@ -193,7 +193,7 @@ async def gas_given(treasury: Treasury) -> tuple[int, int]:
 async def test_the_gas_station_does_not_pay_what_a_reorg_has_taken_from_a_payout(treasury):
     engine, before = treasury.engine(), treasury.chain.height
     await treasury.receive("MEM", 50 * COIN)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE deposits SET available_units = units WHERE merchant_pk IS NOT NULL")
     payout_id = await treasury.pay_out("MEM", 40 * COIN, await treasury.stranger(1))
     while (await treasury.payout(payout_id)).status != "broadcast":

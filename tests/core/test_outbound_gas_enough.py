@@ -43,7 +43,7 @@ async def treasury(db, clock, ids, tmp_path):
 
 
 async def top_ups(treasury: Treasury) -> int:
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         found = await conn.exec_driver_sql("SELECT count(*) FROM outbound_intents WHERE kind = 'top_up'")
         count: int = found.scalar_one()
         return count

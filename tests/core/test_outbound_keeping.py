@@ -65,7 +65,7 @@ async def send_back(treasury, to_address):
 
 async def ended(treasury, refund_id):
     """Return how a refund has ended, what was told of it, and what of its deposit is held."""
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql("SELECT event FROM webhook_events WHERE resource_id = $1", (refund_id,))
         events = list(rows.scalars())
     refund = await treasury.payout(refund_id)
@@ -75,7 +75,7 @@ async def ended(treasury, refund_id):
 async def test_a_refund_that_would_shrink_or_is_refused_fails_and_can_be_asked_for_again(on_tron):
     """Refused as by a contract that is paused, before it is signed or when it is mined."""
     usdt, engine, wallet = on_tron.tokens["USDT"], on_tron.engine(), on_tron.wallet.address
-    async with on_tron.db.transaction() as conn:
+    async with on_tron.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE projects SET extended_events = true")
     await on_tron.receive_many("USDT", [100 * ONE])
     await on_tron.pay_out("USDT", ONE, await on_tron.stranger(9))

@@ -35,7 +35,7 @@ async def treasury(db, clock, ids, tmp_path):
 
 
 async def raw_of(treasury: Treasury, tx_id: str) -> bytes:
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         return (await conn.exec_driver_sql("SELECT raw FROM outbound_txs WHERE tx_id = $1", (tx_id,))).scalar_one()
 
 
@@ -49,7 +49,7 @@ async def test_what_is_collected_and_paid_names_the_key_of_each_sender(treasury)
     payload, signer = open_raw(await raw_of(treasury, paid.tx_id))
     assert isinstance(payload, KeyedPayload)
     assert key_id(PublicKey(bytes.fromhex(payload.public_key))) == signer
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         raws = (await conn.exec_driver_sql("SELECT raw FROM outbound_txs")).scalars().all()
     keys = {open_raw(raw)[0].public_key for raw in raws}
     assert len(keys) == 3, "the deposit's address, the gas station, and the wallet"

@@ -30,7 +30,7 @@ async def treasury(db, clock, ids, tmp_path):
 
 async def fees(treasury) -> dict[str, int]:
     """Return what transactions of each kind have cost."""
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT i.kind, sum(t.fee_paid) AS fee FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
             " JOIN outbound_intents i ON i.id = s.intent_pk GROUP BY i.kind"
@@ -39,7 +39,7 @@ async def fees(treasury) -> dict[str, int]:
 
 
 async def booked(treasury) -> int:
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         found = await conn.exec_driver_sql(
             "SELECT coalesce(sum(-balance), 0) FROM ledger_accounts WHERE purpose = 'gas_spent'"
         )
@@ -48,7 +48,7 @@ async def booked(treasury) -> int:
 
 async def staked(treasury) -> int:
     """Return what the books say is staked."""
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         found = await conn.exec_driver_sql("SELECT -balance FROM ledger_accounts WHERE purpose = 'custody_staked'")
         return int(found.scalar_one())
 

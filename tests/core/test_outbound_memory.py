@@ -80,7 +80,7 @@ async def test_a_database_out_of_a_backup_pays_nothing_twice_that_was_still_on_i
         await sends(treasury, to_address)
     await forget_sending(treasury)
     # In another order than before.
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE outbound_intents SET priority = 100 - id WHERE state = 'waiting'")
     await treasury.work(treasury.engine(), rounds=15, until="enough")
     for _ in range(3):
@@ -95,11 +95,11 @@ async def test_what_was_signed_for_a_nonce_that_another_transfer_has_by_now_wait
     treasury.chain.faults.forgotten_txs = 1
     await sends(treasury, first)
     await forget_sending(treasury)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         later = "UPDATE outbound_intents SET due_at = due_at + interval '1 hour' WHERE state = 'waiting'"
         await conn.exec_driver_sql(later)
     await sends(treasury, second)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE outbound_intents SET due_at = created_at WHERE state = 'waiting'")
     await engine.tick()
     assert await treasury.open_intents() == [

@@ -44,7 +44,7 @@ async def test_the_first_of_each_sender_comes_before_the_second_of_any_and_what_
 
 
 async def read_row(treasury, pk):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         found = await conn.exec_driver_sql("SELECT due_at, retried_at FROM outbound_intents WHERE id = $1", (pk,))
         return tuple(found.one())
 
@@ -106,7 +106,7 @@ async def test_what_is_to_be_cancelled_since_a_tick_read_it_waits_for_that_and_f
     async with treasury.db.transaction() as conn:
         await mark_cancelled(conn, before.id, AskedBy.KEY, now)
     await let_wait(context, before, now + PAUSE)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         row = (await conn.exec_driver_sql(query, (before.id,))).one()
     assert tuple(row) == (now, WAITS_FOR_CANCELLATION)
     await treasury.work(treasury.engine())
@@ -171,7 +171,7 @@ async def test_two_engines_that_let_the_same_wait_and_ask_for_its_gas_do_not_wai
 
 
 async def station_pk(treasury):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         query = "SELECT id FROM addresses WHERE address = $1"
         return (await conn.exec_driver_sql(query, (treasury.station,))).scalar_one()
 

@@ -132,7 +132,7 @@ async def test_what_an_operator_has_looked_at_at_once_no_more_gives_way(treasury
 
 
 async def set_reason(treasury, reason):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE outbound_intents SET reason = $1", (reason,))
 
 
@@ -141,7 +141,7 @@ async def test_what_is_found_by_a_reason_says_that_it_waits_for_it(treasury, rea
     waits = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
     cancelled = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
     await treasury.cancel(cancelled)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         noted = "UPDATE outbound_intents SET reason = $1 WHERE cancel_asked_at IS NULL"
         await conn.exec_driver_sql(noted, (reason,))
 

@@ -139,7 +139,7 @@ async def drive(treasury, engine, chain, ticks):
 
 async def reference_of(treasury, payout):
     query = "SELECT i.reference FROM outbound_intents i JOIN payouts p ON p.intent_pk = i.id WHERE p.payout_id = $1"
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         return (await conn.exec_driver_sql(query, (payout,))).scalar_one()
 
 
@@ -252,7 +252,7 @@ async def test_wallets_with_payouts_that_nobody_can_plan_blame_none_of_each_othe
 
 
 async def intents_of(treasury, payouts):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         query = "SELECT intent_pk FROM payouts WHERE payout_id = ANY($1::text[])"
         return set((await conn.exec_driver_sql(query, (payouts,))).scalars())
 
@@ -279,7 +279,7 @@ async def test_a_payout_that_failed_in_an_outage_does_not_wait_for_one_that_nobo
 
 async def dues_of(treasury, payouts):
     query = "SELECT i.due_at FROM outbound_intents i JOIN payouts p ON p.intent_pk = i.id WHERE p.payout_id = ANY($1)"
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         return sorted((await conn.exec_driver_sql(query, (payouts,))).scalars())
 
 

@@ -161,7 +161,7 @@ async def test_what_meets_anothers_outage_with_what_failed_before_keeps_an_opera
     await pay_outs(treasury, found[1:])
     assert await drive(treasury, engine, chain, 1) == 1
     rows = "SELECT count(*) FROM outbound_intents WHERE retried_at IS NOT NULL AND due_at <= $1"
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         assert (await conn.exec_driver_sql(rows, (treasury.clock.now(),))).scalar_one() == 1
     chain.senders, chain.rests = frozenset(), False
     await treasury.mine(seconds=PAUSE_MAX.total_seconds())

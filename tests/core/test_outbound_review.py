@@ -70,7 +70,7 @@ async def test_a_receipt_that_once_was_missing_costs_no_patience_later(treasury)
     treasury.clock.advance(10)
     await engine.tick()
     await passes(treasury, engine, 1)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         missing = await conn.exec_driver_sql("SELECT missing_since FROM outbound_slots WHERE state = 'open'")
         assert list(missing.scalars()) == [None]
     await treasury.work(engine)
@@ -153,7 +153,7 @@ async def forget_deposit(treasury: Treasury, purpose: ledger.Purpose, units: int
 
 async def collect_only_what_is_needed(treasury: Treasury) -> None:
     settings = {"collection": {"enabled": False}}
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, $1::jsonb, $2)",
             (json.encode(settings).decode(), treasury.clock.now()),
@@ -239,7 +239,7 @@ async def test_finalizing_waits_for_a_poll_and_finishes_nothing_that_this_takes_
         await waits_for_a_lock(conn, finalizing)
         assert not finalizing.done()
     assert not await finalizing
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(query, (treasury.info.confirmations,))
     assert await finalize(engine.context, undoes=False)
     assert (await treasury.payout(payout)).status == "completed"
@@ -272,7 +272,7 @@ async def replaced(treasury: Treasury, engine: Engine) -> tuple[str, list[str]]:
     assert treasury.alerts["replaced"] == 1
     treasury.chain.fees.base_price //= 10
     treasury.chain.faults.mining_paused = False
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         found = await conn.exec_driver_sql("SELECT tx_id FROM outbound_txs ORDER BY id DESC LIMIT 3")
         return payout_id, list(reversed(found.scalars().all()))
 

@@ -111,7 +111,7 @@ async def test_what_says_nothing_of_it_is_refused_and_changes_nothing(treasury):
     await treasury.work(treasury.engine())
     payout_id, tx_id = await sent_and_forgotten(treasury, await treasury.stranger(1))
     before, (wrong_nonce,) = await money(treasury), await txs_of(treasury, earlier)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         top_up = await conn.exec_driver_sql(
             "SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
             " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.kind = 'top_up' LIMIT 1"

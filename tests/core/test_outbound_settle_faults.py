@@ -157,7 +157,7 @@ async def test_a_block_that_the_watcher_has_forgotten_is_compared_with_the_chain
     real = treasury.chain.witnessed
     height = (await real(tx_id)).block.height
     await treasury.mine(5)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("DELETE FROM chain_blocks WHERE height <= $1", (height,))
     context = treasury.engine().context
     scope = structs.replace(context.chain_scope, info=structs.replace(treasury.info, hashes_kept=2))

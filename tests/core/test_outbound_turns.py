@@ -77,7 +77,7 @@ async def test_who_has_waited_for_a_sender_sees_what_died_meanwhile(treasury):
         await conn.exec_driver_sql("UPDATE outbound_slots SET sequence = NULL WHERE sequence = 70")
         await dies(conn, context, intent, 69)
     assert await act == {intent.id: [60, 69]}
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE outbound_slots SET sequence = NULL WHERE sequence IN (60, 69)")
     assert await locks() == {intent.id: []}, "it has had some"
 

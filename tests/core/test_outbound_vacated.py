@@ -60,7 +60,7 @@ class Robbed:
     async def wait_for(self, seconds: float) -> None:
         """Have the payout wait so long, as for gas."""
         due_at = self.treasury.clock.now() + timedelta(seconds=seconds)
-        async with self.treasury.db.transaction() as conn:
+        async with self.treasury.db.autocommit() as conn:
             await conn.exec_driver_sql("UPDATE outbound_intents SET due_at = $1 WHERE state = 'waiting'", (due_at,))
 
     async def restore(self) -> None:
@@ -233,7 +233,7 @@ async def test_the_operator_is_told_of_what_is_paid_though_its_money_was_given_b
 
 
 async def suspend(treasury, suspended_at) -> None:
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "UPDATE merchants SET suspended_at = $2, suspension_reason = $3 WHERE id = $1",
             (treasury.merchant, suspended_at, suspended_at and "looked into"),

@@ -31,7 +31,7 @@ async def signed(treasury) -> list[SignedTx]:
 
 async def wait_for(treasury, seconds: float) -> None:
     due_at = treasury.clock.now() + timedelta(seconds=seconds)
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql("UPDATE outbound_intents SET due_at = $1 WHERE state = 'waiting'", (due_at,))
 
 

@@ -82,7 +82,7 @@ class Weather:
 
 async def floats(treasury) -> list[int]:
     """Return what the books say of the platform's coin on addresses of the merchant's."""
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql("SELECT -balance FROM ledger_accounts WHERE purpose LIKE 'float\\_%'")
         return [int(units) for units in rows.scalars()]
 

@@ -58,7 +58,7 @@ async def test_tokens_and_native_coin_of_several_merchants_go_together(treasury)
     assert await treasury.wei(both) == 0
     assert await treasury.on_chain(treasury.wallet.address, "ETH") == 10**17
     assert (await treasury.balance("USDT", other)).available == 30 * ONE
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         deposits = await conn.exec_driver_sql("SELECT count(*) FROM deposits JOIN addresses a ON a.id = address_pk"
                                               " WHERE a.purpose = 'wallet'")  # fmt: skip
         assert deposits.scalar_one() == 0

@@ -41,7 +41,7 @@ async def wish(treasury, one, share=None):
 
 
 async def versions(treasury):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql("SELECT id, xmin::text FROM uncollected_funds ORDER BY id")
         return [tuple(row) for row in rows]
 
@@ -53,7 +53,7 @@ async def at(treasury, address):
 
 
 async def rule(treasury, text):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, $1, now())"
             " ON CONFLICT (id) DO UPDATE SET settings = excluded.settings",
@@ -139,7 +139,7 @@ async def test_what_an_operator_wants_is_collected_at_the_next_look_once(cheap_t
     assert (asked.asked_at, asked.asked_fee_share_bps) == (again.asked_at, 9_000)
     await cheap_treasury.work(engine, rounds=20, until="enough")
     assert await cheap_treasury.on_chain(address, "USDX") == 0
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         made = await conn.exec_driver_sql("SELECT state FROM outbound_intents WHERE kind = 'collection'")
         assert made.scalars().all() == ["done"]
 
@@ -310,7 +310,7 @@ async def test_switched_off_it_is_collected_for_who_asks(cheap_treasury):
 
 async def test_a_token_that_the_signer_does_not_know_is_told_and_not_collected_for_anybody(cheap_treasury):
     address, engine = await cheap_treasury.receive("USDX", 50 * ONE), cheap_treasury.engine()
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO chain_tokens (token_id, chain, origin, state, contract, symbol, decimals, label, sendable,"
             " created_at, changed_at, revision) VALUES ('tkn_1', 'memory', 'added', 'enabled', $1,"
@@ -358,7 +358,7 @@ async def test_what_a_payout_waits_for_and_what_cannot_be_collected_keeps_nothin
     assert await cheap_treasury.on_chain(other, "USDX") == 0
     assert [await cheap_treasury.on_chain(one, "USDX") for one in stuck] == [50 * ONE] * 4
     assert set(await reasons(cheap_treasury)) == set(stuck)
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         (waits,) = await conn.exec_driver_sql("SELECT reason FROM outbound_intents WHERE kind = 'payout'")
     assert waits.reason == "collection"
 
@@ -367,7 +367,7 @@ async def test_the_row_of_what_is_there_no_more_goes(cheap_treasury):
     await cheap_treasury.receive("USDX", 3 * ONE)
     await cheap_treasury.work(cheap_treasury.engine(), rounds=3, until="enough")
     (one,) = await listed(cheap_treasury)
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         others = {name: getattr(one, name) for name in ("chain", "scope", "token", "decimals", "units")}
         assert others["chain"] == "memory"
         await conn.exec_driver_sql(
@@ -426,7 +426,7 @@ def test_every_reason_has_a_sentence():
 
 async def test_an_address_is_read_by_its_merchants_deposits_however_many_others_lie_there(cheap_treasury):
     address = await cheap_treasury.receive("USDX", 3 * ONE)
-    async with cheap_treasury.db.transaction() as conn:
+    async with cheap_treasury.db.autocommit() as conn:
         # Of another merchant, who has none of the addresses that are asked about.
         await conn.exec_driver_sql(
             "WITH other AS (INSERT INTO merchants (merchant_id, email, name) VALUES ('mer_2', 'b@b.example', 'B')"

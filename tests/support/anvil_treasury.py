@@ -44,7 +44,7 @@ class AnvilTreasury(NodeTreasury):
 
     async def batch(self) -> None:
         """Switch sweeps on, as the operator does."""
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             await conn.exec_driver_sql(
                 "INSERT INTO platform_settings (id, settings, updated_at) VALUES (1, $1, now())", (BATCHED,)
             )

@@ -27,7 +27,7 @@ class DatedTreasury(Treasury):
 
     async def transactions(self, kind: str = "payout") -> list[tuple[str, str]]:
         """Return the slots' states and transactions of intents of a kind, oldest first."""
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             rows = await conn.exec_driver_sql(
                 "SELECT s.state, t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
                 " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.kind = $1 ORDER BY t.id",
@@ -37,7 +37,7 @@ class DatedTreasury(Treasury):
 
     async def intents(self, *kinds: str) -> list[tuple[str, str]]:
         """Return kind and state of the intents of these kinds, oldest first."""
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             rows = await conn.exec_driver_sql(
                 "SELECT kind, state FROM outbound_intents WHERE kind = ANY($1::text[]) ORDER BY id", (list(kinds),)
             )

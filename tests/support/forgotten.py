@@ -38,13 +38,13 @@ async def opened(kind, *parts):
 
 
 async def row_of(treasury, payout_id):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         wanted = "SELECT i.* FROM outbound_intents i JOIN payouts p ON p.intent_pk = i.id WHERE p.payout_id = $1"
         return (await conn.exec_driver_sql(wanted, (payout_id,))).one()
 
 
 async def txs_of(treasury, payout_id):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         wanted = (
             "SELECT t.tx_id FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
             " JOIN payouts p ON p.intent_pk = s.intent_pk WHERE p.payout_id = $1 ORDER BY t.id"
@@ -70,7 +70,7 @@ async def money(treasury):
 
 
 async def events(treasury, payout_id):
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql("SELECT event FROM webhook_events WHERE resource_id = $1", (payout_id,))
         return list(rows.scalars())
 
@@ -91,7 +91,7 @@ async def sent_and_forgotten(treasury, to_address, *, mined=True):
 
 async def found_by_audit(treasury):
     """Return what settlements have found, as the audit log has it."""
-    async with treasury.db.transaction() as conn:
+    async with treasury.db.autocommit() as conn:
         rows = await conn.exec_driver_sql(
             "SELECT subject, actor_kind, details ->> 'found' AS found, details ->> 'tx_hash' AS tx_id"
             " FROM audit_entries WHERE action = 'outbound.settled' ORDER BY id"

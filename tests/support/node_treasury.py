@@ -61,13 +61,13 @@ class NodeTreasury(Treasury):
 
     async def intents(self, kind: str) -> list[tuple[str, bool]]:
         """Return state of each intent of a kind, and whether it has been in a sweep."""
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             rows = await conn.exec_driver_sql(
                 "SELECT state, sweep_pk IS NOT NULL FROM outbound_intents WHERE kind = $1 ORDER BY id", (kind,)
             )
             return [tuple(row) for row in rows]
 
     async def count_deposits(self) -> int:
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             found = await conn.exec_driver_sql("SELECT count(*) FROM deposits WHERE status = 'confirmed'")
             return int(found.scalar_one())

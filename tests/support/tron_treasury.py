@@ -63,7 +63,7 @@ class TronTreasury(NodeTreasury):
 
     async def signed_for(self, payout_id: str) -> list[tuple[str, str]]:
         """Return id and state of each transaction that was signed for a payout, the oldest first."""
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             rows = await conn.exec_driver_sql(
                 "SELECT t.tx_id, t.state FROM outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk"
                 " JOIN outbound_intents i ON i.id = s.intent_pk WHERE i.reference LIKE '%:' || $1 ORDER BY t.id",
