@@ -11,6 +11,7 @@ from cambist.services.accounting.ledger import asset_key
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv
+from tests.support.plays import play
 from tests.support.refunds import RefundEnv
 from tests.support.shop import Shop
 from tests.support.trackers import Watchers
@@ -39,7 +40,7 @@ async def watcher(shop, chain):
 async def treasury(db, clock, ids, tmp_path):
     """Give a gateway that sends for several merchants; what wants another one has a fixture of its own."""
     async with Treasury(db, clock, ids, tmp_path, stock=8) as treasury:
-        await treasury.open()
+        await play(treasury, Treasury.open)
         yield treasury
         await treasury.check_books()
 
@@ -57,9 +58,15 @@ async def on_tron(db, clock, ids, tmp_path):
 async def funded_treasury(db, clock, ids, tmp_path):
     """Give a merchant to whom 500 USDX were paid, which lie where they were paid to."""
     async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 500_000_000)
+        await play(treasury, Treasury.open_paid, ("USDX", 500_000_000))
         yield treasury
+
+
+@pytest.fixture
+async def ready_treasury(funded_treasury):
+    """Give the same one whose wallet has sent before, and holds money and gas."""
+    await funded_treasury.ready()
+    return funded_treasury
 
 
 @pytest.fixture
@@ -67,7 +74,7 @@ async def cheap_treasury(db, clock, ids, tmp_path):
     """Give a merchant on a chain with low fees, where little is too small to be collected."""
     async with Treasury(db, clock, ids, tmp_path) as treasury:
         treasury.chain.fees.base_price = 10**9
-        await treasury.open()
+        await play(treasury, Treasury.open)
         yield treasury
         await treasury.check_books()
 

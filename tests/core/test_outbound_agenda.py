@@ -17,6 +17,7 @@ from tests.support.dated_treasury import dated_treasury
 from tests.support.forgetful import Forgetful
 from tests.support.pausing import paused
 from tests.support.payment_env import registry
+from tests.support.plays import play
 from tests.support.statements import statements
 from tests.support.treasury import Treasury
 
@@ -36,8 +37,7 @@ async def lending(db, clock, ids, tmp_path):
     """Give a merchant on a chain where the gas station lends what a transfer needs, and finality is asked for."""
     async with dated_treasury(db, clock, ids, tmp_path) as treasury:
         treasury.chain.endow(treasury.station, 10**12)
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
+        await play(treasury, Treasury.open_paid, ("USDX", 100 * AMOUNT))
         yield treasury
 
 

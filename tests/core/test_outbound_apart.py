@@ -20,6 +20,7 @@ from cambist.signer.protocol import SignerUnavailableError
 from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import Fragile, Life
 from tests.support.pausing import paused
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -29,6 +30,11 @@ AMOUNT = 5_000_000
 
 async def merchants(treasury: Treasury, count: int) -> list[tuple[int, int]]:
     """Return merchants and projects whose wallets hold money and gas."""
+    found: list[tuple[int, int]] = await play(treasury, begun_by, count)
+    return found
+
+
+async def begun_by(treasury: Treasury, count: int) -> list[tuple[int, int]]:
     found = [(treasury.merchant, treasury.project)]
     found += [await treasury.new_merchant(f"mer_{number}") for number in range(2, count + 1)]
     for merchant, project in found:
@@ -51,7 +57,12 @@ async def wallet_of(treasury: Treasury, merchant: int) -> str:
 
 
 async def statuses(treasury: Treasury, payouts: list[str]) -> list[str]:
-    return [(await treasury.payout(one)).status for one in payouts]
+    query = (
+        "SELECT p.status FROM unnest($1::text[]) WITH ORDINALITY AS n (payout_id, place) JOIN payouts p"
+        " USING (payout_id) ORDER BY n.place"
+    )
+    async with treasury.db.autocommit() as conn:
+        return list((await conn.exec_driver_sql(query, (payouts,))).scalars())
 
 
 async def test_a_sender_whose_transfer_nobody_can_plan_keeps_no_other_from_sending(treasury):

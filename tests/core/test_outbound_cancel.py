@@ -24,6 +24,7 @@ from cambist.signer.store import Store
 from cambist.testing.memory.blocks import Output
 from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import Deeds, Fragile, KilledError, Life, fragile
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -36,8 +37,7 @@ FUNDS = 100 * AMOUNT
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", FUNDS)
+        await play(treasury, Treasury.open_paid, ("USDX", FUNDS))
         yield treasury
         await treasury.check_books()
 

@@ -17,10 +17,9 @@ FAR = 1_000_000
 
 
 @pytest.fixture
-async def treasury(funded_treasury):
-    await funded_treasury.ready()
-    yield funded_treasury
-    await funded_treasury.check_books()
+async def treasury(ready_treasury):
+    yield ready_treasury
+    await ready_treasury.check_books()
 
 
 async def waits_for(treasury: Treasury, payout_id: str) -> str | None:

@@ -7,6 +7,8 @@ import pytest
 from cambist.services.sending.context import EngineContext
 from tests.support.dated_treasury import LIFETIME_S, dated_treasury
 from tests.support.fragile import Deeds, KilledError, fragile
+from tests.support.plays import play
+from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
 
@@ -16,8 +18,7 @@ AMOUNT = 5_000_000
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
     async with dated_treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
+        await play(treasury, Treasury.open_paid, ("USDX", 100 * AMOUNT))
         yield treasury
         await treasury.check_books()
 

@@ -11,6 +11,7 @@ from cambist.domain.intents import AskedBy, IntentKind
 from cambist.signer.rules import AskerRules, Rules, asset_name
 from cambist.testing.memory.family import named_address
 from tests.support.payment_env import registry
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -42,16 +43,17 @@ def rules() -> Rules:
 async def treasury(db, clock, ids, tmp_path):
     """Give a merchant who has a lot, part of it in the main wallet, and a signer with rules."""
     async with Treasury(db, clock, ids, tmp_path, rules=rules()) as treasury:
-        await treasury.open()
-        for _ in range(2):
-            await treasury.receive("USDX", TREASURE)
-            await treasury.receive("MEM", 10**18)
-        await treasury.pay_out("USDX", 1, named_address("a customer"))
-        await treasury.work(treasury.engine())
-        # These stay where they were paid to.
-        for _ in range(2):
-            await treasury.receive("USDX", TREASURE)
+        await play(treasury, grown_rich)
         yield treasury
+
+
+async def grown_rich(treasury: Treasury) -> None:
+    await treasury.open_paid(*[("USDX", TREASURE), ("MEM", 10**18)] * 2)
+    await treasury.pay_out("USDX", 1, named_address("a customer"))
+    await treasury.work(treasury.engine())
+    # These stay where they were paid to.
+    for _ in range(2):
+        await treasury.receive("USDX", TREASURE)
 
 
 class Thief:

@@ -16,6 +16,7 @@ from cambist.testing.memory import MemoryKeyedChain
 from cambist.testing.memory.keys import key_id
 from cambist.testing.memory.payload import KeyedPayload, open_raw
 from tests.support.payment_env import registry
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -28,8 +29,7 @@ async def treasury(db, clock, ids, tmp_path):
     known = registry()
     chain = MemoryKeyedChain(known.chains["memory"])
     async with Treasury(db, clock, ids, tmp_path, chain=chain, chains=known) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
+        await play(treasury, Treasury.open_paid, ("USDX", 100 * AMOUNT))
         yield treasury
         await treasury.check_books()
 

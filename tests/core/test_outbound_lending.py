@@ -10,6 +10,7 @@ from cambist.plugin import Staking
 from cambist.services.sending.context import EngineContext
 from cambist.signer.protocol import SignReply
 from tests.support.dated_treasury import dated_treasury
+from tests.support.plays import play
 
 pytestmark = pytest.mark.slow
 
@@ -21,13 +22,17 @@ STAKE = 10**12
 async def treasury(db, clock, ids, tmp_path):
     """Give a merchant whose wallet has sent before, and has no loan any more."""
     async with dated_treasury(db, clock, ids, tmp_path) as treasury:
-        treasury.chain.endow(treasury.station, STAKE)
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
-        await returned(treasury, await treasury.ready())
+        await play(treasury, lent_before)
         yield treasury
         await returned(treasury, treasury.engine())
         await treasury.check_books()
+
+
+async def lent_before(treasury) -> None:
+    treasury.chain.endow(treasury.station, STAKE)
+    await treasury.open_paid(("USDX", 100 * AMOUNT))
+    await treasury.pay_somebody()
+    await returned(treasury, treasury.engine())
 
 
 async def returned(treasury, engine) -> None:

@@ -8,6 +8,7 @@ from msgspec import structs
 from cambist.services.sending.engine import Engine
 from cambist.testing.memory.blocks import Output
 from tests.support.fragile import Fragile, KilledError, Life
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -18,11 +19,8 @@ AMOUNT = 5_000_000
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 100 * AMOUNT)
-        engine = treasury.engine()
-        await treasury.pay_out("USDX", 1, await treasury.stranger(999))
-        await treasury.work(engine)
+        await play(treasury, Treasury.open_paid, ("USDX", 100 * AMOUNT))
+        await treasury.ready()
         yield treasury
         await treasury.check_books()
 

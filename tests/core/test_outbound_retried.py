@@ -87,7 +87,12 @@ async def resting(treasury):
 
     Return the merchants, the chain, its engine and these payouts.
     """
-    found, context = await merchants(treasury, 2), treasury.engine().context
+    found = await merchants(treasury, 2)
+    return found, *await rest(treasury, found)
+
+
+async def rest(treasury, found):
+    context = treasury.engine().context
     (merchant, project), to_address = found[0], await treasury.stranger(500)
     chain = Unplannable(context.chain, Life())
     engine = Engine(structs.replace(context, chain=chain), treasury.keys)
@@ -97,7 +102,7 @@ async def resting(treasury):
     while (until_of(treasury, engine) or treasury.clock.now()) < treasury.clock.now() + 8 * PAUSE:
         await pay_outs(treasury, found[1:])
         await drive(treasury, engine, chain, 1)
-    return found, chain, engine, asked
+    return chain, engine, asked
 
 
 def until_of(treasury, engine):
@@ -269,9 +274,10 @@ async def test_what_fails_by_itself_holds_up_nobody_because_another_process_begi
 
 
 async def test_an_engine_that_begins_again_learns_what_another_one_found_out_but_not_all_the_time(treasury):
+    found = await merchants(treasury, 2)
     before, learnt_at = treasury.engine(), treasury.clock.now()
     await before.tick()
-    found, chain, engine, asked = await resting(treasury)
+    chain, engine, asked = await rest(treasury, found)
     await pay_outs(treasury, found[1:])
     await drive(treasury, engine, chain, 1)
     assert treasury.clock.now() < learnt_at + PAUSE_MAX

@@ -22,9 +22,8 @@ AMOUNT = 5_000_000
 
 
 @pytest.fixture
-async def treasury(funded_treasury):
-    await funded_treasury.ready()
-    return funded_treasury
+async def treasury(ready_treasury):
+    return ready_treasury
 
 
 async def waiting_payout(treasury: Treasury, context: EngineContext) -> IntentRow:

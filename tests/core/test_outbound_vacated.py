@@ -17,9 +17,8 @@ AMOUNT = 5_000_000
 
 
 @pytest.fixture
-async def treasury(funded_treasury):
-    await funded_treasury.ready()
-    return funded_treasury
+async def treasury(ready_treasury):
+    return ready_treasury
 
 
 class Robbed:
@@ -188,7 +187,7 @@ async def test_a_doubted_count_of_one_sender_keeps_no_money_of_others(treasury, 
     async with treasury.db.transaction() as conn:
         treasury.wallet = await main_wallet(conn, treasury.keys, treasury.family, treasury.merchant, "live")
     await treasury.receive("USDX", 10 * AMOUNT)
-    await treasury.ready()
+    await treasury.pay_somebody()
     other = Robbed(treasury)
     await other.begin(waits=True)
     treasury.merchant, treasury.project, treasury.wallet = first

@@ -13,6 +13,8 @@ from cambist.services.identity.projects import require_active
 from cambist.services.sending import nonce_slots, store
 from cambist.services.sending.batches import SUSPENDED_PAUSE, WAITS_FOR_REINSTATEMENT
 from cambist.services.sending.suspended import wake
+from tests.support.plays import play
+from tests.support.treasury import Treasury
 
 USDX = 10**6
 
@@ -110,7 +112,7 @@ async def test_what_is_held_back_can_be_cancelled(treasury):
 
 
 async def treasury_with_gas(treasury):
-    await treasury.receive("USDX", 50 * USDX)
+    await play(treasury, Treasury.receive, "USDX", 50 * USDX)
     return await treasury.ready()
 
 

@@ -12,6 +12,7 @@ from cambist.services.sending.queue import acts, listing
 from tests.support.anvil_treasury import anvil_treasury
 from tests.support.dated_treasury import dated_treasury
 from tests.support.fragile import Fragile, KilledError, Life
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 from tests.support.tron_treasury import tron_treasury
 
@@ -25,14 +26,15 @@ NUMBERED = ["memory", "anvil"]
 async def opened(kind, *parts):
     """Open one whose wallet holds money and gas, and has sent before; the books agree with the chain afterwards."""
     async with OPENED[kind](*parts) as treasury:
-        await treasury.open()
         treasury.symbol = "USDT" if kind in {"anvil", "tron"} else "USDX"
         if treasury.symbol == "USDT":
+            await treasury.open()
             await treasury.receive_many("USDT", [FUNDS])
+            await treasury.pay_out("USDT", 1, await treasury.stranger(999))
+            await treasury.work(treasury.engine())
         else:
-            await treasury.receive("USDX", FUNDS)
-        await treasury.pay_out(treasury.symbol, 1, await treasury.stranger(999))
-        await treasury.work(treasury.engine())
+            await play(treasury, Treasury.open_paid, ("USDX", FUNDS))
+            await play(treasury, Treasury.pay_somebody)
         yield treasury
         await treasury.check_books()
 

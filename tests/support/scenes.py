@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack
-from random import Random
 from typing import Any, TypeAlias
 
 import httpx
@@ -13,7 +12,7 @@ from msgspec import Struct
 
 from cambist.bootstrap import Gateway
 from cambist.ports import Clock, Ids
-from cambist.testing.clock import ManualClock, seeded_ids
+from cambist.testing.clock import ManualClock, chance_of, seeded_ids
 from cambist.testing.fixtures import Databases
 from tests.support.two_merchants import TwoMerchants
 from tests.support.web import Merchant, memory_gateway, web_client, web_settings
@@ -57,7 +56,7 @@ class Scene(Struct, frozen=True):
     def begin(self, clock: ManualClock, ids: Ids) -> None:
         """Have a test's time and chance go on where the play's ended."""
         vars(clock).update(vars(self.clock))
-        _chance(ids).setstate(self.chance)
+        chance_of(ids).setstate(self.chance)
 
     def copy(self, client: httpx.AsyncClient, clock: ManualClock) -> Any:
         """Return what the play made, with the test's client and clock in the place of the play's."""
@@ -85,15 +84,8 @@ class Scenes:
         async with opened as gateway, web_client(gateway) as client:
             made = await play(client, clock)
         self._databases.empty_redis()
-        return Scene(url.rpartition("/")[2].partition("?")[0], clock, client, _chance(ids).getstate(), made)
+        return Scene(url.rpartition("/")[2].partition("?")[0], clock, client, chance_of(ids).getstate(), made)
 
     def close(self) -> None:
         """Drop the databases."""
         self._kept.close()
-
-
-def _chance(ids: Ids) -> Random:
-    """Return what seeded identifiers are made of."""
-    found = ids.random_bytes.__self__  # type: ignore[attr-defined]
-    assert isinstance(found, Random)
-    return found

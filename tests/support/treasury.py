@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Self
+from typing import Any, Self
 
 from cambist.db.engine import Database
 from cambist.domain.branches import PERMANENT_BRANCH
@@ -37,8 +38,10 @@ from cambist.signer.rules import Rules
 from cambist.signer.store import Store
 from cambist.testing.memory import MemoryChain
 from tests.support.payment_env import KEYSTORE, Prices, registry
+from tests.support.plays import begin, play
 
 RICH = 10**20
+REMEMBERED = ("station", "merchant", "project", "wallet", "alerts", "_index")
 
 
 class Treasury:
@@ -57,7 +60,9 @@ class Treasury:
         settings: OutboundSettings | None = None,
         keystore: Keystore = KEYSTORE,
         stock: int = 3,
+        box: SecretsBox | None = None,
     ) -> None:
+        """``box`` is what encrypts keys where somebody else reads them as well."""
         self.db, self.clock, self.ids = db, clock, ids
         self.registry = chains or registry()
         self.chain = chain or MemoryChain(self.registry.chains["memory"])
@@ -70,20 +75,24 @@ class Treasury:
         self.prices = Prices(clock)
         self.prices.board |= {("USDX", "usd"): "1", ("DAIX", "usd"): "1", ("MEM", "usd"): "3"}
         self.rates = RateBook([self.prices], clock)
-        self.box = SecretsBox([bytes(32)], ids.random_bytes)
+        self._shares_keys = box is not None
+        self.box = box or SecretsBox([bytes(32)], ids.random_bytes)
         self.keys = AccountKeys(self.box)
         self.pauses = ChainPauses(db, clock)
-        self.address_cache = AddressCache(db, self.family, "live")
-        self.watcher = Watcher(
-            db=db, chain=self.chain, family=self.family, address_cache=self.address_cache, scope=0, mode="live",
-            clock=clock, ids=ids, hints=Hints(None),
-        )  # fmt: skip
+        self._watch()
         self.platform = PlatformSettings()
         self.alerts: Counter[str] = Counter()
         self._stack = AsyncExitStack()
         self._index = 0
 
-    async def __aenter__(self) -> Self:
+    def _watch(self) -> None:
+        self.address_cache = AddressCache(self.db, self.family, "live")
+        self.watcher = Watcher(
+            db=self.db, chain=self.chain, family=self.family, address_cache=self.address_cache, scope=0, mode="live",
+            clock=self.clock, ids=self.ids, hints=Hints(None),
+        )  # fmt: skip
+
+    def _sign(self) -> None:
         self.signer = LocalSigner(
             self.keystore,
             Reader(self.keystore, self.registry.families, self.registry.chains),
@@ -92,7 +101,17 @@ class Treasury:
             clock=self.clock,
         )
         self._stack.push_async_callback(self.signer.aclose)
-        coin_types = {family.coin_type for family in self.registry.families.values()}
+
+    async def __aenter__(self) -> Self:
+        self._sign()
+        coin_types = frozenset(family.coin_type for family in self.registry.families.values())
+        if self._shares_keys:
+            await self._stock_up(coin_types)
+        else:
+            await begin(self, self._stock_up, coin_types, self.family.name, self.keystore, self.stock)
+        return self
+
+    async def _stock_up(self, coin_types: frozenset[int], *_: object) -> None:
         await fill_stock(self.db, self.signer, self.box, coin_types=coin_types, stock=self.stock)
         async with self.db.transaction() as conn:
             await register_gas_stations(conn, self.keys, [self.family])
@@ -105,7 +124,21 @@ class Treasury:
         self.merchant, self.project = await self.new_merchant("mer_1")
         async with self.db.transaction() as conn:
             self.wallet = await main_wallet(conn, self.keys, self.family, self.merchant, "live")
-        return self
+
+    def known(self) -> bytes:
+        """Return all that ``go_on`` goes on with, and what else decides how it does."""
+        made_of = (type(self), self.rules, self.settings)
+        return pickle.dumps((made_of, self.chain, self.remembered()))
+
+    def remembered(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in REMEMBERED}
+
+    def go_on(self, known: bytes) -> None:
+        """Go on as if the gateway had been restarted when this was known."""
+        _, self.chain, remembered = pickle.loads(known)  # noqa: S301  of our own
+        vars(self).update(remembered)
+        self._watch()
+        self._sign()
 
     @property
     def actor(self) -> Actor:
@@ -176,7 +209,7 @@ class Treasury:
     async def deposit_address(self, merchant: int | None = None) -> str:
         """Hand out a one-time address, without a payment: what arrives is held, until it is released."""
         merchant = merchant or self.merchant
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             key = await self.keys.get(conn, merchant, "live", self.family.coin_type)
             self._index += 1
             address = self.family.derive_address(key.xpub, 0, self._index)
@@ -223,6 +256,12 @@ class Treasury:
             self.chain.transfer(self.info.native, self.station, station)
         await self.mine()
 
+    async def open_paid(self, *payments: tuple[str, int]) -> None:
+        """Open it, and have customers pay so much of each of these tokens."""
+        await self.open()
+        for symbol, units in payments:
+            await self.receive(symbol, units)
+
     async def receive(self, symbol: str, units: int, *, merchant: int | None = None) -> str:
         """Have a customer pay to a fresh address until it is confirmed and spendable; return the address."""
         address = await self.deposit_address(merchant)
@@ -242,7 +281,7 @@ class Treasury:
             reference=self.ids.new("rel"),
             movements=[ledger.Movement(accounts[0], accounts[1], units)],
         )
-        async with self.db.transaction() as conn:
+        async with self.db.autocommit() as conn:
             await ledger.post(conn, "live", [posting])
 
     async def pay_out(self, symbol: str, units: int, to_address: str, **more) -> str:
@@ -309,10 +348,14 @@ class Treasury:
 
     async def ready(self) -> Engine:
         """Have the wallet hold money and gas, as it does in everyday life; return an engine."""
+        await play(self, Treasury.pay_somebody)
         engine = self.engine()
-        await self.pay_out("USDX", 1, await self.stranger(999))
-        await self.work(engine)
+        await engine.tick()
         return engine
+
+    async def pay_somebody(self) -> None:
+        await self.pay_out("USDX", 1, await self.stranger(999))
+        await self.work(self.engine())
 
     async def payout(self, payout_id: str):
         async with self.db.autocommit() as conn:
@@ -354,21 +397,18 @@ class Treasury:
 
     async def check_books(self) -> None:
         """Compare what the ledger says lies on addresses of ours with the chain, group by group."""
-        async with self.db.transaction() as conn:
-            total = (await conn.exec_driver_sql("SELECT coalesce(sum(balance), 0) FROM ledger_accounts")).scalar_one()
-            assert total == 0
+        async with self.db.autocommit() as conn:
+            everybodys = list(
+                await conn.exec_driver_sql("SELECT mode, merchant_pk, asset, purpose, balance FROM ledger_accounts")
+            )
             addresses = list(
                 await conn.exec_driver_sql(
                     "SELECT address, purpose, merchant_pk FROM addresses WHERE mode = 'live' AND family = $1",
                     (self.family.name,),
                 )
             )
-            accounts = list(
-                await conn.exec_driver_sql(
-                    "SELECT merchant_pk, asset, purpose, -balance AS units FROM ledger_accounts WHERE mode = 'live'"
-                    " AND (purpose LIKE 'custody%' OR purpose LIKE 'float\\_%')"
-                )
-            )
+        assert sum(row.balance for row in everybodys) == 0
+        accounts = [row for row in everybodys if row.mode == "live" and row.purpose.startswith(("custody", "float_"))]
         groups = {
             "payment": "deposits",
             "account": "deposits",
@@ -387,6 +427,6 @@ class Treasury:
             for row in accounts:
                 if row.asset == asset:
                     group = groups.get(row.purpose, row.purpose.partition("_")[2])
-                    books[row.merchant_pk, group] += int(row.units)
+                    books[row.merchant_pk, group] -= int(row.balance)
             assert +chain == +books, token.symbol
             assert all(units >= 0 for units in books.values()), token.symbol

@@ -23,9 +23,7 @@ async def gateway(database_url, redis_url, clock, ids):
 @pytest.fixture
 async def treasury(gateway, clock, ids, tmp_path):
     """Give the worker's side of the gateway that is asked over HTTP: a chain, a watcher, a signer and an engine."""
-    treasury = Treasury(gateway.db, clock, ids, tmp_path, chains=gateway.registry)
-    treasury.box, treasury.keys = gateway.secrets, gateway.keys
-    async with treasury:
+    async with Treasury(gateway.db, clock, ids, tmp_path, chains=gateway.registry, box=gateway.secrets) as treasury:
         await treasury.open()
         yield treasury
 

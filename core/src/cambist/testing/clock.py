@@ -38,3 +38,10 @@ class ManualClock:
 def seeded_ids(seed: int) -> Ids:
     """Return identifiers that are the same in every run from this seed."""
     return Ids(Random(seed).randbytes)
+
+
+def chance_of(ids: Ids) -> Random:
+    """Return what seeded identifiers are made of."""
+    found = ids.random_bytes.__self__  # type: ignore[attr-defined]
+    assert isinstance(found, Random)
+    return found

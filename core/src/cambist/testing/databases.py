@@ -35,10 +35,10 @@ CREATE TABLE kept.counted_before AS TABLE kept.counted;
 CREATE FUNCTION kept.note() RETURNS event_trigger SECURITY DEFINER LANGUAGE plpgsql AS
     'BEGIN PERFORM nextval(''kept.changes''); END';
 """
-_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
-_SEQUENCES = "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' ORDER BY sequencename"
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
+SEQUENCES = "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' ORDER BY sequencename"
 # Of what a table had, all that can be written again.
-_COLUMNS = """
+COLUMNS = """
 SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
 WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
 """
@@ -170,17 +170,17 @@ class KeptDatabase:
         url = self._made.enter_context(self._databases.fresh(self._template))
         self._connection = self._databases.run(asyncpg.connect(url))
         self._made.callback(lambda: self._databases.run(self._connection.close()))
-        tables = [row[0] for row in self._fetch(_TABLES)]
+        tables = [row[0] for row in self._fetch(TABLES)]
         # Names of the catalogue, all of them.
         asked = [f"SELECT '{name}' WHERE EXISTS (SELECT FROM public.{name})" for name in tables]  # noqa: S608
         found = [row[0] for row in self._fetch(" UNION ALL ".join(asked))]
-        filled = {name: self._fetch(_COLUMNS, f"public.{name}")[0][0] for name in found}
+        filled = {name: self._fetch(COLUMNS, f"public.{name}")[0][0] for name in found}
         steps = [f"DELETE FROM public.{name};" for name in tables]  # noqa: S608
         steps += [
             f"INSERT INTO public.{name} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM was.{name};"  # noqa: S608
             for name, columns in filled.items()
         ]
-        asked = [f"SELECT '{row[0]}', last_value, is_called FROM public.{row[0]}" for row in self._fetch(_SEQUENCES)]  # noqa: S608
+        asked = [f"SELECT '{row[0]}', last_value, is_called FROM public.{row[0]}" for row in self._fetch(SEQUENCES)]  # noqa: S608
         steps += [
             f"PERFORM setval('public.{name}', {last}, {called}) FROM public.{name}"
             f" WHERE (last_value, is_called) <> ({last}, {called});"
