@@ -133,7 +133,7 @@ async def test_what_becomes_final_is_told_as_it_is_by_then(treasury):
         await is_deep(treasury, engine)
         async with treasury.db.engine.opened(transaction=True) as conn:
             depth = await finality_store.lock_depth(conn, context.chain_scope)
-            (tx,) = await finality_store.close_final(conn, context.chain_scope, depth)
+            (tx,) = await finality_store.close_final(conn, context.chain_scope, depth, treasury.clock.now())
             rows = await conn.exec_driver_sql(f"{TX} WHERE t.id = $1", (tx.id,))
             assert tx == tx_row(rows.one())
             assert (tx.state, tx.incarnation, tx.intent.update.incarnation) == ("final", incarnation, incarnation)

@@ -31,7 +31,6 @@ from cambist.services.payouts.read import COLUMNS, PayoutRow, payout_row
 from cambist.services.sending import cancel_store, finality_store, store
 from cambist.services.sending.cancelling import give_back
 from cambist.services.sending.finality_store import Depth
-from cambist.services.sending.finalizing import REVERTED
 from cambist.services.sending.handler import IntentHandlers, IntentUpdate
 from cambist.services.sending.rows import IntentRow, TxRow
 from cambist.services.sending.store import NewTx
@@ -98,7 +97,7 @@ class Sender:
         while True:
             async with db.transaction() as conn:
                 found = await finality_store.lock_depth(conn, chain_scope)
-                finals = [] if found is None else await finality_store.close_final(conn, chain_scope, found)
+                finals = [] if found is None else await finality_store.close_final(conn, chain_scope, found, now)
                 await self._finish(conn, finals, now)
             finalized += len(finals)
             if not finals:
@@ -106,15 +105,8 @@ class Sender:
 
     async def _finish(self, conn: AsyncConnection, finals: Sequence[TxRow], now: datetime) -> None:
         await _lock_accounts(conn, [tx.intent.update for tx in finals])
-        done = [tx.intent for tx in finals if tx.succeeded]
-        if done:
-            await finality_store.finish(conn, done, "done", None, now)
-            await self._handlers.on_final(conn, [intent.update for intent in done], now)
-        failed = [tx.intent for tx in finals if not tx.succeeded]
-        if failed:
-            await finality_store.finish(conn, failed, "failed", REVERTED, now)
-            sent = [structs.replace(intent.update, reason=REVERTED) for intent in failed]
-            await self._handlers.on_failed(conn, sent, now)
+        await self._handlers.on_final(conn, [tx.intent.update for tx in finals if tx.succeeded], now)
+        await self._handlers.on_failed(conn, [tx.intent.update for tx in finals if not tx.succeeded], now)
 
 
 _NOTE_MINED = """

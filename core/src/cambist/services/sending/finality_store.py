@@ -9,12 +9,16 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.structs import transposed
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.plugin import Block, TxStatus
 from cambist.services.chain_scope import ChainScope
 from cambist.services.receiving.deposits.rows import lock_cursor
 from cambist.services.receiving.deposits.store import stored_hash
 
 from .rows import TX, TX_COLUMNS, TX_JOINS, IntentRow, TxRow, tx_row
+
+REVERTED = SENTENCES[Failure.REVERTED]
+CANCELLED = SENTENCES[Failure.NOT_TAKEN]
 
 FINISHED_MAX = 500
 """Transactions that become final in one transaction of the database."""
@@ -87,11 +91,12 @@ WHERE t.chain = $1 AND t.scope = $2 AND t.state = 'mined' AND t.height <= $3 AND
 """
 
 
-async def close_final(conn: AsyncConnection, chain_scope: ChainScope, found: Depth) -> Sequence[TxRow]:
-    """Make transactions final whose block is deep, close their slots, and return them; locked until the end.
+async def close_final(conn: AsyncConnection, chain_scope: ChainScope, found: Depth, now: datetime) -> Sequence[TxRow]:
+    """Make transactions final whose block is deep, close their slots, end their intents, and return them as they are.
 
-    The block must be the one that the watcher knows at its height, or older than what the watcher remembers. What an
-    intent counts as its incarnation goes on where an earlier transaction of it, or the sweep it was in, left off.
+    All of it is locked until the end. The block must be the one that the watcher knows at its height, or older than
+    what the watcher remembers. What an intent counts as its incarnation goes on where an earlier transaction of it, or
+    the sweep it was in, left off.
     """
     key = (*chain_scope.key, found.deep, found.height - chain_scope.info.hashes_kept)
     # The array is known before the first slot is locked, so that the order is everybody's.
@@ -113,12 +118,19 @@ async def close_final(conn: AsyncConnection, chain_scope: ChainScope, found: Dep
         " WHERE t.id = due.id RETURNING t.id, t.slot_pk, t.role, t.succeeded, t.state, t.incarnation),"
         " others AS (UPDATE outbound_txs t SET state = 'gone' FROM finals WHERE t.slot_pk = finals.slot_pk"
         " AND t.id <> finals.id), slots AS (UPDATE outbound_slots s SET state = CASE WHEN finals.role = 'cancel' THEN"
-        " 'cancelled' WHEN finals.succeeded THEN 'done' ELSE 'reverted' END FROM finals WHERE s.id = finals.slot_pk)"
-        f" SELECT {TX_COLUMNS}, finals.state AS new_state, finals.incarnation AS new_incarnation"
-        f" FROM {TX_JOINS} JOIN finals ON finals.id = t.id ORDER BY t.height, t.id",
-        (*key, slots),
+        " 'cancelled' WHEN finals.succeeded THEN 'done' ELSE 'reverted' END FROM finals WHERE s.id = finals.slot_pk),"
+        " ends AS (SELECT s.intent_pk, CASE WHEN finals.role = 'cancel' THEN $7::text"
+        " WHEN finals.succeeded IS NOT TRUE THEN $8::text END AS reason"
+        " FROM finals JOIN outbound_slots s ON s.id = finals.slot_pk),"
+        " ended AS (UPDATE outbound_intents i SET state = CASE WHEN ends.reason IS NULL THEN 'done' ELSE 'failed' END,"
+        " reason = ends.reason, finished_at = $6, updated_at = $6 FROM ends WHERE i.id = ends.intent_pk"
+        " RETURNING i.id, i.state, i.reason)"
+        f" SELECT {TX_COLUMNS}, finals.state AS new_state, finals.incarnation AS new_incarnation,"
+        " ended.state AS new_intent_state, ended.reason AS new_reason"
+        f" FROM {TX_JOINS} JOIN finals ON finals.id = t.id JOIN ended ON ended.id = i.id ORDER BY t.height, t.id",
+        (*key, slots, now, CANCELLED, REVERTED),
     )
-    return [tx_row(row, state=row.new_state, incarnation=row.new_incarnation) for row in rows]
+    return [tx_row(row, is_closed=True) for row in rows]
 
 
 async def reopen_undone(

@@ -7,16 +7,11 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cambist.domain.failures import SENTENCES, Failure
-
 from . import finality_store
 from .context import EngineContext
 from .gas.posting import post_fees
-from .handler import lock_spending, updated
+from .handler import lock_spending
 from .rows import TxRow
-
-REVERTED = SENTENCES[Failure.REVERTED]
-CANCELLED = SENTENCES[Failure.NOT_TAKEN]
 
 
 async def finalize(context: EngineContext, *, undoes: bool) -> bool:
@@ -31,7 +26,7 @@ async def finalize(context: EngineContext, *, undoes: bool) -> bool:
         now, undone, states = context.clock.now(), list[TxRow](), ("done", "reverted", "cancelled")
         if undoes:
             undone += await finality_store.reopen_undone(conn, context.chain_scope, found, states)
-        finals = await finality_store.close_final(conn, context.chain_scope, found)
+        finals = await finality_store.close_final(conn, context.chain_scope, found, now)
         await lock_spending(conn, context.chain_scope.mode, [tx.intent.update for tx in (*undone, *finals)])
         await _undo(context, conn, undone, now)
         await _finish(context, conn, finals, now)
@@ -51,14 +46,8 @@ async def _finish(context: EngineContext, conn: AsyncConnection, finals: Sequenc
     if not finals:
         return
     await post_fees(conn, context.chain_scope.mode, context.chain_scope.info, finals)
-    done = [tx for tx in finals if _done(tx)]
-    await finality_store.finish(conn, [tx.intent for tx in done], "done", None, now)
-    await context.handlers.on_final(conn, [tx.intent.update for tx in done], now)
-    for role, reason in (("main", REVERTED), ("cancel", CANCELLED)):
-        failed = [tx for tx in finals if tx.role == role and not _done(tx)]
-        if failed:
-            await finality_store.finish(conn, [tx.intent for tx in failed], "failed", reason, now)
-            await context.handlers.on_failed(conn, [updated(tx.intent.update, reason=reason) for tx in failed], now)
+    await context.handlers.on_final(conn, [tx.intent.update for tx in finals if _done(tx)], now)
+    await context.handlers.on_failed(conn, [tx.intent.update for tx in finals if not _done(tx)], now)
 
 
 async def _undo(context: EngineContext, conn: AsyncConnection, undone: Sequence[TxRow], now: datetime) -> None:

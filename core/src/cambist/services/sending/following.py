@@ -18,7 +18,7 @@ from . import fee_wishes, finality_store, store
 from .context import EngineContext
 from .counts import NonceDoubtedError, believed
 from .fee_wishes import FeeWish
-from .finalizing import CANCELLED
+from .finality_store import CANCELLED
 from .handler import lock_spending, updated
 from .nonce_slots import fill_gaps
 from .open_store import Open, read_open

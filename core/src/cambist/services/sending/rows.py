@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import Row
 
 from cambist.domain.allocation import RECEIVING
@@ -203,10 +203,11 @@ outbound_txs t JOIN outbound_slots s ON s.id = t.slot_pk JOIN outbound_intents i
 TX = f"SELECT {TX_COLUMNS} FROM {TX_JOINS}"  # noqa: S608  constants
 
 
-def tx_row(row: Row[Any], *, state: str | None = None, incarnation: int | None = None) -> TxRow:
-    """Return a transaction as a row tells of it, but for what has changed since."""
-    incarnation = row.incarnation if incarnation is None else incarnation
+def tx_row(row: Row[Any], *, is_closed: bool = False) -> TxRow:
+    """Return a transaction as a row tells of it. ``is_closed``: what has changed since is told beside it, as new."""
+    incarnation, reason = (row.new_incarnation, row.new_reason) if is_closed else (row.incarnation, row.reason)
     fee_paid = None if row.fee_paid is None else Units(int(row.fee_paid))
+    intent = intent_row(row, tx_id=row.tx_id, fee=fee_paid, incarnation=incarnation, reason=reason)
     return TxRow(
         id=row.id,
         slot_pk=row.slot_pk,
@@ -223,7 +224,7 @@ def tx_row(row: Row[Any], *, state: str | None = None, incarnation: int | None =
             covered=int(row.fee_covered),
         ),
         valid_until=row.valid_until,
-        state=state or row.state,
+        state=row.new_state if is_closed else row.state,
         succeeded=row.succeeded,
         fee_paid=fee_paid,
         height=row.height,
@@ -231,5 +232,5 @@ def tx_row(row: Row[Any], *, state: str | None = None, incarnation: int | None =
         created_at=row.created_at,
         sent_at=row.sent_at,
         tried_at=row.tried_at,
-        intent=intent_row(row, tx_id=row.tx_id, fee=fee_paid, incarnation=incarnation, reason=row.reason),
+        intent=structs.replace(intent, state=row.new_intent_state, reason=reason) if is_closed else intent,
     )
