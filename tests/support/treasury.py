@@ -11,6 +11,7 @@ from typing import Any, Self
 from cambist.db.engine import Database
 from cambist.domain.branches import PERMANENT_BRANCH
 from cambist.domain.intents import AskedBy, IntentKind
+from cambist.domain.payouts import Limits
 from cambist.hints import Hints
 from cambist.plugin import Chain, LendingChain, Token
 from cambist.registry import Registry
@@ -315,8 +316,9 @@ class Treasury:
             )
             for to_address, units in wanted
         ]
+        allowed = Limits(least=payouts[0].token.least_units)  # as a request says that has judged them before
         async with self.db.transaction() as conn:
-            await queue.debit_and_queue(conn, context, self.platform, payouts)
+            await queue.debit_and_queue(conn, context, self.platform, payouts, allowed)
         return [one.payout_id for one in payouts]
 
     async def cancel(self, payout_id: str, asked_by: AskedBy = AskedBy.SESSION) -> bool:
