@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from cambist.domain.failures import SENTENCES, Failure
 from cambist.plugin import ChainUnavailableError
 from cambist.services.accounting import ledger
 from cambist.services.accounting.ledger import asset_key
@@ -207,6 +208,12 @@ async def test_a_transaction_that_every_node_refuses_for_good_is_cancelled_and_t
     payout = await treasury.payout(payout_id)
     balance = await treasury.balance("USDX")
     assert (payout.status, balance.available, balance.pending) == ("failed", 100 * AMOUNT - 1, 0)
+    assert payout.error == SENTENCES[Failure.NOT_TAKEN]
+    async with treasury.db.autocommit() as conn:
+        found = await conn.exec_driver_sql(
+            "SELECT state, reason FROM outbound_intents WHERE id = $1", (payout.intent_pk,)
+        )
+        assert found.one() == ("failed", SENTENCES[Failure.NOT_TAKEN])
     assert await transfers_to(treasury, to_address) == 0
     follower = await treasury.stranger(2)
     await treasury.pay_out("USDX", AMOUNT, follower)
