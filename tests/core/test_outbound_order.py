@@ -156,7 +156,8 @@ async def test_two_engines_that_let_the_same_wait_and_ask_for_its_gas_do_not_wai
     def stored(needs_gas, short):
         left, fee = SpendableBalance(units={None: 0}, gas=0, maybe_spent={}), Fee(limit=21_000, price=10**9)
         allocated = Allocation(left=left, needs_gas=[(needs_gas, fee)])
-        act = shortages.let_wait(context, first.source, Funding(left=left), allocated, short, is_gas_coming=False)
+        more = {"station": OwnAddress(0, treasury.station), "is_gas_coming": False}
+        act = shortages.let_wait(context, first.source, Funding(left=left), allocated, short, **more)
         return asyncio.create_task(act)
 
     async with treasury.db.transaction() as conn:

@@ -88,7 +88,7 @@ async def test_what_no_chain_says_is_named_and_not_quoted(cheap_treasury):
 
 
 async def test_a_wish_says_that_no_gas_station_is_known(cheap_treasury, monkeypatch):
-    engine, (one,) = await small(cheap_treasury)
+    _, (one,) = await small(cheap_treasury)
     await wish(cheap_treasury, one)
 
     async def unknown(*_):
@@ -96,7 +96,7 @@ async def test_a_wish_says_that_no_gas_station_is_known(cheap_treasury, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(planning, "gas_station", unknown)
-        assert (await engine.tick()).collected == 0
+        assert (await cheap_treasury.engine().tick()).collected == 0
     assert await waits_for(cheap_treasury, one) == "no_gas_station"
 
 

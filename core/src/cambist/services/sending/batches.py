@@ -174,7 +174,7 @@ async def _send_from(context: EngineContext, intents: Sequence[IntentRow], stati
     given_up = [] if outflow.slots else _given_up(source, funding.short, now)
     short = [intent for intent in funding.short if intent not in given_up]
     await _fail(context, [*allocated.refused, *((intent, SHORT) for intent in given_up)])
-    await let_wait(context, source, funding, allocated, short, is_gas_coming=left.is_gas_coming)
+    await let_wait(context, source, funding, allocated, short, station=station, is_gas_coming=left.is_gas_coming)
     if not allocated.ready:
         return False
     sent, unreached = await _send(context, source, allocated.ready, left.next_sequence)

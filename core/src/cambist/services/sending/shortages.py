@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from cambist.domain import allocation
 from cambist.domain.allocation import Allocation, Funding
 from cambist.domain.intents import WAITS_FOR_TURN
+from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.chains.sendable import not_sendable
 
 from . import defer_store
@@ -53,6 +54,7 @@ async def let_wait(  # noqa: PLR0913  each by name
     allocated: Allocation[IntentRow],
     short: Sequence[IntentRow],
     *,
+    station: OwnAddress,
     is_gas_coming: bool,
 ) -> None:
     """Let them wait for what they lack, and ask for it. ``is_gas_coming``: gas was, when the address was looked at."""
@@ -86,7 +88,8 @@ async def let_wait(  # noqa: PLR0913  each by name
             fresh = await _defer(context, conn, gas, now)
             if needs_loan:
                 await _defer(context, conn, loan, now)
-                await ask_for_loan(conn, context, source, sum(stake for _, stake in allocated.needs_loan), now)
+                stake = sum(stake for _, stake in allocated.needs_loan)
+                await ask_for_loan(conn, context, station, source, stake, now)
     else:
         for group in groups:
             told = await _defer_alone(context, group, now)

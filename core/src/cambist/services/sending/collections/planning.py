@@ -49,6 +49,7 @@ class Collector:
         self._context, self._keys = context, keys
         self._estimates = Estimates(context)
         self._wallets: dict[int, OwnAddress] = {}
+        self._station: OwnAddress | None = None
         self._place = 0
         self._failed = Counter[Key]()
         self.left_some = False
@@ -67,7 +68,9 @@ class Collector:
                 return 0
             rule = (await load(conn)).collection
             found, place = await uncollected.read_page(conn, context.chain_scope, now, self._place)
-            station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
+            if self._station is None:
+                self._station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
+        station = self._station
         if not found:
             return 0
         if station is None:

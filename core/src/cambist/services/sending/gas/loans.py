@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.domain.intents import IntentKind
 from cambist.plugin import LendingChain
-from cambist.services.addresses.wallets import OwnAddress, gas_station
+from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import IntentRow, OwnPath
@@ -93,8 +93,8 @@ def retry_after(context: EngineContext, intent: IntentRow, now: datetime) -> dat
     return now + min(REST_MAX, (now - intent.created_at) / REST_SHARE)
 
 
-async def ask_for_loan(
-    conn: AsyncConnection, context: EngineContext, borrower: OwnPath, stake: int, now: datetime
+async def ask_for_loan(  # noqa: PLR0913, PLR0917  from whom, for whom and how much
+    conn: AsyncConnection, context: EngineContext, station: OwnAddress, borrower: OwnPath, stake: int, now: datetime
 ) -> None:
     """Have the use of so much stake lent to an address of ours, unless a loan is on its way.
 
@@ -102,7 +102,6 @@ async def ask_for_loan(
     """
     late = (*context.chain_scope.key, borrower.pk, TOO_LATE, now, now - PATIENCE)
     await conn.exec_driver_sql(_GIVE_UP_LOAN, late)
-    station = await gas_station(conn, context.chain_scope.info.family, context.chain_scope.mode)
     await ask_station(conn, context, station, IntentKind.LOAN, borrower, borrower.merchant_pk, stake, now)
 
 
@@ -121,7 +120,7 @@ async def ask_back(context: EngineContext, station: OwnAddress) -> None:
 async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
     conn: AsyncConnection,
     context: EngineContext,
-    station: OwnAddress | None,
+    station: OwnAddress,
     kind: IntentKind,
     borrower: OwnAddress,
     merchant_pk: int | None,
@@ -129,7 +128,7 @@ async def ask_station(  # noqa: PLR0913, PLR0917  what, for whom and how much
     now: datetime,
 ) -> None:
     """Have the gas station do this for an address of ours, unless the same is under way."""
-    if station is None or units <= 0 or await is_coming(conn, context.chain_scope, borrower.pk, kind):
+    if units <= 0 or await is_coming(conn, context.chain_scope, borrower.pk, kind):
         return
     asked = internal_intent(
         kind,
