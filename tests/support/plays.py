@@ -22,6 +22,7 @@ SIGNED = "signed.sqlite*"
 
 _BEGUN: dict[tuple[Hashable, ...], tuple[str, Any, bytes]] = {}
 _ENDED: dict[tuple[Hashable, ...], End] = {}
+_TABLES: list[str] = []
 
 
 class End(Struct, frozen=True, kw_only=True):
@@ -102,10 +103,12 @@ async def _rows(db: Database, statement: str, *arguments: object) -> list[Any]:
 
 async def _filled(db: Database) -> dict[str, str]:
     """Return the rows of the tables that have any, as PostgreSQL writes them."""
+    if not _TABLES:
+        _TABLES.extend([row[0] for row in await _rows(db, TABLES)])
     asked = [
-        f"SELECT '{row[0]}', string_agg(quote_literal(t::text), ', ' ORDER BY ctid) FROM public.{row[0]} t"  # noqa: S608  a name of the catalogue
+        f"SELECT '{name}', string_agg(quote_literal(t::text), ', ' ORDER BY ctid) FROM public.{name} t"  # noqa: S608  a name of the catalogue
         " HAVING count(*) > 0"
-        for row in await _rows(db, TABLES)
+        for name in _TABLES
     ]
     return dict(tuple(row) for row in await _rows(db, " UNION ALL ".join(asked)))
 

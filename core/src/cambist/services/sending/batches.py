@@ -165,7 +165,8 @@ async def _send_from(context: EngineContext, intents: Sequence[IntentRow], stati
         balances_count_waiting=context.chain.balances_count_waiting,
     )
     funding = await _called(context, allocation.fund(intents, balance, room), now)
-    funding = await _plannable(context, source, funding, now)
+    if left.is_returning:
+        funding = await _plannable(context, source, funding, now)
     asked.intents = funding.funded
     # After a loan to it has failed, nobody lends to it for a while, so that it pays instead.
     sponsor = None if left.has_loan_failed else station.address

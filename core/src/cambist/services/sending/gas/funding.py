@@ -18,7 +18,7 @@ from cambist.services.sending.intents import internal_intent, lock_recipient, su
 from cambist.services.sending.rows import OwnPath
 from cambist.services.sending.store import OUTFLOW
 
-from .loans import LOAN_HAS_FAILED, PATIENCE
+from .loans import IS_RETURNING, LOAN_HAS_FAILED, PATIENCE
 
 _IS_GAS_COMING = f"""
 EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
@@ -65,6 +65,7 @@ SELECT own.units AS gas, own.kept, own.deposits, known.*, outflow.* FROM ({{gas}
             AS next_sequence,
         {_IS_GAS_COMING} AS is_gas_coming,
         $4::bool AND {LOAN_HAS_FAILED} AS has_loan_failed,
+        $4::bool AND {IS_RETURNING} AS is_returning,
         EXISTS (SELECT FROM chain_pauses WHERE chain = $2 AND what = '{Pausable.SENDING}') AS is_paused
     ) known LEFT JOIN ({OUTFLOW.format(beside="NULL")}) outflow ON true
 """  # noqa: S608  constants
@@ -109,8 +110,8 @@ class Left(NamedTuple):
     """What the database knows of an address that is about to send.
 
     ``next_sequence`` is the nonce that it would have by our books, which only grows. ``is_gas_coming``: a top-up of it
-    waits or is under way. ``has_loan_failed``: no loan is asked for it for a while. ``is_paused``: an operator has
-    paused sending on the chain.
+    waits or is under way. ``has_loan_failed``: no loan is asked for it for a while. ``is_returning``: what was lent to
+    it is asked back. ``is_paused``: an operator has paused sending on the chain.
     """
 
     outflow: PendingOutflow
@@ -118,6 +119,7 @@ class Left(NamedTuple):
     next_sequence: int
     is_gas_coming: bool
     has_loan_failed: bool
+    is_returning: bool
     is_paused: bool
 
 
@@ -144,6 +146,7 @@ async def what_is_left(conn: AsyncConnection, context: EngineContext, source: Ow
         next_sequence=first.next_sequence,
         is_gas_coming=first.is_gas_coming,
         has_loan_failed=first.has_loan_failed,
+        is_returning=first.is_returning,
         is_paused=first.is_paused,
     )
 

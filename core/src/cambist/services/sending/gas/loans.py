@@ -28,6 +28,11 @@ EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain =
     AND kind = '{IntentKind.LOAN}' AND state = 'failed' AND finished_at > $5)
 """
 """Whether a loan to an address has failed a short while ago: it pays instead. ``$5`` is since when."""
+IS_RETURNING = f"""
+EXISTS (SELECT FROM outbound_intents WHERE recipient_address_pk = $1 AND chain = $2 AND scope = $3
+    AND kind = '{IntentKind.LOAN_RETURN}' AND state IN ('waiting', 'sending'))
+"""
+"""Whether a loan to an address is asked back: ``keep_lent()`` is for these alone."""
 _GIVE_UP = """
 UPDATE outbound_intents SET state = 'failed', reason = $4, finished_at = $5, updated_at = $5
 WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2 AND kind = '{}' AND state = 'waiting' AND created_at <= $6
@@ -72,8 +77,6 @@ async def keep_lent(context: EngineContext, borrower: OwnPath) -> bool:
 
     What it sends must not count on a loan that is on its way back, and might be gone first.
     """
-    if not isinstance(context.chain, LendingChain) or borrower.purpose == "gas":
-        return True
     now = context.clock.now()
     # Each statement is its own: whether one is leaving is asked behind whoever was signing it.
     async with context.db.autocommit() as conn:
