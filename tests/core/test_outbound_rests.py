@@ -42,7 +42,7 @@ async def test_senders_that_look_like_an_outage_for_hours_delay_nobody_once_they
 
     for _ in range(8):
         await tick()
-    for _ in range(60):
+    for _ in range(40):
         (payout,) = await pay_outs(treasury, good)
         await tick()
         # It may lack gas, for which the station is asked at once: it was looked at.
@@ -205,11 +205,11 @@ async def test_several_payouts_that_nobody_can_plan_keep_none_of_the_others_from
     await drive(treasury, engine, chain, 2)
     assert await statuses(treasury, [new]) != ["requested"]
     failed, late = 0, 0
-    for _ in range(40):
+    for _ in range(25):
         (payout,) = await pay_outs(treasury, found[1:])
         failed += await drive(treasury, engine, chain, 1)
         late += await statuses(treasury, [payout]) == ["requested"]
-    assert failed <= 20, "of 40 ticks, for all six of them"
+    assert failed <= 15, "of 25 ticks, for all six of them"
     assert late == 0
     chain.amounts, chain.rests = frozenset(), False
     dues = await dues_of(treasury, poison)
@@ -291,17 +291,17 @@ async def test_a_wallet_whose_merchant_keeps_asking_for_what_nobody_can_plan_fai
     engine = Engine(structs.replace(context, chain=chain), treasury.keys)
     (merchant, project), good = found
     asked, failed, late = [], 0, 0
-    for _ in range(40):
+    for _ in range(25):
         asked.append(await treasury.pay_out("USDX", 13, to_address, merchant=merchant, project=project))
         (payout,) = await pay_outs(treasury, [good])
         failed += await drive(treasury, engine, chain, 1)
         late += await statuses(treasury, [payout]) == ["requested"]
-    assert 2 <= failed <= 10, "of 40 ticks"
+    assert 2 <= failed <= 8, "of 25 ticks"
     assert late <= 1, "until it is known"
     chain.amounts = frozenset()
     await treasury.mine(seconds=PAUSE_MAX.total_seconds())
     await treasury.work(engine)
-    assert await statuses(treasury, asked) == ["completed"] * 40
+    assert await statuses(treasury, asked) == ["completed"] * 25
 
 
 async def test_while_the_chain_is_asked_for_nothing_of_a_sender_its_failures_are_not_forgotten(treasury):

@@ -243,10 +243,10 @@ async def test_what_gives_way_once_a_process_has_begun_is_due_when_it_says(treas
     poison = list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
     await let_wait(treasury, poison)
     failed, anew = 0, Engine(structs.replace(context, chain=chain), treasury.keys)
-    for _ in range(40):
+    for _ in range(25):
         await pay_outs(treasury, found)
         failed += await drive(treasury, anew, chain, 1)
-    assert 1 <= failed <= 10, "of 40 ticks, in twenty minutes"
+    assert 1 <= failed <= 8, "of 25 ticks, in twelve minutes"
     chain.amounts, chain.rests = frozenset(), False
     await treasury.mine(seconds=SUSPECT_PAUSE_MAX.total_seconds())
     await treasury.work(anew)
@@ -262,11 +262,11 @@ async def test_what_fails_by_itself_holds_up_nobody_because_another_process_begi
     poison = list(await treasury.pay_out_many("USDX", wanted, merchant=merchant, project=project))
     await let_wait(treasury, poison)
     failed, anew = 0, Engine(structs.replace(context, chain=chain), treasury.keys)
-    for _ in range(40):
+    for _ in range(25):
         good = await pay_outs(treasury, found)
         failed += await drive(treasury, anew, chain, 1)
         assert "requested" not in await statuses(treasury, good)
-    assert APART_MAX <= failed <= 3 * APART_MAX, "of 40 ticks: ten are tried, each of them ever less often"
+    assert APART_MAX <= failed <= 2 * APART_MAX, "of 25 ticks: ten are tried, each of them ever less often"
     chain.amounts, chain.rests = frozenset(), False
     await treasury.mine(seconds=SUSPECT_PAUSE_MAX.total_seconds())
     await treasury.work(anew)
