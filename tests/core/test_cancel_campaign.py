@@ -14,6 +14,7 @@ import pytest
 
 from cambist.services.errors import ConflictError
 from tests.support.fragile import KilledError, Life, fragile
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 
 SEEDS = 60 if os.environ.get("CAMBIST_TEST_CAMPAIGNS") == "full" else 3
@@ -88,8 +89,7 @@ async def live(treasury: Treasury, chance: Random) -> dict[str, str]:
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 async def test_whatever_happens_it_is_paid_once_or_given_back_and_never_both(db, clock, ids, tmp_path, seed):
     async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", FUNDS)
+        await play(treasury, Treasury.open_paid, ("USDX", FUNDS))
         await treasury.ready()
         going = await live(treasury, Random(seed))
         engine = treasury.engine()

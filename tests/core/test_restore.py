@@ -18,6 +18,7 @@ from cambist.services.recovery.unfinished import is_unfinished
 from cambist.signer.keystore import Keystore
 from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.payment_env import registry
+from tests.support.plays import play
 from tests.support.reserving import ReservingChain
 from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
@@ -34,7 +35,7 @@ def make_chain():
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path, make_chain):
     async with Treasury(db, clock, ids, tmp_path, chain=make_chain()) as treasury:
-        await treasury.open()
+        await play(treasury, Treasury.open)
         yield treasury
 
 

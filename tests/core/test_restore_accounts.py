@@ -16,6 +16,7 @@ from cambist.services.recovery.reconcile import reconcile_chain
 from cambist.services.recovery.restore import RestoreError
 from cambist_tasks.per_process import ACCOUNTS_INTERVAL_S, AccountsFile
 from tests.support.account_rows import give_account
+from tests.support.plays import play
 from tests.support.restoring import GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
 
@@ -33,7 +34,7 @@ WHERE a.mode = 'live' ORDER BY 1
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
+        await play(treasury, Treasury.open)
         yield treasury
 
 

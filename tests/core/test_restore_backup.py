@@ -13,6 +13,7 @@ from cambist.services.recovery import restore
 from cambist.services.recovery.reconcile import reconcile_chain
 from cambist.services.recovery.restore import RestoreError
 from tests.support.account_rows import give_account
+from tests.support.plays import play
 from tests.support.restoring import ACCOUNT_GAP, GAP, addresses, manifest_of, money, restorer
 from tests.support.treasury import Treasury
 
@@ -27,7 +28,7 @@ _ACCOUNTS = "SELECT a.account_id, d.address FROM accounts a JOIN addresses d ON 
 @pytest.fixture
 async def treasury(db, clock, ids, tmp_path):
     async with Treasury(db, clock, ids, tmp_path) as treasury:
-        await treasury.open()
+        await play(treasury, Treasury.open)
         yield treasury
 
 

@@ -8,6 +8,7 @@ from cambist.domain.intents import IntentKind
 from cambist.services.payouts.signer_learning import Learner
 from cambist.signer.protocol import SignerUnavailableError
 from cambist.signer.rules import Rules
+from tests.support.plays import play
 from tests.support.treasury import Treasury
 
 
@@ -15,8 +16,7 @@ from tests.support.treasury import Treasury
 async def treasury(db, clock, ids, tmp_path):
     rules = Rules(fresh_address_delay_s=3600)
     async with Treasury(db, clock, ids, tmp_path, rules=rules) as treasury:
-        await treasury.open()
-        await treasury.receive("USDX", 10_000_000)
+        await play(treasury, Treasury.open_paid, ("USDX", 10_000_000))
         yield treasury
         await treasury.check_books()
 
