@@ -460,7 +460,7 @@ async def test_many_followers_at_once_do_everything_once(env):
 
 
 async def test_money_that_lies_on_one_time_addresses_is_collected_for_an_exchange(env):
-    await env.opened(usdx=10 * USDX)
+    await env.opened(usdx=10 * USDX, collected=False)
     assert await env.held("memory", "USDX") == 0
     row = await env.go_on(await env.ask("memory/USDX", 10 * USDX, "memory/DAIX"))
     assert row.status == "succeeded"

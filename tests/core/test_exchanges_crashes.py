@@ -27,7 +27,7 @@ async def env(db, clock, ids, tmp_path):
 
 async def opened(env: ExchangeEnv, *, usdx: int, mem: int = 0) -> None:
     env.mem = mem
-    await env.opened(usdx=usdx, mem=mem)
+    await env.opened(usdx=usdx, mem=mem, collected=False)
     # Whoever dies holds what it was looking at for as long as its claim goes.
     await env.set(exchanges={"validMinutes": 1_440})
 

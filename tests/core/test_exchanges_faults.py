@@ -50,7 +50,7 @@ async def both_end(env, txn_ids, *, rounds=80, blocks=1, seconds=2):
 
 async def test_coin_that_two_swaps_brought_in_one_block_is_credited_once(env):
     env.routers["memory"].tells_inner_coin = False
-    await env.opened(usdx=100 * USDX)
+    await env.opened(usdx=100 * USDX, collected=False)
     await env.receive("DAIX", 100 * 10**18)
     txn_ids = [
         await env.ask("memory/USDX", 60 * USDX, "memory/MEM"),
@@ -478,7 +478,7 @@ async def test_a_claim_is_not_renewed_once_something_else_says_when_to_look(env,
 
 
 async def test_the_queue_finds_an_exchange_by_what_its_call_waits_for(env):
-    await env.opened(usdx=100 * USDX)
+    await env.opened(usdx=100 * USDX, collected=False)
     txn_id = await env.ask("memory/USDX", 60 * USDX, "memory/MEM")
 
     async def found(reason):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Self
 
@@ -47,7 +48,15 @@ from tests.support.treasury import RICH, Treasury
 
 CHAINS = ("memory", "other")
 FEE_BPS = 30
+GAS = 10**18
 USDX, MEM = 10**6, 10**18
+PAID_BEFORE = """
+INSERT INTO deposits (deposit_id, chain, scope, tx_id, position, mode, merchant_pk, address_pk, matches, token,
+    contract, decimals, units, available_units, height, block_hash, ordinal, mined_at, required_confirmations, status)
+SELECT 'dep_before_' || token, 'memory', 0, 'before', token, 'live', $1, $2, true, token, contract, decimals, units,
+    units, 0, 'before', 0, '2026-01-01Z', 1, 'confirmed'
+FROM unnest($3::text[], $4::text[], $5::smallint[], $6::numeric[]) AS t (token, contract, decimals, units)
+"""
 BY_TXN_ID = SELECT.where(Exchange.txn_id == bindparam("txn_id"))
 
 
@@ -170,16 +179,54 @@ class ExchangeEnv(Treasury):
         )
         return Engine(context, self.keys)
 
-    async def opened(self, *, usdx: int = 0, mem: int = 0) -> Self:
-        """Open both chains, with so much of each token available in the wallet on the first."""
+    async def opened(self, *, usdx: int = 0, mem: int = 0, collected: bool = True) -> Self:
+        """Open both chains, with so much of each token in the wallet on the first, as collected before, and with gas.
+
+        Or have customers pay it just now: then it is collected when it is needed, and gas is brought for that.
+        """
         for chain in self.routers.values():
             chain.transfer(self.info.native, self.station, RICH)
+        had = {symbol: units for symbol, units in (("USDX", usdx), ("MEM", mem)) if units}
+        if collected:
+            # They are read from the block on in which all this came.
+            for symbol, units in had.items():
+                self.chain.transfer(self.token(symbol), self.wallet.address, units)
+            self.chain.transfer(self.info.native, self.wallet.address, GAS)
         await self.mine()
-        for symbol, units in (("USDX", usdx), ("MEM", mem)):
-            if units:
+        if collected:
+            await self._book_wallet(had)
+        else:
+            for symbol, units in had.items():
                 await self.receive(symbol, units)
         self.engines = {name: self.engine_of(name) for name in CHAINS}
         return self
+
+    async def _book_wallet(self, had: Mapping[str, int]) -> None:
+        """Book what the wallet has as the merchant's, who was paid it once, and its gas as the platform's."""
+        purpose, coin, movements = ledger.Purpose, self.asset("MEM"), []
+        for symbol, units in had.items():
+            lies, owned = (
+                ledger.Account(self.merchant, self.asset(symbol), one)
+                for one in (purpose.CUSTODY_WALLET, purpose.AVAILABLE)
+            )
+            movements.append(ledger.Movement(lies, owned, Units(units)))
+        gas = ledger.Account(self.merchant, coin, purpose.FLOAT_WALLET)
+        movements.append(ledger.Movement(gas, ledger.Account(ledger.PLATFORM, coin, purpose.FLOAT), Units(GAS)))
+        posting = ledger.Posting(mode="live", kind="test_opened", reference=self.wallet.address, movements=movements)
+        tokens = [self.token(symbol) for symbol in had]
+        async with self.db.transaction() as conn:
+            await ledger.post(conn, "live", [posting])
+            await conn.exec_driver_sql(
+                PAID_BEFORE,
+                (
+                    self.merchant,
+                    self.wallet.pk,
+                    [token.symbol for token in tokens],
+                    [token.contract for token in tokens],
+                    [token.decimals for token in tokens],
+                    list(had.values()),
+                ),
+            )
 
     async def poll(self) -> None:
         for watcher in self.watchers.values():
