@@ -30,6 +30,7 @@ from cambist.services.sandbox.requests import AdvanceTime, Deposit, Mine, Reorg
 from cambist.settings import WebhookTargets
 from cambist.signer.keystore import Keystore
 from cambist.signer.local import KeystoreXpubs
+from tests.support.new_merchants import add_merchant
 
 KEYSTORE = Keystore(" ".join(["abandon"] * 11 + ["about"]))
 CHAINS = {
@@ -69,6 +70,10 @@ class Prices(PriceSource):
         }
 
 
+def _actor(merchant: int, project: int, project_id: str, mode: str) -> Actor:
+    return Actor(merchant_pk=merchant, merchant_id="mer_1", project_pk=project, project_id=project_id, mode=mode)
+
+
 class PaymentEnv:
     """Makes and reads payments, for the live project unless another actor is named."""
 
@@ -98,26 +103,14 @@ class PaymentEnv:
     async def open(self) -> PaymentEnv:
         coin_types = {family.coin_type for family in self.registry.families.values()}
         await fill_stock(self.db, KeystoreXpubs(KEYSTORE), self.box, coin_types=coin_types, stock=2)
-        merchant = await self.merchant("mer_1")
-        self.live = await self.project(merchant, "prj_live", "live")
-        self.test = await self.project(merchant, "prj_test", "sandbox")
-        self.test2 = await self.project(merchant, "prj_test2", "sandbox")
+        named = [("prj_live", "live"), ("prj_test", "sandbox"), ("prj_test2", "sandbox")]
+        merchant, projects = await add_merchant(self.db, "mer_1", named)
+        pairs = zip(projects, named, strict=True)
+        self.live, self.test, self.test2 = (_actor(merchant, pk, name, mode) for pk, (name, mode) in pairs)
         return self
 
     async def merchant(self, merchant_id: str) -> int:
-        async with self.db.transaction() as conn:
-            row = await conn.exec_driver_sql(
-                "INSERT INTO merchants (merchant_id, email, name)"
-                " VALUES ($1, $1 || '@example.com', 'Shop') RETURNING id",
-                (merchant_id,),
-            )
-            merchant: int = row.scalar_one()
-            await conn.exec_driver_sql(
-                "UPDATE account_keys SET merchant_pk = $1 WHERE account_index ="
-                " (SELECT min(account_index) FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0)",
-                (merchant,),
-            )
-        return merchant
+        return (await add_merchant(self.db, merchant_id, []))[0]
 
     async def project(self, merchant: int, project_id: str, mode: str) -> Actor:
         async with self.db.transaction() as conn:
@@ -126,13 +119,7 @@ class PaymentEnv:
                 " VALUES ($1, $2, 'Shop', $3, 'https://shop.example/hook') RETURNING id",
                 (project_id, merchant, mode),
             )
-            return Actor(
-                merchant_pk=merchant,
-                merchant_id="mer_1",
-                project_pk=row.scalar_one(),
-                project_id=project_id,
-                mode=mode,
-            )
+            return _actor(merchant, row.scalar_one(), project_id, mode)
 
     async def change_project(self, actor: Actor, **columns: Any) -> None:
         async with self.db.transaction() as conn:

@@ -38,6 +38,7 @@ from cambist.signer.reading import Reader
 from cambist.signer.rules import Rules
 from cambist.signer.store import Store
 from cambist.testing.memory import MemoryChain
+from tests.support.new_merchants import add_merchant
 from tests.support.payment_env import KEYSTORE, Prices, registry
 from tests.support.plays import begin, play
 
@@ -155,26 +156,7 @@ class Treasury:
         await self._stack.aclose()
 
     async def new_merchant(self, merchant_id: str) -> tuple[int, int]:
-        async with self.db.transaction() as conn:
-            merchant = (
-                await conn.exec_driver_sql(
-                    "INSERT INTO merchants (merchant_id, email, name)"
-                    " VALUES ($1, $1 || '@example.com', 'Shop') RETURNING id",
-                    (merchant_id,),
-                )
-            ).scalar_one()
-            await conn.exec_driver_sql(
-                "UPDATE account_keys SET merchant_pk = $1 WHERE account_index ="
-                " (SELECT min(account_index) FROM account_keys WHERE merchant_pk IS NULL AND account_index > 0)",
-                (merchant,),
-            )
-            project = (
-                await conn.exec_driver_sql(
-                    "INSERT INTO projects (project_id, merchant_pk, name, mode, payment_webhook_url)"
-                    " VALUES ('prj_' || $1::text, $2, 'Shop', 'live', 'https://shop.example/hook') RETURNING id",
-                    (merchant_id, merchant),
-                )
-            ).scalar_one()
+        merchant, (project,) = await add_merchant(self.db, merchant_id, [(f"prj_{merchant_id}", "live")])
         return merchant, project
 
     def token(self, symbol: str) -> Token:
