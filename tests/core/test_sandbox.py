@@ -14,6 +14,7 @@ from cambist.services.sandbox.chain import SandboxChain
 from cambist.services.sandbox.requests import SECONDS_MAX, AdvanceTime, Deposit, Mine, Reorg
 from cambist.services.sandbox.service import _EveryAddress
 from tests.support.payment_env import CHAINS, PaymentEnv, registry
+from tests.support.statements import statements
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +50,14 @@ async def test_a_payment_goes_through_all_its_states(payment_env, pay):
     assert await payment_env.balance("USDX") == {"available": 10 * ONE}
     assert await payment_env.events(payment) == ["payment.detected", "payment.confirming", "payment.paid"]
     assert (await payment_env.data(payment))["status"] == "paid"
+
+
+async def test_a_block_of_a_project_that_sends_and_exchanges_nothing_asks_once_whether_it_does(payment_env, pay):
+    await payment_env.deposit(await pay())
+    with statements(payment_env.db) as asked:
+        await payment_env.mine()
+    assert sum("outbound_" in one for one in asked) == 3, "what waits, what is mined, and what is deep"
+    assert sum("exchange" in one for one in asked) == 2, "what is paid out, and what has come"
 
 
 async def test_confirmations_can_be_mined_with_the_deposit(payment_env, pay):

@@ -91,15 +91,22 @@ _PRUNE = delete(SandboxBlock).where(
 
 async def lock_tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> Tip:
     """Return the newest block; a chain that was never used begins here. Others who write to it wait."""
+    # One statement would join the block as it was before the wait for the lock.
+    chain = (await conn.execute(_LOCK, given(project_pk, info.id))).one_or_none()
+    if chain is None:
+        await _begin(conn, project_pk, info, now)
+        chain = (await conn.execute(_LOCK, given(project_pk, info.id))).one()
+    return await _tip(conn, project_pk, info, chain.height, chain.salt)
+
+
+async def _begin(conn: AsyncConnection, project_pk: int, info: ChainInfo, now: datetime) -> None:
+    """Write a chain's first block, unless others do: then wait until they have."""
     first = {"project_pk": project_pk, "chain": info.id, "height": 0}
     begun = await conn.execute(insert(SandboxChain).values(first).on_conflict_do_nothing())
     if begun.rowcount:
         parent = _text(info, bytes(32))
         genesis = first | {"hash": _hash(info, project_pk, 0, 0, parent), "parent_hash": parent, "mined_at": now}
         await conn.execute(insert(SandboxBlock).values(genesis))
-    # One statement would join the block as it was before the wait for the lock.
-    chain = (await conn.execute(_LOCK, given(project_pk, info.id))).one()
-    return await _tip(conn, project_pk, info, chain.height, chain.salt)
 
 
 async def _tip(conn: AsyncConnection, project_pk: int, info: ChainInfo, height: int, salt: int) -> Tip:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import and_, bindparam, case, delete, exists, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, exists, or_, select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cambist.db.engine import Database
@@ -87,8 +87,11 @@ _TO_PAY_OUT = (
 _ARRIVED = (
     SELECT.where(*_OF_PROJECT, Exchange.status == "pending", _HAS_COME).order_by(Exchange.id).limit(LOOKED_AT_MAX)
 )
-_UNPAID_ON = select(Exchange.dest_chain).where(*_OF_PROJECT, _IS_UNPAID)
-_UNREFUNDED_ON = select(Exchange.source_chain).where(*_OF_PROJECT, _IS_UNREFUNDED)
+_HAS_ANY = select(exists().where(*_OF_PROJECT))
+_UNPAID_ON = union(
+    select(Exchange.dest_chain).where(*_OF_PROJECT, _IS_UNPAID),
+    select(Exchange.source_chain).where(*_OF_PROJECT, _IS_UNREFUNDED),
+)
 _UNFILLED_AGAIN = select(Exchange.id).where(*_OF_PROJECT, _IS_UNFILLED_AGAIN)
 _FIRST_UNFILLED_AGAIN = _UNFILLED_AGAIN.order_by(Exchange.id).limit(LOOKED_AT_MAX)
 
@@ -178,13 +181,15 @@ class Exchanging:
 
     async def claim_arrived(self, project_pk: int) -> Collection[str]:
         """Claim what has come for a project's exchanges; return the chains on which something has to be paid out."""
+        given = {"project_pk": project_pk}
+        async with self._worker.db.autocommit() as conn:
+            if not await conn.scalar(_HAS_ANY, given):
+                return ()
         await reopen_orphaned(self._worker, project_pk)
         await self._reopen_unfilled(project_pk)
-        given = {"project_pk": project_pk}
         async with self._worker.db.autocommit() as conn:
             rows = [exchange_row(row) for row in await conn.execute(_ARRIVED, given)]
             unpaid = set(await conn.scalars(_UNPAID_ON, given))
-            unpaid |= set(await conn.scalars(_UNREFUNDED_ON, given))
         for row in rows:
             await self._claim(row)
         return sorted(unpaid)

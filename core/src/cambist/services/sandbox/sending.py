@@ -50,6 +50,10 @@ class Sender:
         self._handlers = handlers
         self._ids = ids
 
+    async def any_waits(self, conn: AsyncConnection, tip: Tip) -> bool:
+        """Whether anything waits to be sent or cancelled, or an exchange to be paid out. Mostly nothing does."""
+        return bool((await conn.exec_driver_sql(_ANY_WAITS, (tip.info.id, tip.project_pk))).scalar_one())
+
     async def send_waiting(self, conn: AsyncConnection, tip: Tip, now: datetime) -> int:
         """Make a transaction for each intent whose time it is; return for how many. The next block takes them."""
         chain_scope = _chain_scope(tip.project_pk, tip.info)
@@ -73,7 +77,8 @@ class Sender:
     async def cancel_asked(self, conn: AsyncConnection, tip: Tip, now: datetime) -> None:
         """Cancel what somebody asked for: what is simulated is never signed, so what waits was never sent."""
         asked = await cancel_store.cancelling(conn, _chain_scope(tip.project_pk, tip.info), now, SENT_AT_ONCE_MAX)
-        await give_back(conn, self._handlers, asked, now, _lock_accounts)
+        if asked:
+            await give_back(conn, self._handlers, asked, now, _lock_accounts)
 
     async def _make_transfers(self, conn: AsyncConnection, tip: Tip, intents: Sequence[IntentRow]) -> Sequence[str]:
         asked = one_of(Payout.intent_pk, [intent.id for intent in intents])
@@ -95,6 +100,10 @@ class Sender:
         """Finish what has its confirmations, once the gateway has read the chain; return how many that were."""
         chain_scope, finalized = _chain_scope(project_pk, info), 0
         while True:
+            async with db.autocommit() as conn:
+                # Nobody is kept waiting where nothing was sent: most blocks are mined for what comes in.
+                if not (await conn.exec_driver_sql(_ANY_MINED, chain_scope.key)).scalar_one():
+                    return finalized
             async with db.transaction() as conn:
                 found = await finality_store.lock_depth(conn, chain_scope)
                 finals = [] if found is None else await finality_store.close_final(conn, chain_scope, found, now)
@@ -109,6 +118,11 @@ class Sender:
         await self._handlers.on_failed(conn, [tx.intent.update for tx in finals if not tx.succeeded], now)
 
 
+_ANY_WAITS = """
+SELECT EXISTS (SELECT FROM outbound_intents WHERE chain = $1 AND scope = $2 AND state = 'waiting')
+    OR EXISTS (SELECT FROM exchanges WHERE project_pk = $2 AND mode = 'sandbox' AND status = 'pending')
+"""
+_ANY_MINED = "SELECT EXISTS (SELECT FROM outbound_txs WHERE chain = $1 AND scope = $2 AND state = 'mined')"
 _NOTE_MINED = """
 WITH seen AS (
     SELECT t.id, x.height, b.hash, NOT x.reverts AS succeeded

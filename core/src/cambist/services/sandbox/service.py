@@ -234,6 +234,8 @@ class Sandbox:
 
     async def _send(self, conn: AsyncConnection, tip: Tip, now: datetime) -> int:
         """Send what waits on this chain, what exchanges pay out included; return how many transactions that are."""
+        if not await self._sender.any_waits(conn, tip):
+            return 0
         await self._sender.cancel_asked(conn, tip, now)
         sent = await self._sender.send_waiting(conn, tip, now)
         return sent + await self._exchanging.pay_out(conn, tip, now)
@@ -250,11 +252,7 @@ class Sandbox:
 
     async def follow(self, project_pk: int, info: ChainInfo) -> None:
         """Let the gateway read the chain up to its head, as a watcher does with a live one, and finish what is deep."""
-        key = (project_pk, info.id)
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        async with lock:
+        async with self._locks.setdefault((project_pk, info.id), asyncio.Lock()):
             watcher = self._watcher(project_pk, info)
             await self._read(watcher)
             if await self._sender.finalize(self._db, project_pk, info, self._clock.now()):
