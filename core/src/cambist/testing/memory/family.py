@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import lru_cache
 
 from cambist.plugin import (
     AddressFamily,
@@ -24,6 +25,8 @@ from .keys import branch, child, key_id, signer_of
 from .payload import Payload, dated_id, digest_of, read_payload, tx_id_of
 
 _PREFIX = "mem1"
+ADDRESSES_KEPT = 4_096
+"""The same few are spelled and read all the time, and base32 is written in Python."""
 _KEY_BYTES = 20
 _CHECKSUM_BYTES = 5
 _SPELLING = re.compile(rf"{_PREFIX}[a-z2-7]{{40}}")
@@ -119,11 +122,13 @@ def named_address(name: str) -> str:
     return spell(hashlib.sha256(b"name:" + name.encode()).digest()[:_KEY_BYTES])
 
 
+@lru_cache(ADDRESSES_KEPT)
 def spell(key: bytes) -> str:
     """Return the address that these 20 bytes have."""
     checksum = hashlib.sha256(b"checksum:" + key).digest()[:_CHECKSUM_BYTES]
     return _PREFIX + base64.b32encode(key + checksum).decode().lower()
 
 
+@lru_cache(ADDRESSES_KEPT)
 def _decode(address: str) -> bytes:
     return base64.b32decode(address[len(_PREFIX) :].upper())
