@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from cambist.db.engine import connect
 from cambist.services.accounting.ledger import asset_key
+from cambist.testing.databases import KeptDatabase
 from cambist.testing.memory import MemoryChain, MemoryFamily, memory_chain_info
 from tests.support.payment_env import PaymentEnv
 from tests.support.payout_env import PayoutEnv
@@ -79,13 +79,20 @@ async def cheap_treasury(db, clock, ids, tmp_path):
         await treasury.check_books()
 
 
+@pytest.fixture(scope="session")
+async def second_database(databases):
+    """Give what lends a database beside ``db`` to one test after the other."""
+    kept = KeptDatabase(databases)
+    yield kept
+    await kept.close()
+
+
 @pytest.fixture
-async def empty(databases):
+async def empty(second_database):
     """Give a database that has its tables, and nothing in them."""
-    with databases.fresh() as url:
-        database = connect(url, application_name="cambist-tests", pool_size=5)
-        yield database
-        await database.close()
+    database = second_database.open(second_database.lend())
+    yield database
+    await second_database.take_back(database)
 
 
 @pytest.fixture
