@@ -19,6 +19,7 @@ async def env(db, clock, ids, tmp_path):
 
 
 async def rule(env, symbol, dest):
+    env.used.add(dest.partition("/")[0])
     async with env.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO coin_settings (merchant_pk, mode, chain, symbol, auto_convert_enabled,"

@@ -30,6 +30,7 @@ async def agreed(env):
 
 
 async def test_books_and_chains_agree_after_every_block_of_a_swap(env):
+    env.used.add("other")
     await env.opened(usdx=100 * USDX, mem=5 * MEM)
     txn_ids = [
         await env.ask("memory/USDX", 60 * USDX, "memory/MEM"),

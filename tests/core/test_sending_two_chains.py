@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 async def env(db, clock, ids, tmp_path):
     async with ExchangeEnv(db, clock, ids, tmp_path / "signer") as env:
+        env.used.add("other")
         yield await env.opened(usdx=100 * USDX, mem=50 * MEM, collected=False)
 
 

@@ -128,6 +128,7 @@ class ExchangeEnv(Treasury):
             for name, chain in self.routers.items()
         }  # fmt: skip
         self.watcher = self.watchers["memory"]
+        self.used = {"memory"}  # the other chain is begun and followed once something is exchanged with it
         self.exchange_alerts: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
@@ -204,11 +205,9 @@ class ExchangeEnv(Treasury):
     async def _book_wallet(self, had: Mapping[str, int]) -> None:
         """Book what the wallet has as the merchant's, who was paid it once, and its gas as the platform's."""
         purpose, coin, movements = ledger.Purpose, self.asset("MEM"), []
+        sides = purpose.CUSTODY_WALLET, purpose.AVAILABLE
         for symbol, units in had.items():
-            lies, owned = (
-                ledger.Account(self.merchant, self.asset(symbol), one)
-                for one in (purpose.CUSTODY_WALLET, purpose.AVAILABLE)
-            )
+            lies, owned = (ledger.Account(self.merchant, self.asset(symbol), one) for one in sides)
             movements.append(ledger.Movement(lies, owned, Units(units)))
         gas = ledger.Account(self.merchant, coin, purpose.FLOAT_WALLET)
         movements.append(ledger.Movement(gas, ledger.Account(ledger.PLATFORM, coin, purpose.FLOAT), Units(GAS)))
@@ -229,10 +228,9 @@ class ExchangeEnv(Treasury):
             )
 
     async def poll(self) -> None:
-        for watcher in self.watchers.values():
-            polled = await watcher.poll()
-            while polled.behind:
-                polled = await watcher.poll()
+        for name in sorted(self.used):
+            while (await self.watchers[name].poll()).behind:
+                pass
 
     async def mine(self, blocks: int = 1, *, seconds: float = 2) -> None:
         for chain in self.routers.values():
@@ -257,6 +255,7 @@ class ExchangeEnv(Treasury):
         return txn_id
 
     async def offered(self, sold: str, units: int, bought: str, *, slippage_bps: int | None = None, **more: Any):
+        self.used |= {one.partition("/")[0] for one in (sold, bought)}
         wish = Wish(
             source=self.asset_of(*sold.split("/")),
             units=Units(units),
@@ -275,8 +274,8 @@ class ExchangeEnv(Treasury):
 
     async def tick(self, follower: ExchangeWorker | None = None) -> None:
         """Let engines and the follower do what there is to do, once."""
-        for engine in self.engines.values():
-            while (await engine.tick()).more:
+        for name in sorted(self.used):
+            while (await self.engines[name].tick()).more:
                 pass
         follower = follower or self.follower
         await reopen_orphaned(follower)
@@ -344,7 +343,7 @@ class ExchangeEnv(Treasury):
                 break
             await self.tick()
             await self.mine()
-        for chain in self.routers.values():
-            self.chain, self.info = chain, chain.info
+        for name in sorted(self.used):
+            self.chain, self.info = self.routers[name], self.routers[name].info
             await self.check_books()
         self.chain, self.info = self.routers["memory"], self.routers["memory"].info

@@ -40,6 +40,7 @@ class SwapPayouts(ExchangeEnv):
 
     async def want(self, header_key: str | None = None, **fields: Any) -> Made[PayoutRow] | with_swap.Wanted:
         body = {name: value for name, value in {**BODY, **fields}.items() if value is not None}
+        self.used |= {body.get("chain"), body.get("srcChain")} & self.routers.keys()
         async with self.db.transaction() as conn:
             return await with_swap.prepare_payout(
                 conn, self.context, self.actor, msgspec.convert(body, PayoutRequest), header_key
