@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import logging
 import os
 import re
 import shutil
@@ -100,8 +101,13 @@ def _logs_as_ever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         _configure(**changes | {"cache_logger_on_first_use": False})
 
     monkeypatch.setattr(structlog, "configure", configure)
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
     yield
     _configure(**_CONFIGURED)
+    # Else all that libraries say is written from then on: of httpx, a line for each request of each test.
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

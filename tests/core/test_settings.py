@@ -427,10 +427,9 @@ def test_what_looks_secret_is_removed_from_texts(text, left):
 
 @pytest.fixture
 def logged():
-    stream, before = io.StringIO(), structlog.get_config()
+    stream = io.StringIO()
     configure_logs(json=True, stream=stream)
-    yield stream
-    structlog.configure(**before)
+    return stream
 
 
 def test_logs_carry_no_secrets_at_any_depth_and_not_in_tracebacks(logged):
@@ -447,13 +446,10 @@ def test_logs_carry_no_secrets_at_any_depth_and_not_in_tracebacks(logged):
 
 @pytest.mark.parametrize("json_lines", [True, False])
 def test_a_value_cannot_begin_a_line_of_its_own(json_lines):
-    stream, before = io.StringIO(), structlog.get_config()
-    try:
-        configure_logs(json=json_lines, stream=stream)
-        hostile = "ada\n2026-01-01 [info] all is well\r\x1b[2J"
-        structlog.get_logger("test").warning("refused", email=hostile, deep=[{"name": hostile}])
-    finally:
-        structlog.configure(**before)
+    stream = io.StringIO()
+    configure_logs(json=json_lines, stream=stream)
+    hostile = "ada\n2026-01-01 [info] all is well\r\x1b[2J"
+    structlog.get_logger("test").warning("refused", email=hostile, deep=[{"name": hostile}])
     assert len(stream.getvalue().splitlines()) == 1
     assert "\x1b" not in stream.getvalue()
 
