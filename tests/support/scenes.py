@@ -36,6 +36,12 @@ async def live_merchant(client: httpx.AsyncClient, clock: ManualClock) -> Mercha
     return await Merchant(client).open()
 
 
+async def stepped_up_merchant(client: httpx.AsyncClient, clock: ManualClock) -> Merchant:
+    merchant = await live_merchant(client, clock)
+    await merchant.step_up()
+    return merchant
+
+
 async def sandbox_merchant(client: httpx.AsyncClient, clock: ManualClock) -> Merchant:
     return await Merchant(client).open(mode="sandbox")
 

@@ -37,7 +37,8 @@ def opening():
 @pytest.fixture
 def plays():
     """Give what may be played before a test, by the fixture that asks for it. A module with its own overrides this."""
-    return {name: getattr(scenes, name) for name in ("live_merchant", "sandbox_merchant", "two_merchants")}
+    names = ("live_merchant", "stepped_up_merchant", "sandbox_merchant", "two_merchants")
+    return {name: getattr(scenes, name) for name in names}
 
 
 @pytest.fixture
@@ -77,6 +78,12 @@ async def client(gateway):
 @pytest.fixture
 def live_merchant(scene, client, clock):
     """Give a merchant with a live project and its key."""
+    return scene.copy(client, clock)
+
+
+@pytest.fixture
+def stepped_up_merchant(scene, client, clock):
+    """Give a merchant with a live project and its key, whose session has stepped up."""
     return scene.copy(client, clock)
 
 

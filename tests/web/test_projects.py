@@ -18,10 +18,9 @@ WALLET = "/api/merchant/wallet"
 
 
 @pytest.fixture
-async def merchant(merchant):
-    """Let the merchant's session change what is live."""
-    await merchant.step_up()
-    return merchant
+def merchant(stepped_up_merchant):
+    """Give a merchant whose session may change what is live."""
+    return stepped_up_merchant
 
 
 def here(merchant):

@@ -22,9 +22,9 @@ async def shop():
 
 
 @pytest.fixture
-async def merchant(client, shop):
-    merchant = await Merchant(client).open(webhook_url=shop.url)
-    await merchant.step_up()
+async def merchant(stepped_up_merchant, shop):
+    merchant = stepped_up_merchant
+    await merchant.ask("PATCH", path_of(merchant), {"paymentWebhookUrl": shop.url})
     return merchant
 
 

@@ -35,9 +35,8 @@ ACTS = [
 
 
 @pytest.fixture
-async def merchant(live_merchant):
-    await live_merchant.step_up()
-    return live_merchant
+def merchant(stepped_up_merchant):
+    return stepped_up_merchant
 
 
 @pytest.fixture

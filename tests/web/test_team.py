@@ -53,10 +53,9 @@ async def me_of(client, who):
 
 
 @pytest.fixture
-async def merchant(live_merchant):
+def merchant(stepped_up_merchant):
     """Give an owner whose session has stepped up."""
-    await live_merchant.step_up()
-    return live_merchant
+    return stepped_up_merchant
 
 
 @pytest.fixture

@@ -20,8 +20,12 @@ async def shop():
 
 
 @pytest.fixture
-async def path(merchant):
-    await merchant.step_up()
+def merchant(stepped_up_merchant):
+    return stepped_up_merchant
+
+
+@pytest.fixture
+def path(merchant):
     return f"/api/merchant/projects/{merchant.project_id}/webhook-endpoints"
 
 
