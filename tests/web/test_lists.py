@@ -47,6 +47,26 @@ async def test_lists_are_sorted_either_way_and_go_on_in_the_same_order(client, m
     refused(await client.get("/api/payment?sort=amount", headers=merchant.key), 400, "VALIDATION_ERROR", "sort")
 
 
+async def test_all_that_a_handler_asks_for_is_made_in_the_requests_own_task(client, merchant):
+    """A task for each part takes longer than its work, for each request of everybody."""
+    loop, begun = asyncio.get_running_loop(), []
+
+    def begin(loop, work, **options):
+        begun.append(work.__qualname__)
+        return asyncio.Task(work, loop=loop, **options)
+
+    loop.set_task_factory(begin)
+    try:
+        answers = [
+            await client.get("/api/payment", headers=merchant.key),
+            await client.post("/api/account", json={"externalId": "1", "chains": ["memory"]}, headers=merchant.key),
+        ]
+    finally:
+        loop.set_task_factory(None)
+    assert [answer.status_code for answer in answers] == [200, 201]
+    assert begun == []
+
+
 @pytest.mark.parametrize(
     "change", ["", "sort=-createdAt", "sort=createdAt&status=pending", "sort=createdAt&from=2020-01-01"]
 )

@@ -136,9 +136,22 @@ def build_app(settings: WebSettings, serves: Serves = "all") -> Litestar:
         logging_config=None,
         before_request=refuse_unknown_parameters,
     )
+    routes = [route for route in app.routes if isinstance(route, HTTPRoute)]
     app.state.query_names = query_names(app)
-    app.state.allow = {route.path_format: _allow(route) for route in app.routes if isinstance(route, HTTPRoute)}
+    app.state.allow = {route.path_format: _allow(route) for route in routes}
+    _make_one_by_one(routes)
     return app
+
+
+def _make_one_by_one(routes: Sequence[HTTPRoute]) -> None:
+    """Have what handlers ask for be made one after the other.
+
+    What could be made at once, Litestar makes in tasks of a group, which take longer than the work.
+    """
+    for route in routes:
+        for _, asked in route.route_handler_map.values():
+            batches = asked.dependency_batches
+            asked.dependency_batches = [{one} for batch in batches for one in sorted(batch, key=lambda one: one.key)]
 
 
 def _allow(route: HTTPRoute) -> bytes:

@@ -28,7 +28,7 @@ from typing import Any
 import msgspec
 from litestar import Router
 from litestar.connection import ASGIConnection
-from litestar.di import NamedDependency, Provide
+from litestar.di import Provide
 from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware import ASGIMiddleware
@@ -245,23 +245,20 @@ async def require_active(connection: Connection, _: BaseRouteHandler) -> None:
     refuse_inactive(connection, connection.state.actor)
 
 
-# These ask for ``web`` so that they come after it: what could come at once, Litestar starts as tasks of a group,
-# which takes longer than the work.
-async def _actor(request: AnyRequest, web: NamedDependency[Web]) -> Actor:  # noqa: ARG001  see above
+async def _actor(request: AnyRequest) -> Actor:
     actor: Actor = request.state.actor
     return actor
 
 
 async def _project_actor(
     request: AnyRequest,
-    web: NamedDependency[Web],  # noqa: ARG001  see above
     project_id: FromPath[str],  # noqa: ARG001  it is in the API's description because it is here
 ) -> Actor:
     actor: Actor = request.state.actor
     return actor
 
 
-async def _session(request: AnyRequest, web: NamedDependency[Web]) -> SessionPrincipal:  # noqa: ARG001  see above
+async def _session(request: AnyRequest) -> SessionPrincipal:
     principal: SessionPrincipal = request.state.session
     return principal
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 
 from litestar import Router
-from litestar.di import NamedDependency, Provide
+from litestar.di import Provide
 from litestar.handlers import BaseRouteHandler
 from litestar.types import ControllerRouterHandler
 
@@ -18,7 +18,7 @@ from cambist.services.identity import api_keys
 from cambist.services.identity.operators import OperatorPrincipal
 
 from .auth import ADMIN_SCHEME, OPERATOR_SCHEME, LimitAddress, asks_for_methods, session_of
-from .context import Web, web_of
+from .context import web_of
 from .errors import AnyRequest
 from .origin import Connection, address_of
 from .permissions import PERMISSION, PERMISSIONS, check_permitted
@@ -67,7 +67,7 @@ async def require_admin(connection: Connection, handler: BaseRouteHandler) -> No
         await web_of(connection.app).operators.two_factor.check_step_up(principal)
 
 
-async def _operator(request: AnyRequest, web: NamedDependency[Web]) -> OperatorPrincipal:  # noqa: ARG001  see auth.py
+async def _operator(request: AnyRequest) -> OperatorPrincipal:
     principal: OperatorPrincipal = request.state.operator_session
     return principal
 

@@ -7,7 +7,7 @@ and gets a ``creator``, which says whose it was. See ``cambist_web/auth.py`` for
 from __future__ import annotations
 
 from litestar import Router
-from litestar.di import NamedDependency, Provide
+from litestar.di import Provide
 from litestar.handlers import BaseRouteHandler
 from litestar.types import ControllerRouterHandler
 from msgspec import Struct
@@ -109,12 +109,12 @@ async def require_creator(connection: Connection, handler: BaseRouteHandler) -> 
         await require_key(connection, handler)
 
 
-async def _tracker(request: AnyRequest, web: NamedDependency[Web]) -> TrackerAccess:  # noqa: ARG001  see auth.py
+async def _tracker(request: AnyRequest) -> TrackerAccess:
     tracker: TrackerAccess = request.state.tracker
     return tracker
 
 
-async def _creator(request: AnyRequest, web: NamedDependency[Web]) -> Creator:  # noqa: ARG001  see auth.py
+async def _creator(request: AnyRequest) -> Creator:
     return Creator(actor=request.state.get("actor"), session=request.state.get("session"))
 
 
