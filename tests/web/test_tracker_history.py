@@ -13,15 +13,11 @@ from cambist_tasks.job_lease import Lease
 from cambist_tasks.jobs import tracker_history
 from cambist_tasks.jobs.tracker_history import queue_histories
 from cambist_tasks.requested import JobRunner
+from tests.support import scenes
 from tests.support.tracker_api import CREATE, URL, make
 from tests.support.web import Merchant, refused
 
 CONFIRMATIONS = 3
-
-
-@pytest.fixture
-def merchant(sandbox_merchant):
-    return sandbox_merchant
 
 
 async def post(merchant, path, body):
@@ -31,13 +27,34 @@ async def post(merchant, path, body):
 
 
 @pytest.fixture
-async def paid(merchant):
-    """Give an account's address to which three payments were made, all of them confirmed."""
+def plays(plays):
+    return plays | {"past": make_past}
+
+
+async def make_past(client, clock):
+    """Have three payments be made to an account's address, and be confirmed; return whose it is, and the address."""
+    merchant = await scenes.sandbox_merchant(client, clock)
     account = (await post(merchant, "/api/account", {"externalId": "user-1", "chains": ["memory"]}))["account"]
     for amount in ("1", "2", "3"):
         asked = {"accountId": account["accountId"], "token": "USDX", "amount": amount}
         await post(merchant, "/api/sandbox/deposit", asked | {"confirmations": CONFIRMATIONS})
-    return account["addresses"][0]["address"]
+    return merchant, account["addresses"][0]["address"]
+
+
+@pytest.fixture
+def past(scene, client, clock):
+    return scene.copy(client, clock)
+
+
+@pytest.fixture
+def merchant(past):
+    return past[0]
+
+
+@pytest.fixture
+def paid(past):
+    """Give an address that three payments were made to."""
+    return past[1]
 
 
 async def work(gateway, workers=1):
@@ -194,14 +211,14 @@ async def test_a_chain_that_cannot_be_read_is_said_in_the_job_and_tried_again(
     assert await told(tracker) == ["1", "2", "3"], "whoever asks anew hurries it"
 
 
-async def test_a_start_block_too_far_back_is_refused(client, gateway, merchant):
+async def test_a_start_block_too_far_back_is_refused(client, gateway, sandbox_merchant):
     async with gateway.db.transaction() as conn:
         await conn.exec_driver_sql(
             "INSERT INTO sandbox_chains (project_pk, chain, height)"
             " SELECT id, 'memory', 1000001 FROM projects WHERE project_id = $1",
-            (merchant.project_id,),
+            (sandbox_merchant.project_id,),
         )
     body = {"url": URL, "name": "Desk", "chain": "memory"}
-    answer = await client.post(CREATE, json=body | {"startBlock": 0}, headers=merchant.key)
+    answer = await client.post(CREATE, json=body | {"startBlock": 0}, headers=sandbox_merchant.key)
     refused(answer, 400, "VALIDATION_ERROR", "startBlock")
-    assert (await make(client, merchant.key, startBlock=1)).made["startBlock"] == 1
+    assert (await make(client, sandbox_merchant.key, startBlock=1)).made["startBlock"] == 1
