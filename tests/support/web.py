@@ -138,6 +138,14 @@ def shown_app() -> Litestar:
     return free[-1]
 
 
+class _Jar(httpx.Cookies):
+    """Looks for cookies where there are some: to find none, httpx makes a request and an answer of urllib's."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        if "set-cookie" in response.headers:
+            super().extract_cookies(response)
+
+
 @asynccontextmanager
 async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncIterator[httpx.AsyncClient]:
     """Serve the gateway to a client at this address, in the test's own loop. Errors of ours are answers too."""
@@ -163,6 +171,7 @@ async def web_client(gateway: Gateway, address: str = "192.0.2.7") -> AsyncItera
 
         hooks = {"response": [check]}
         async with httpx.AsyncClient(transport=transport, base_url=PUBLIC_URL, event_hooks=hooks) as client:
+            client._cookies = _Jar()  # one that is given to it, it copies
             yield client
         ended.set()
         await life
