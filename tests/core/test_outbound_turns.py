@@ -124,6 +124,33 @@ async def test_what_another_one_has_closed_meanwhile_is_not_closed_again(treasur
     assert not await act
 
 
+async def test_what_becomes_final_together_is_locked_in_everybodys_order(treasury):
+    """An engine that has read two as waiting, and lets them wait, locks them in the order of their ids."""
+    engine = treasury.engine()
+    for number in (1, 2):
+        await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(number))
+    first, second = sorted(one.id for one in await waiting_of(treasury, engine.context))
+    async with treasury.db.autocommit() as conn:
+        # It is sent before the other.
+        await conn.exec_driver_sql("UPDATE outbound_intents SET priority = priority - 1 WHERE id = $1", (second,))
+    await engine.tick()
+    await is_deep(treasury, engine)
+    locked = "SELECT state FROM outbound_intents WHERE id = $1 FOR UPDATE"
+    async with treasury.db.transaction() as conn:
+        await conn.exec_driver_sql(locked, (first,))
+        act = asyncio.create_task(finalize(engine.context, undoes=False))
+        await waits_for_a_lock(conn, act)
+        found = await conn.exec_driver_sql(f"{locked} NOWAIT", (second,))
+        assert found.scalar_one() == "sending", "nobody has it who waits for the other"
+    assert await act
+    async with treasury.db.autocommit() as conn:
+        states = await conn.exec_driver_sql(
+            "SELECT state FROM outbound_intents WHERE id = ANY($1::bigint[])", ([first, second],)
+        )
+        assert list(states.scalars()) == ["done", "done"]
+    await treasury.check_books()
+
+
 async def test_what_becomes_final_is_told_as_it_is_by_then(treasury):
     engine = treasury.engine()
     context = engine.context
