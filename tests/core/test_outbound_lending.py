@@ -7,8 +7,16 @@ from contextlib import contextmanager
 import pytest
 
 from cambist.plugin import Staking
+from cambist.services.addresses.wallets import OwnAddress
+from cambist.services.sending import engine as engines
+from cambist.services.sending import store
+from cambist.services.sending.batches import send_waiting
 from cambist.services.sending.context import EngineContext
+from cambist.services.sending.failures import Failures
+from cambist.services.sending.gas.loans import PATIENCE, ask_back
+from cambist.services.sending.rests import Rests
 from cambist.signer.protocol import SignReply
+from tests.core.test_outbound_order import station_pk, waiting_of
 from tests.support.dated_treasury import dated_treasury
 from tests.support.plays import play
 
@@ -88,8 +96,60 @@ async def test_nothing_is_planned_with_a_loan_that_is_on_its_way_back(treasury):
         await treasury.mine()
         await engine.tick()
     await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(2))
+    # Nor is it signed with that, had it been planned before.
+    now = treasury.clock.now()
+    assert await locked(treasury, engine.context, now - PATIENCE) == 0
+    assert await locked(treasury, engine.context, now) == 1, "it is not waited for forever"
+    await treasury.mine()
+    await engine._follower.follow()
+    assert await locked(treasury, engine.context, now - PATIENCE) == 1, "what it has now is what it keeps"
     await treasury.work(engine)
     assert len(await treasury.intents("loan")) - before == 2
+
+
+async def locked(treasury, context, since) -> int:
+    """Return how many of those that wait could be signed, where what was asked back since then counts."""
+    intents = await waiting_of(treasury, context)
+    async with treasury.db.transaction() as conn:
+        return len(await store.lock_with_dead_slots(conn, intents, since))
+
+
+async def nothing(*_) -> None:
+    """Ask nothing back."""
+
+
+async def asked_back_while(treasury, monkeypatch, call: str) -> str:
+    """Have another engine ask back, while this call is answered, what was lent to a payout that is about to be sent."""
+    engine, context = treasury.engine(), treasury.engine().context
+    payout_id = await treasury.pay_out("USDX", AMOUNT, await treasury.stranger(1))
+    station = OwnAddress(await station_pk(treasury), treasury.station)
+    with refusing("payout"), monkeypatch.context() as patch:
+        # It waits for a person, and so what it was lent may be asked back.
+        patch.setattr(engines, "ask_back", nothing)
+        while await treasury.open_intents() != [("payout", "waiting", "signer: APPROVAL_NEEDED")]:
+            await engine.tick()
+            await treasury.mine()
+    treasury.clock.advance(60)
+    answer = getattr(treasury.chain, call)
+
+    async def asking_back(*arguments, **more):
+        found = await answer(*arguments, **more)
+        await ask_back(context, station)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(treasury.chain, call, asking_back)
+        await send_waiting(engine.context, Failures("memory"), Rests(), station)
+    return payout_id
+
+
+@pytest.mark.parametrize("call", ["balances", "plan"])
+async def test_nothing_is_signed_with_a_loan_that_is_asked_back_meanwhile(treasury, monkeypatch, call):
+    payout_id = await asked_back_while(treasury, monkeypatch, call)
+    assert (await treasury.intents("loan_return"))[-1][1] == "waiting"
+    assert (await treasury.payout(payout_id)).status != "broadcast"
+    await treasury.work(treasury.engine())
+    assert (await treasury.payout(payout_id)).status == "completed"
 
 
 async def test_a_return_that_is_not_signed_yet_is_left_when_its_loan_is_needed_again(treasury):

@@ -65,7 +65,7 @@ async def test_who_has_waited_for_a_sender_sees_what_died_meanwhile(treasury):
     async def locks() -> object:
         async with treasury.db.transaction() as conn:
             await store.lock_sender(conn, context.chain_scope, intent.source.pk, 0)
-            return await store.lock_with_dead_slots(conn, [intent])
+            return await store.lock_with_dead_slots(conn, [intent], treasury.clock.now())
 
     assert await locks() == {intent.id: [70, 60]}, "in the order in which they were had"
     async with treasury.db.transaction() as conn:

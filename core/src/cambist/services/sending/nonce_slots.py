@@ -17,7 +17,7 @@ from cambist.signer.protocol import ALREADY_SIGNED, DENIED, VOIDED, SignReply
 from . import gap_store, store
 from .context import EngineContext
 from .counts import WAITS_FOR_COUNT, NonceDoubtedError, mined_count
-from .gas.loans import retry_after
+from .gas.loans import PATIENCE, retry_after
 from .handler import updated
 from .intents import internal_intent, is_coming, mark_cancelled, mark_denied, submit
 from .reviving import revive, revive_vacated
@@ -123,7 +123,7 @@ async def _reserve(
     now, chain_scope = context.clock.now(), context.chain_scope
     async with context.db.transaction() as conn:
         following = await store.lock_sender(conn, chain_scope, source.pk, mined)
-        still = await store.lock_with_dead_slots(conn, [intent for intent, _ in ready])
+        still = await store.lock_with_dead_slots(conn, [intent for intent, _ in ready], now - PATIENCE)
         ready = [(intent, step) for intent, step in ready if intent.id in still]
         dead = {**{pk: numbers for pk, numbers in still.items() if numbers is not None}, **proven}
         if mined is not None and dead:

@@ -30,6 +30,11 @@ IS_HELD_BACK = f"""(w.units > 0 AND w.kind IN ({listed(kinds.HELD_BACK)}) AND EX
 ))"""
 """Whether an intent ``w`` waits for its merchant to be reinstated. Taking an allowance back, to 0, does not."""
 
+IS_LEAVING = """EXISTS (SELECT FROM outbound_slots s WHERE s.intent_pk = r.id AND s.state = 'open'
+    AND s.created_at > {since} AND NOT EXISTS (SELECT FROM outbound_txs t WHERE t.slot_pk = s.id AND t.state = 'mined'))
+"""
+"""Whether an intent ``r`` was signed since then, and is in no block yet."""
+
 NODES_APART_MAX = 3
 """Blocks by which the node that tells a balance may be behind the one that told of a receipt."""
 
@@ -165,11 +170,17 @@ async def held_back(conn: AsyncConnection, chain_scope: ChainScope, now: datetim
 
 _LOCK_WAITING = f"""
 SELECT id FROM outbound_intents w WHERE id = ANY($1::bigint[]) AND state = 'waiting'
-    AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK} ORDER BY id FOR UPDATE SKIP LOCKED
+    AND cancel_asked_at IS NULL AND NOT {SWEPT} AND NOT {IS_HELD_BACK}{{more}} ORDER BY id FOR UPDATE SKIP LOCKED
 """  # noqa: S608  constants
+# It was planned with what is lent; $2 is since when a return counts.
+_STILL_LENT = f"""
+    AND NOT EXISTS (SELECT FROM outbound_intents r WHERE r.recipient_address_pk = w.source_address_pk
+        AND r.chain = w.chain AND r.scope = w.scope AND r.kind = '{kinds.IntentKind.LOAN_RETURN}'
+        AND r.state IN ('waiting', 'sending') AND (r.state = 'waiting' OR {IS_LEAVING.format(since="$2")}))
+"""
 # What waits to be sent has no other slots than dead ones, and gets none from anybody else: the sender is locked.
 _LOCK_WITH_DEAD_SLOTS = f"""
-WITH still AS MATERIALIZED ({_LOCK_WAITING})
+WITH still AS MATERIALIZED ({_LOCK_WAITING.format(more=_STILL_LENT)})
 SELECT still.id, (
     SELECT array_agg(dead.number ORDER BY dead.id) FROM (
         SELECT s.id, coalesce(s.sequence, max(t.valid_until)) AS number FROM outbound_slots s
@@ -182,19 +193,20 @@ SELECT still.id, (
 
 async def lock_waiting(conn: AsyncConnection, intents: Sequence[IntentRow]) -> set[int]:
     """Lock those that still wait to be sent, and return their rows: not what somebody has asked to cancel since."""
-    rows = await conn.exec_driver_sql(_LOCK_WAITING, ([one.id for one in intents],))
+    rows = await conn.exec_driver_sql(_LOCK_WAITING.format(more=""), ([one.id for one in intents],))
     return set(rows.scalars())
 
 
 async def lock_with_dead_slots(
-    conn: AsyncConnection, intents: Sequence[IntentRow]
+    conn: AsyncConnection, intents: Sequence[IntentRow], lent_since: datetime
 ) -> Mapping[int, Sequence[int] | None]:
     """Do the same for one sender, which is locked, and return of each its dead slots, None where it never had one.
 
+    None of them, where what was lent to it has been asked back since then: its plans may count on that.
     Those are their nonces, or without nonces until when each was valid. Of one whose nonce was left to another slot
     there is no number, only that the intent has it.
     """
-    rows = await conn.exec_driver_sql(_LOCK_WITH_DEAD_SLOTS, ([one.id for one in intents],))
+    rows = await conn.exec_driver_sql(_LOCK_WITH_DEAD_SLOTS, ([one.id for one in intents], lent_since))
     return {row.id: None if row.dead is None else [number for number in row.dead if number is not None] for row in rows}
 
 

@@ -12,6 +12,7 @@ from cambist.services.addresses.wallets import OwnAddress
 from cambist.services.sending.context import EngineContext
 from cambist.services.sending.intents import internal_intent, is_coming, submit
 from cambist.services.sending.rows import IntentRow, OwnPath
+from cambist.services.sending.store import IS_LEAVING
 
 RETURNED_AT_ONCE_MAX = 200
 PATIENCE = timedelta(minutes=10)
@@ -39,10 +40,8 @@ WHERE recipient_address_pk = $3 AND chain = $1 AND scope = $2 AND kind = '{}' AN
 """
 _GIVE_UP_LOAN, _GIVE_UP_RETURN = (_GIVE_UP.format(kind) for kind in (IntentKind.LOAN, IntentKind.LOAN_RETURN))
 _LEAVING = f"""
-SELECT EXISTS (SELECT FROM outbound_intents i JOIN outbound_slots s ON s.intent_pk = i.id AND s.state = 'open'
-    WHERE i.recipient_address_pk = $3 AND i.chain = $1 AND i.scope = $2 AND i.kind = '{IntentKind.LOAN_RETURN}'
-    AND i.state = 'sending' AND s.created_at > $4
-    AND NOT EXISTS (SELECT FROM outbound_txs t WHERE t.slot_pk = s.id AND t.state = 'mined'))
+SELECT EXISTS (SELECT FROM outbound_intents r WHERE r.recipient_address_pk = $3 AND r.chain = $1 AND r.scope = $2
+    AND r.kind = '{IntentKind.LOAN_RETURN}' AND r.state = 'sending' AND {IS_LEAVING.format(since="$4")})
 """  # noqa: S608  a constant
 # Whoever is about to send needs what was lent for it. Who waits for a person, or for money, may wait for days.
 # Where not all can be had back (the database is out of a backup, or a person took some), the last loan can.
@@ -75,7 +74,8 @@ _ASKED_BACK = f"{LENT} ORDER BY lent.pk LIMIT $4"
 async def keep_lent(context: EngineContext, borrower: OwnPath) -> bool:
     """Keep what an address that is about to send was lent; return False where it is too late for that.
 
-    What it sends must not count on a loan that is on its way back, and might be gone first.
+    What it sends must not count on a loan that is on its way back, and might be gone first. One that is asked back
+    after that is seen where its nonces are reserved.
     """
     now = context.clock.now()
     # Each statement is its own: whether one is leaving is asked behind whoever was signing it.
