@@ -160,9 +160,15 @@ async def test_what_becomes_final_is_told_as_it_is_by_then(treasury):
         await is_deep(treasury, engine)
         async with treasury.db.engine.opened(transaction=True) as conn:
             depth = await finality_store.lock_depth(conn, context.chain_scope)
+            # As what had failed, and was mined after all once a reorg had undone that.
+            await conn.exec_driver_sql("UPDATE outbound_intents SET reason = 'Refused.' WHERE state = 'sending'")
             (tx,) = await finality_store.close_final(conn, context.chain_scope, depth, treasury.clock.now())
             rows = await conn.exec_driver_sql(f"{TX} WHERE t.id = $1", (tx.id,))
             assert tx == tx_row(rows.one())
+            ended = await conn.exec_driver_sql(
+                "SELECT state, reason, finished_at FROM outbound_intents WHERE id = $1", (tx.intent.id,)
+            )
+            assert ended.one() == ("done", None, treasury.clock.now())
             assert (tx.state, tx.incarnation, tx.intent.update.incarnation) == ("final", incarnation, incarnation)
             await conn.rollback()
         await treasury.work(engine)
