@@ -76,18 +76,19 @@ class Treasury:
         self.rules = rules or Rules()
         self.prices = Prices(clock)
         self.prices.board |= {("USDX", "usd"): "1", ("DAIX", "usd"): "1", ("MEM", "usd"): "3"}
-        self.rates = RateBook([self.prices], clock)
         self._shares_keys = box is not None
         self.box = box or SecretsBox([bytes(32)], ids.random_bytes)
-        self.keys = AccountKeys(self.box)
-        self.pauses = ChainPauses(db, clock)
-        self._watch()
+        self._remember_nothing()
         self.platform = PlatformSettings()
         self.alerts: Counter[str] = Counter()
         self._stack = AsyncExitStack()
         self._index = 0
 
-    def _watch(self) -> None:
+    def _remember_nothing(self) -> None:
+        """Make anew what keeps in memory what it has read."""
+        self.rates = RateBook([self.prices], self.clock)
+        self.keys = AccountKeys(self.box)
+        self.pauses = ChainPauses(self.db, self.clock)
         self.address_cache = AddressCache(self.db, self.family, "live")
         self.watcher = Watcher(
             db=self.db, chain=self.chain, family=self.family, address_cache=self.address_cache, scope=0, mode="live",
@@ -129,7 +130,7 @@ class Treasury:
 
     def known(self) -> bytes:
         """Return all that ``go_on`` goes on with, and what else decides how it does."""
-        made_of = (type(self), self.rules, self.settings)
+        made_of = (type(self), self.rules, self.settings, self.platform, self.prices.board)
         return pickle.dumps((made_of, self.chain, self.remembered()))
 
     def remembered(self) -> dict[str, Any]:
@@ -139,7 +140,7 @@ class Treasury:
         """Go on as if the gateway had been restarted when this was known."""
         _, self.chain, remembered = pickle.loads(known)  # noqa: S301  of our own
         vars(self).update(remembered)
-        self._watch()
+        self._remember_nothing()
         self._sign()
 
     @property
