@@ -97,8 +97,8 @@ async def test_one_question_that_the_signer_fails_to_answer_keeps_no_other_sende
 
 
 async def test_an_outage_is_met_by_a_few_senders_and_ends_the_tick(treasury, monkeypatch):
-    monkeypatch.setattr(batches, "SILENT_SENDERS_MAX", 2)
     found = await merchants(treasury, 3)
+    monkeypatch.setattr(batches, "SILENT_SENDERS_MAX", 2)
     payouts, engine = await pay_outs(treasury, found), treasury.engine()
     asked = []
 

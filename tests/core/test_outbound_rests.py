@@ -86,8 +86,8 @@ async def test_a_sender_that_hangs_gives_way_and_the_others_send_in_the_same_tic
 
 
 async def test_senders_that_the_signer_fails_to_answer_come_after_the_others(treasury, monkeypatch):
-    monkeypatch.setattr(batches, "SILENT_SENDERS_MAX", 2)
     found = await merchants(treasury, 4)
+    monkeypatch.setattr(batches, "SILENT_SENDERS_MAX", 2)
     payouts, engine = await pay_outs(treasury, found), treasury.engine()
     sign, failing = batches.EngineContext.sign, {await wallet_of(treasury, merchant) for merchant, _ in found[:3]}
 

@@ -234,8 +234,8 @@ async def let_wait(treasury, payouts):
 
 
 async def test_what_gives_way_once_a_process_has_begun_is_due_when_it_says(treasury, monkeypatch):
-    monkeypatch.setattr(giving_way, "POSTPONED_MAX", 1)
     found, context = await merchants(treasury, 2), treasury.engine().context
+    monkeypatch.setattr(giving_way, "POSTPONED_MAX", 1)
     (merchant, project), to_address = found[0], await treasury.stranger(500)
     chain = Poisoned(context.chain, ChainUnavailableError, rests=True)
     chain.amounts = frozenset([101, 102, 103])

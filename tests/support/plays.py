@@ -56,6 +56,7 @@ async def play(treasury: Treasury, act: Act, *arguments: Hashable) -> Any:
 
     Where another test of this process has done the same before, and all was as it is now, it is not done again: the
     treasury goes on from its end, as if the gateway had been restarted then, as it also does the first time.
+    Whoever patches the gateway's code does so afterwards: what was played with the patch would be others' as well.
     """
     before = await _filled(treasury.db)
     key = (act, arguments, treasury.known(), *_moment(treasury), *before.items())
