@@ -126,10 +126,16 @@ def test_a_sender_rests_where_one_after_another_of_its_intents_fails_by_itself(c
         assert not rests.is_resting(1, now), "another one was planned before"
     rests.failed(1, now, [3], alone=True)
     assert rests.is_resting(1, now)
+    pauses = []
     for new in range(4, TRIED_MAX + 20):
         rests.served(1, [50])
         rests.failed(1, now, [new], alone=True)
-        assert rests.is_resting(1, now)
+        until = rests.until(1, now)
+        assert until is not None
+        pauses.append(until - now)
+    assert pauses[:3] == [PAUSE, 2 * PAUSE, 3 * PAUSE], "the more of them, the longer"
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == PAUSE_MAX
     assert len(rests.failed_intents(1)) == TRIED_MAX
 
 
