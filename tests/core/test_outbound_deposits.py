@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cambist.services.accounting.ledger import PLATFORM, Account, Purpose, lock_balances
+from tests.support.forgetful import FINALITY_LAG, forgetful_chain
 from tests.support.treasury import Treasury
 
 pytestmark = pytest.mark.slow
@@ -80,6 +81,21 @@ async def test_what_the_gas_station_held_before_the_books_began_is_posted_once(t
     await treasury.mine(5)
     async with treasury.db.transaction() as conn:
         assert -(await lock_balances(conn, "live", [custody]))[custody] == 10**18 + 5
+
+
+async def test_what_reached_the_gas_station_before_its_books_could_begin_is_posted_once(db, clock, ids, tmp_path):
+    """Nodes tell a balance only where it is final: by then the transfer that brought it has been read."""
+    async with Treasury(db, clock, ids, tmp_path, chain=forgetful_chain()) as treasury:
+        await treasury.mine()
+        treasury.chain.transfer(treasury.info.native, treasury.station, 10**18)
+        await treasury.mine(FINALITY_LAG + 5)
+        await treasury.mine()
+        async with treasury.db.transaction() as conn:
+            custody = Account(PLATFORM, treasury.asset("MEM"), Purpose.CUSTODY_GAS)
+            assert -(await lock_balances(conn, "live", [custody]))[custody] == 10**18
+            begun = await conn.exec_driver_sql("SELECT count(*) FROM ledger_transactions WHERE kind = 'opening'")
+            assert begun.scalar_one() == 1
+        assert await deposits(treasury) == [("gas", 10**18, "confirmed")]
 
 
 async def test_a_deposit_that_was_collected_and_spent_and_then_vanished_is_owed(treasury):
