@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,8 @@ WAITING = (
 NEVER_WAITING = "tests/e2e/test_demo.py"
 CORES = os.cpu_count() or 1
 TELLS_STORIES = "tells_stories"
+GOLDEN_RATIO = (5**0.5 - 1) / 2
+"""Its multiples share out a whole evenly, however many there are."""
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
 SLOW_FIXTURES = frozenset({"deployed", "net", "network", "node", "pytester", "shared_node"})
 SLOW_NAMES = frozenset(
@@ -123,6 +125,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return not is_waiting(collection_path.relative_to(config.rootpath).as_posix()) or None
 
 
+class SharedOut(pytest.Dir):
+    """A folder that each worker begins elsewhere: what one of them has rewritten and written down, the others read."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        found = list(super().collect())
+        begin = int(len(found) * (_number(self.config.workerinput["workerid"]) * GOLDEN_RATIO % 1))
+        return found[begin:] + found[:begin]
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir | None:
+    return SharedOut.from_parent(parent, path=path) if hasattr(parent.config, "workerinput") else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is fast, and put first what takes longest, so that nothing of it is left for the end."""
     if _tells_stories(config):
@@ -133,12 +148,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("fast")
         else:
             slow_files.add(item.path)
-    items.sort(key=lambda item: (_rank(item), item.path not in slow_files))
+    files = {item.path for item in items}
+    places = {path: (_rank(path, config.rootpath), path not in slow_files, str(path)) for path in files}
+    items.sort(key=lambda item: places[item.path])
 
 
-def _rank(item: pytest.Item) -> int:
-    """Return the place of a test among what takes longest, or behind all of it."""
-    return next((rank for rank, start in enumerate(LONGEST) if item.nodeid.startswith(start)), len(LONGEST))
+def _rank(path: Path, root: Path) -> int:
+    """Return the place of a file among what takes longest, or behind all of it."""
+    name = path.relative_to(root).as_posix()
+    return next((rank for rank, start in enumerate(LONGEST) if name.startswith(start)), len(LONGEST))
 
 
 def pytest_collection_finish() -> None:
@@ -184,10 +202,15 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[XSpec]) -> No
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
     """Have the workers that are more than there are cores run nothing but what waits."""
-    worker, number = node.workerinput, int(node.gateway.id.removeprefix("gw"))
+    worker, number = node.workerinput, _number(node.gateway.id)
     # One that takes the place of another that died has a number after all others', and runs anything.
     tells = node.config.getoption("dist") == "loadfile" and CORES <= number < worker["workercount"]
     worker[TELLS_STORIES] = tells
+
+
+def _number(worker_id: str) -> int:
+    """Return which of the workers one is, from 0 on."""
+    return int(worker_id.removeprefix("gw"))
 
 
 def _tells_stories(config: pytest.Config) -> bool:
