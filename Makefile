@@ -7,7 +7,7 @@ IS_SUPPORTED := (3, 11) <= sys.version_info < (3, 14)
 PYTHON ?= $(shell $(SYSTEM_PYTHON) -c 'import ensurepip, sys; sys.exit(not $(IS_SUPPORTED))' \
   2> /dev/null && echo $(SYSTEM_PYTHON) || echo python3)
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-# Four more than there are cores: stories wait for blocks, and the cores need not wait with them.
+# Four more than there are cores: stories wait for blocks, and the cores need not wait with them. See conftest.py.
 WORKERS ?= $(shell expr $(CORES) + 4)
 MEMBERS := core chainkit web tasks $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml devnets/*/pyproject.toml)))
 MANIFESTS := $(MEMBERS:%=%/pyproject.toml)

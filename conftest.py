@@ -75,6 +75,7 @@ WAITING = (
 NEVER_WAITING = "tests/e2e/test_demo.py"
 CORES = os.cpu_count() or 1
 TELLS_STORIES = "tells_stories"
+BEGINS_WITH_STORIES = "begins_with_stories"
 GOLDEN_RATIO = (5**0.5 - 1) / 2
 """Its multiples share out a whole evenly, however many there are."""
 ONE_GATEWAY = re.compile(r"tests/e2e/\w+/")
@@ -201,11 +202,12 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: Sequence[XSpec]) -> No
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
-    """Have the workers that are more than there are cores run nothing but what waits."""
+    """Have the workers that are more than there are cores run what waits: the first of them above all."""
     worker, number = node.workerinput, _number(node.gateway.id)
     # One that takes the place of another that died has a number after all others', and runs anything.
-    tells = node.config.getoption("dist") == "loadfile" and CORES <= number < worker["workercount"]
-    worker[TELLS_STORIES] = tells
+    begins = node.config.getoption("dist") == "loadfile" and CORES <= number < worker["workercount"]
+    worker[BEGINS_WITH_STORIES] = begins
+    worker[TELLS_STORIES] = begins and number > CORES
 
 
 def _number(worker_id: str) -> int:
@@ -227,9 +229,10 @@ class FilesAndNetworks(LoadFileScheduling):
 
     A folder whose files share a gateway counts as one file.
 
-    What keeps a core busy is never run by more workers than there are cores: processes that take turns on a core find
-    nothing of theirs in its caches. The other workers tell what waits, and take what the busy ones leave of the cores.
-    They collect nothing else: a worker takes four seconds of a core for all of it.
+    While something waits, what keeps a core busy is run by no more workers than there are cores: processes that take
+    turns on a core find nothing of theirs in its caches. The other workers tell what waits, and take what the busy ones
+    leave of the cores. They collect nothing else: a worker takes four seconds of a core for all of it. But the first of
+    them does, and helps the busy ones once nothing is left that waits: two of them leave a sixth of two cores idle.
     """
 
     def schedule(self) -> None:
@@ -260,7 +263,7 @@ class FilesAndNetworks(LoadFileScheduling):
     def _next_of(self, node: WorkerController) -> str | None:
         """Return what this worker is to do next, or nothing where all that it could do is given out."""
         waits = next(filter(is_waiting, self.workqueue), None)
-        if node.workerinput[TELLS_STORIES]:
+        if node.workerinput[TELLS_STORIES] or (waits and node.workerinput[BEGINS_WITH_STORIES]):
             return waits
         return next(itertools.filterfalse(is_waiting, self.workqueue), waits)
 
