@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from cambist.services.sending.engine import Engine
+from cambist.services.sending.finality_store import Depth, close_final, reopen_undone
 from cambist.services.sending.gas.funding import BROUGHT_AT_ONCE_MAX, ask_for_gas, what_is_left
+from cambist.services.sending.open_store import read_open
 from cambist.services.sending.rows import OwnPath
+from cambist.services.sending.store import due_for_reason, held_back
+from tests.core.test_auto_payout import suspend
 from tests.support.exchange_env import MEM, USDX, ExchangeEnv
 
 pytestmark = pytest.mark.slow
+
+STATES = "SELECT state FROM outbound_intents UNION SELECT state FROM outbound_txs"
 
 
 @pytest.fixture
@@ -87,3 +95,31 @@ async def test_gas_that_was_brought_on_one_chain_keeps_none_from_being_brought_o
     env.clock.advance(3600)
     assert await asked(env, engine, wallet)
     assert await top_ups(env) == ["memory", "other"]
+
+
+async def test_what_is_sent_on_one_chain_is_not_deferred_followed_finished_or_undone_by_another_ones_engine(env):
+    engine, other, seen = env.engines["memory"], env.engines["other"].context.chain_scope, set[str]()
+    await env.pay_out("USDX", USDX, await env.stranger(1))
+    for _ in range(40):
+        async with env.db.autocommit() as conn:
+            seen |= set((await conn.exec_driver_sql(STATES)).scalars())
+            later = env.clock.now() + timedelta(hours=1)
+            assert await due_for_reason(conn, other, later, "paused", is_deferred=False, limit=9) == []
+            assert await read_open(conn, other) is None
+            assert await close_final(conn, other, Depth(10**9, 10**9), later) == []
+            assert await reopen_undone(conn, other, Depth(0, 0)) == []
+        if await env.is_idle():
+            break
+        await engine.tick()
+        await env.mine()
+    assert seen == {"waiting", "sending", "done", "sent", "mined", "final"}
+
+
+async def test_what_a_suspended_merchant_sends_on_one_chain_is_not_held_back_by_another_ones_engine(env):
+    await env.pay_out("USDX", USDX, await env.stranger(1))
+    await suspend(env)
+    found = {}
+    for name, engine in env.engines.items():
+        async with env.db.transaction() as conn:
+            found[name] = len(await held_back(conn, engine.context.chain_scope, env.clock.now(), 9))
+    assert found == {"memory": 1, "other": 0}
