@@ -17,6 +17,7 @@ from cambist.services.accounting.ledger import asset_key
 from cambist.services.exchanges.calls import fee_difference
 from cambist.services.exchanges.rows import ExchangeRow
 from cambist.services.exchanges.runner import CLAIM, claim_due, follow_exchange
+from cambist.services.exchanges.worker import later
 from cambist.services.sending.queue import acts
 from cambist.services.sending.queue.listing import find_intent
 from cambist.testing.memory import Output
@@ -465,3 +466,17 @@ async def test_money_that_lies_on_one_time_addresses_is_collected_for_an_exchang
     row = await env.go_on(await env.ask("memory/USDX", 10 * USDX, "memory/DAIX"))
     assert row.status == "succeeded"
     assert await env.held("memory", "DAIX") == row.output_units
+
+
+async def test_no_call_is_built_before_its_money_is_there_though_its_exchange_is_looked_at(env):
+    """It would be tried on a wallet without it, refused, and after some trials fail."""
+    await env.opened(usdx=10 * USDX, collected=False)
+    txn_id = await env.ask("memory/USDX", 10 * USDX, "memory/DAIX")
+    await env.engines["memory"].tick()
+    await later(env.follower, await env.row(txn_id), timedelta(0))
+    (due,) = await claim_due(env.follower)
+    await follow_exchange(env.follower, due)
+    row = await env.row(txn_id)
+    assert (row.has_turn, row.approvals, row.attempts) == (False, 0, 0)
+    assert row.due_at > env.clock.now() + CLAIM
+    assert (await env.go_on(txn_id)).status == "succeeded"
