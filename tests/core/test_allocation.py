@@ -184,6 +184,13 @@ def test_what_is_kept_for_fees_is_sent_to_nobody(case):
     assert not sent or sent <= case.balance.units[None] - case.kept
 
 
+@pytest.mark.parametrize("contract, units, is_sent", [(None, 6, True), (None, 7, False), ("0xa", 10, True)])
+def test_coin_that_is_kept_for_fees_counts_as_lacking_for_whoever_sends_coin(contract, units, is_sent):
+    balance = SpendableBalance(units={None: 10, "0xa": 10}, gas=4, maybe_spent={}, kept=4)
+    found = fund([Transfer(0, contract, units)], balance, 1)
+    assert (len(found.funded), len(found.short)) == (is_sent, not is_sent)
+
+
 @settings(deadline=None)
 @given(cases())
 def test_spare_work_is_allowed_where_there_is_enough_and_has_nobody_wait(case):
