@@ -136,7 +136,10 @@ class SharedOut(pytest.Dir):
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir | None:
-    return SharedOut.from_parent(parent, path=path) if hasattr(parent.config, "workerinput") else None
+    """Leave a package as it is: a fixture of its scope ends with its last test, and not with the session."""
+    if (path / "__init__.py").is_file() or not hasattr(parent.config, "workerinput"):
+        return None
+    return SharedOut.from_parent(parent, path=path)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
