@@ -32,7 +32,14 @@ class Opened:
 
 
 @pytest.fixture(scope="package")
-async def opened_by_folder() -> AsyncIterator[Opened]:
-    """Keep what is opened for the stories of a folder, whose conftest imports this as ``opened``."""
+async def opened_by_folder(request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
+    """Keep what is opened for the stories of a folder, whose conftest imports this as ``opened``.
+
+    Raises:
+        TypeError: pytest takes the folder for no package, and what is opened would stay so until its session ends.
+
+    """
+    if not isinstance(request.node, pytest.Package):
+        raise TypeError(f"{request.node!r} is no package of tests: what its stories share would outlive them")
     async with Opened() as opened:
         yield opened
