@@ -169,6 +169,15 @@ def test_a_file_that_others_can_read_is_refused(saved):
         open_keystore(saved, PASSPHRASE)
 
 
+def test_a_new_file_takes_a_noticeable_part_of_a_second_to_open(tmp_path):
+    made, changed = tmp_path / "made.json", tmp_path / "changed.json"
+    save_keystore(made, Keystore(MNEMONIC), PASSPHRASE, os.urandom)
+    save_keystore(changed, Keystore(MNEMONIC), PASSPHRASE, os.urandom, QUICK)
+    change_passphrase(changed, PASSPHRASE, "another horse battery", os.urandom)
+    expected = {"name": "argon2id", "time_cost": 3, "memory_kib": 2**16, "parallelism": 4}
+    assert [msgspec.json.decode(path.read_bytes())["kdf"] for path in (made, changed)] == [expected] * 2
+
+
 def test_a_file_is_never_replaced(saved):
     before = saved.read_bytes()
     with pytest.raises(KeystoreError, match="not replaced"):

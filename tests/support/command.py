@@ -1,7 +1,8 @@
 """Runs ``cambist`` commands, and scripts, each in a process of its own that need not import the program anew.
 
-The processes are forked from one that has imported it, as ``multiprocessing`` does with its fork server. Those that
-go on until they are stopped are forked in ``forked.py``. The workers of a run share one fork server.
+The processes are forked from one that has imported it, as ``multiprocessing`` does with its fork server, and hash in no
+time (see ``forking.py``). Those that go on until they are stopped are forked in ``forked.py``. The workers of a run
+share one fork server.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pytest
 
 from cambist.cli import COMMANDS, main
 from cambist.settings_file import CONFIG_VARIABLE
-from tests.support.forking import fork_commands
+from tests.support.forking import fork_commands, hash_in_no_time
 
 TIMEOUT_S = 180
 PLUGINS = ("cambist_evm.plugin", "cambist_prices", "cambist_tron.plugin")
@@ -104,6 +105,7 @@ def _run(
 
 def pretend(argv: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
     """Be ``cambist`` with these arguments, in this folder and environment, with these files as its three streams."""
+    hash_in_no_time()
     _become(argv, cwd, environment, streams)
     main()
 

@@ -22,9 +22,20 @@ NAME_BYTES_MAX = 15
 
 
 def fork_commands() -> None:
-    """Have this process fork what it starts of ours, as those do that it forks, and hash passwords in no time."""
+    """Have this process fork what it starts of ours, as those do that it forks, and hash in no time."""
     subprocess.Popen = _Forking  # type: ignore[misc]  # for this process and its copies alone
+    hash_in_no_time()
+
+
+def hash_in_no_time() -> None:
+    """Have this process hash passwords and seal its keystores in no time, which takes it a fifth of a second by design.
+
+    Whoever opens such a keystore does that in no time, too.
+    """
+    from cambist.signer import keystore  # noqa: PLC0415  what it imports is large, and few processes make any
+
     import_module("tests.support.quick_passwords.sitecustomize")
+    keystore.KDF = keystore.Kdf(time_cost=1, memory_kib=64, parallelism=1)
 
 
 def call_process(name: str) -> None:

@@ -59,10 +59,10 @@ def _secret_file(settings: Settings, path: Path, setting: str, ids: Ids) -> str:
 
 def _make_keystore(path: Path, passphrase_file: Path, ids: Ids, kdf: Kdf | None) -> None:
     # Here, because what it needs is large and most starts make none.
-    from .signer.keystore import Kdf, new_keystore, save_keystore  # noqa: PLC0415
+    from .signer.keystore import new_keystore, save_keystore  # noqa: PLC0415
 
     keystore = new_keystore(ids.random_bytes)
-    save_keystore(path, keystore, passphrase_file.read_text().strip(), ids.random_bytes, kdf or Kdf())
+    save_keystore(path, keystore, passphrase_file.read_text().strip(), ids.random_bytes, kdf)
     log.warning(
         "KEYSTORE MADE: whoever has these two files has the money, and whoever loses them loses it",
         keystore=str(path),

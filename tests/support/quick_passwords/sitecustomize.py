@@ -1,7 +1,7 @@
 """Has passwords hashed in no time, where the real thing takes a fifth of a second of a core by design.
 
 Python imports it at the start of each process that has this folder on its path, as those have that stories run without
-forking them. A keystore's passphrase costs what it always does.
+forking them.
 """
 
 from argon2 import PasswordHasher

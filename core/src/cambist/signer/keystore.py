@@ -43,6 +43,7 @@ class Kdf(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 KDF = Kdf()
+"""What a new file is sealed with, unless somebody asks for another."""
 
 
 class KeystoreFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -104,7 +105,9 @@ def new_keystore(random_bytes: RandomBytes) -> Keystore:
     return Keystore(_WORDS.to_mnemonic(random_bytes(32)))
 
 
-def save_keystore(path: Path, keystore: Keystore, passphrase: str, random_bytes: RandomBytes, kdf: Kdf = KDF) -> None:
+def save_keystore(
+    path: Path, keystore: Keystore, passphrase: str, random_bytes: RandomBytes, kdf: Kdf | None = None
+) -> None:
     """Write the keystore to a new file that only its owner can read.
 
     Never replaces a file: that could be the only copy of somebody's money. Raises KeystoreError.
@@ -112,7 +115,7 @@ def save_keystore(path: Path, keystore: Keystore, passphrase: str, random_bytes:
     write_new(path, _sealed(keystore, passphrase, random_bytes, kdf))
 
 
-def change_passphrase(path: Path, old: str, new: str, random_bytes: RandomBytes, kdf: Kdf = KDF) -> None:
+def change_passphrase(path: Path, old: str, new: str, random_bytes: RandomBytes, kdf: Kdf | None = None) -> None:
     """Put a file that the new passphrase opens in the place of the one that the old one opens. Raises KeystoreError.
 
     The new file is on disk and was opened before the old one goes, and no copy of either is left.
@@ -136,10 +139,10 @@ def change_passphrase(path: Path, old: str, new: str, random_bytes: RandomBytes,
         fresh.unlink(missing_ok=True)
 
 
-def _sealed(keystore: Keystore, passphrase: str, random_bytes: RandomBytes, kdf: Kdf) -> bytes:
+def _sealed(keystore: Keystore, passphrase: str, random_bytes: RandomBytes, kdf: Kdf | None) -> bytes:
     if len(passphrase) < PASSPHRASE_CHARS_MIN:
         raise KeystoreError(f"The passphrase must have at least {PASSPHRASE_CHARS_MIN} characters.")
-    file = KeystoreFile(kdf=kdf, salt=random_bytes(16), nonce=random_bytes(12), ciphertext=b"")
+    file = KeystoreFile(kdf=kdf or KDF, salt=random_bytes(16), nonce=random_bytes(12), ciphertext=b"")
     cipher = AESGCM(_key(file, passphrase))
     ciphertext = cipher.encrypt(file.nonce, keystore.mnemonic.encode(), _header(file))
     whole = msgspec.structs.replace(file, ciphertext=ciphertext)
