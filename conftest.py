@@ -243,6 +243,10 @@ class FilesAndNetworks(LoadFileScheduling):
         collected = sorted(self.registered_collections.items(), key=lambda item: -len(item[1]))
         self.registered_collections = dict(collected)  # the first one's is taken for that of all
         self.config.pluginmanager.get_plugin("session").testscollected = len(collected[0][1])  # not the last one's
+        # Where there are fewer files than workers, the last of these are ended: first those that run only what waits.
+        self.assigned_work = dict(
+            sorted(self.assigned_work.items(), key=lambda item: bool(item[0].workerinput[TELLS_STORIES]))
+        )
         super().schedule()
 
     def _check_nodes_have_same_collection(self) -> bool:
