@@ -152,15 +152,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("fast")
         else:
             slow_files.add(item.path)
-    files = {item.path for item in items}
-    places = {path: (_rank(path, config.rootpath), path not in slow_files, str(path)) for path in files}
+    files = {item.path: item.nodeid for item in items}
+    places = {path: (_rank(nodeid), path not in slow_files, str(path)) for path, nodeid in files.items()}
     items.sort(key=lambda item: places[item.path])
 
 
-def _rank(path: Path, root: Path) -> int:
-    """Return the place of a file among what takes longest, or behind all of it."""
-    name = path.relative_to(root).as_posix()
-    return next((rank for rank, start in enumerate(LONGEST) if name.startswith(start)), len(LONGEST))
+def _rank(nodeid: str) -> int:
+    """Return the place of a test's file among what takes longest, or behind all of it."""
+    return next((rank for rank, start in enumerate(LONGEST) if nodeid.startswith(start)), len(LONGEST))
 
 
 def pytest_collection_finish() -> None:

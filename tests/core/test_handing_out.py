@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -84,3 +85,13 @@ def test_a_worker_that_begins_with_stories_helps_the_others_once_all_are_told(ru
                 scheduler.mark_test_complete(worker, index)
     assert set(given(scheduler, helper)) & set(many)
     assert all(worker.shutting_down for worker in workers[run.CORES + 1 :])
+
+
+def test_a_file_outside_of_the_project_comes_last(run, pytestconfig):
+    inside = pytestconfig.rootpath / "tests/e2e/test_story.py"
+    items = [
+        SimpleNamespace(path=Path("/elsewhere/test_it.py"), nodeid="/elsewhere/test_it.py::test_it"),
+        SimpleNamespace(path=inside, nodeid="tests/e2e/test_story.py::test_it"),
+    ]
+    run.pytest_collection_modifyitems(SimpleNamespace(rootpath=pytestconfig.rootpath), items)
+    assert [item.path.name for item in items] == ["test_story.py", "test_it.py"]
