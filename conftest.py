@@ -123,7 +123,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out of a worker that tells stories what is none, and need not be imported."""
     if not _tells_stories(config) or collection_path.is_dir():
         return None
-    return not is_waiting(collection_path.relative_to(config.rootpath).as_posix()) or None
+    return not is_waiting(os.path.relpath(collection_path, config.rootpath)) or None
 
 
 class SharedOut(pytest.Dir):
@@ -260,7 +260,7 @@ class FilesAndNetworks(LoadFileScheduling):
             self.registered_collections = own
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        if scope := self._next_of(node):
+        if (scope := self._next_of(node)) is not None:
             self.workqueue.move_to_end(scope, last=False)
             super()._assign_work_unit(node)
         else:

@@ -9,6 +9,8 @@ import pytest
 
 STORIES = [f"tests/tasks/test_{name}.py::test_it" for name in "abc"]
 OTHERS = [f"tests/core/test_{name}.py::test_it" for name in "defg"]
+OUTSIDE = "::test_it"
+"""As pytest names a test of a file outside of the project."""
 
 
 @pytest.fixture
@@ -60,7 +62,9 @@ def given(scheduler, worker):
     return [scheduler.registered_collections[worker][index] for index in worker.given]
 
 
-@pytest.mark.parametrize("tests", [OTHERS[:1], STORIES[:1], OTHERS[:2], [*STORIES[:1], *OTHERS[:1]], STORIES, OTHERS])
+@pytest.mark.parametrize(
+    "tests", [OTHERS[:1], STORIES[:1], OTHERS[:2], [*STORIES[:1], *OTHERS[:1]], STORIES, OTHERS, [*OTHERS, OUTSIDE]]
+)
 def test_all_that_is_named_is_run_whichever_worker_is_ready_first(run, tests):
     scheduler, workers = begun(run, tests)
     done = set()
@@ -95,3 +99,10 @@ def test_a_file_outside_of_the_project_comes_last(run, pytestconfig):
     ]
     run.pytest_collection_modifyitems(SimpleNamespace(rootpath=pytestconfig.rootpath), items)
     assert [item.path.name for item in items] == ["test_story.py", "test_it.py"]
+
+
+def test_a_worker_that_tells_stories_leaves_out_a_file_outside_of_the_project(run, pytestconfig):
+    config = SimpleNamespace(rootpath=pytestconfig.rootpath, workerinput={run.TELLS_STORIES: True})
+    assert run.pytest_ignore_collect(Path("/elsewhere/test_it.py"), config) is True
+    assert run.pytest_ignore_collect(pytestconfig.rootpath / "tests/core/test_text.py", config) is True
+    assert run.pytest_ignore_collect(pytestconfig.rootpath / "tests/tasks/test_story.py", config) is None
