@@ -47,12 +47,12 @@ async def url(database_url, redis_url, clock, ids):
 # not about colours is the same in the other one. To hand over all that axe answers, which names every element that
 # passed, took most of a second. And of what it fetches before, rules that are at work read media alone: style sheets,
 # which it would parse anew each time, are for rules that nobody switched on.
-VIOLATIONS = f"""async ({{ part, isByPlace }}) => {{
+VIOLATIONS = f"""async (part) => {{
   if (!("axe" in window)) return null;
   const {{ dataset }} = document.documentElement;
   const [scheme, other] = dataset.mantineColorScheme === "dark" ? ["dark", "light"] : ["light", "dark"];
   dataset.mantineColorScheme = scheme;
-  const rules = {{ "color-contrast": {{ enabled: isByPlace }} }};
+  const rules = {{ "color-contrast": {{ enabled: part === "" }} }};
   const options = {{ rules, resultTypes: ["violations"], preload: {{ assets: ["media"] }} }};
   const {{ violations }} = await axe.run(part === "" ? document : part, options);
   const found = violations.map(({{ id, nodes }}) => `${{scheme}} ${{id}}: ${{nodes[0].html.slice(0, 200)}}`);
@@ -60,15 +60,14 @@ VIOLATIONS = f"""async ({{ part, isByPlace }}) => {{
 }}"""
 
 
-async def violations(page, axe: str, *, part: str = "", by_place: bool = False) -> list[str]:
+async def violations(page, axe: str, *, part: str = "") -> list[str]:
     """Return what axe finds wrong with the page as it is, or with a part of it, in light and in dark.
 
-    Whether words can be read is for axe to say, too, of a whole page or where that is asked for.
+    Whether words can be read is for axe to say, too, of a whole page.
     """
-    asked = {"part": part, "isByPlace": by_place or part == ""}
-    if (found := await page.evaluate(VIOLATIONS, asked)) is None:
+    if (found := await page.evaluate(VIOLATIONS, part)) is None:
         await page.evaluate(axe)
-        found = await page.evaluate(VIOLATIONS, asked)
+        found = await page.evaluate(VIOLATIONS, part)
     return found
 
 

@@ -116,7 +116,7 @@ async def test_nothing_is_amiss_on_a_filled_page_of_a_desktop_or_laptop_nor_in_i
             await go(page, address)
             found = await screen.found(View(DESKTOP, False, (ALERTS, *OF_A_DESKTOP[app])))
             # What stands around every page is looked at once.
-            found += await violations(page, axe, part="main" if number else "", by_place=True)
+            found += await violations(page, axe, part="main" if number else "")
             on_laptop = await screen.found(View(SMALL_LAPTOP, False, (TOO_WIDE,)))
             found += [f"out of sight on a small laptop: {one}" for one in on_laptop]
             # What is opened is looked at where it has least room, and where a finger would miss it.
