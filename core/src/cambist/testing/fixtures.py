@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import LRUCache
 
@@ -56,13 +57,29 @@ class _Compiled(LRUCache[Any, Any]):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compile_once() -> Iterator[None]:
-    """Keep what SQLAlchemy has compiled when a test's engine goes: the next test says the same in another database."""
-    compiled = _Compiled(5_000)
+def _learn_once() -> Iterator[None]:
+    """Keep what SQLAlchemy has compiled, and found out of PostgreSQL, when a test's engine goes.
+
+    The next test says the same in another database, of a server of the same kind.
+    """
+    compiled, known = _Compiled(5_000), dict[str, Any]()
 
     def create(*url: Any, **options: Any) -> AsyncEngine:  # noqa: ANN401  as SQLAlchemy's own
         engine = create_async_engine(*url, **options)
         engine.sync_engine._compiled_cache = compiled  # noqa: SLF001  it takes a size alone
+        dialect = engine.sync_engine.dialect
+        asks = dialect.initialize
+
+        def initialize(connection: Connection) -> None:
+            """Take what the first engine was told: it is four questions, in a transaction of their own."""
+            if not known:
+                before = dict(vars(dialect))
+                asks(connection)
+                after = vars(dialect).items()
+                known.update((name, value) for name, value in after if value is not before.get(name, before))
+            vars(dialect).update(known)
+
+        dialect.initialize = initialize  # type: ignore[method-assign]
         return engine
 
     with pytest.MonkeyPatch.context() as patch:
