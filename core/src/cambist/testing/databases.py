@@ -21,7 +21,7 @@ GROWN_BYTES_MAX = 16 * 2**20
 """Deleted rows stay in the files, and who reads a table reads past them. To measure takes as long as a short test."""
 
 KEPT_MAX = 3
-"""Databases that one process keeps at once: each has connections of its own, and the server has 1,000."""
+"""Databases that one process keeps at once: each has connections of its own, and the server has some hundred."""
 
 # Whoever changes the schema is noticed, whether that is undone or not; and whoever has PostgreSQL count rows (ANALYZE),
 # by which it would plan for the next test's.
