@@ -244,7 +244,7 @@ class FilesAndNetworks(LoadFileScheduling):
         self.config.pluginmanager.get_plugin("session").testscollected = len(collected[0][1])  # not the last one's
         # Where there are fewer files than workers, the last of these are ended: first those that run only what waits.
         self.assigned_work = dict(
-            sorted(self.assigned_work.items(), key=lambda item: bool(item[0].workerinput[TELLS_STORIES]))
+            sorted(self.assigned_work.items(), key=lambda item: item[0].workerinput[TELLS_STORIES])
         )
         super().schedule()
 

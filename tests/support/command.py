@@ -105,7 +105,6 @@ def _run(
 
 def pretend(argv: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
     """Be ``cambist`` with these arguments, in this folder and environment, with these files as its three streams."""
-    hash_in_no_time()
     _become(argv, cwd, environment, streams)
     main()
 
@@ -118,6 +117,7 @@ def _script(argv: tuple[str, ...], *where: Any) -> None:
 
 
 def _become(argv: tuple[str, ...], cwd: Path, environment: dict[str, str], streams: list[Path]) -> None:
+    hash_in_no_time()
     os.setsid()  # without a terminal, a passphrase is read from the standard input
     os.chdir(cwd)
     os.environ.clear()

@@ -1,8 +1,8 @@
 """Starts the gateway's processes by forking one that has imported the program: to import it takes half of a start.
 
 What they do is the commands' own code; only ``exec`` is left out, of ``cambist`` and of those of its own commands that
-it starts itself (see ``forking.py``), and passwords are hashed in no time (see ``quick_passwords``). So a forked one
-has another command line and the environment of whoever forked it in ``/proc``, and in its memory what that one's held.
+it starts itself, and nothing is hashed that takes long by design (see ``forking.py``). So a forked one has another
+command line and the environment of whoever forked it in ``/proc``, and in its memory what that one's held.
 Tests that look at these, or at how commands start each other, run the program itself.
 """
 

@@ -22,9 +22,8 @@ NAME_BYTES_MAX = 15
 
 
 def fork_commands() -> None:
-    """Have this process fork what it starts of ours, as those do that it forks, and hash in no time."""
+    """Have this process fork what it starts of ours, as those do that it forks."""
     subprocess.Popen = _Forking  # type: ignore[misc]  # for this process and its copies alone
-    hash_in_no_time()
 
 
 def hash_in_no_time() -> None:

@@ -20,8 +20,6 @@ import psutil
 from cambist.db.engine import Database
 from cambist.embedded.processes import free_port
 from cambist.services.jobs.cron_runs import last_successes
-from cambist.signer.files import write_new
-from cambist.signer.keystore import Kdf, new_keystore, save_keystore
 from tests.support.command import run_command
 from tests.support.forked import ForkedProcess
 from tests.support.networks import Amount, Coin
@@ -65,9 +63,9 @@ async def recurs(db: Database, job: str) -> None:
 class GatewayProcess:
     """``cambist up`` with a file of settings, on free ports; its output goes to a log beside the file.
 
-    ``secrets`` are variables that the file refers to. With ``by_exec`` it is the program itself, which makes its own
-    keystore, and not a fork that has it imported (see ``forked.py``): for stories that look into processes. Either way
-    it hashes passwords in no time (see ``quick_passwords``).
+    ``secrets`` are variables that the file refers to. With ``by_exec`` it is the program itself, and not a fork that
+    has it imported (see ``forked.py``): for stories that look into processes. Either way it hashes passwords in no time
+    (see ``quick_passwords``). Its keystore's passphrase takes the program itself as long as ever.
     """
 
     def __init__(
@@ -85,8 +83,6 @@ class GatewayProcess:
         self.config = folder / "cambist.toml"
         self.config.write_text(settings)
         self.log = folder / "gateway.log"
-        if not by_exec:
-            _provide_keystore(folder / "data")
         self._process: asyncio.subprocess.Process | ForkedProcess | None = None
 
     async def __aenter__(self) -> Self:
@@ -391,16 +387,6 @@ class Merchant:
         answer = await self.get(f"/api/merchant/wallet/balance?chain={coin.chain}&token={coin.symbol}")
         found = answer["balance"]
         return {name: found[name] for name in ("available", "pending", "held") if found.get(name, "0") != "0"}
-
-
-def _provide_keystore(data: Path) -> None:
-    """Make the keystore that the gateway would make, but with a passphrase that is tried in no time."""
-    data.mkdir(mode=0o700, exist_ok=True)
-    quick = Kdf(time_cost=1, memory_kib=64, parallelism=1)
-    keystore, passphrase = data / "keystore.json", data / "keystore.passphrase"
-    if not keystore.exists():
-        write_new(passphrase, os.urandom(32).hex().encode())
-        save_keystore(keystore, new_keystore(os.urandom), passphrase.read_text(), os.urandom, quick)
 
 
 def named(coin: Coin) -> dict[str, str]:
